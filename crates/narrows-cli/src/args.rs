@@ -1,0 +1,95 @@
+//! What was typed.
+
+use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// One entry for the event streams of coding agents: cleaned, typed, the same live and stored.
+#[derive(Debug, Parser)]
+#[command(name = "narrows", version, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Read packets of an agent, print the session as JSON lines
+    #[command(after_help = PARSE_EXAMPLES)]
+    Parse(ParseArgs),
+    /// Clean text of host paths
+    #[command(after_help = SANITIZE_EXAMPLES)]
+    Sanitize(SanitizeArgs),
+}
+
+const PARSE_EXAMPLES: &str = "\
+Input is one packet a line: JSON, the `data:` lines of server-sent events, or recorded lines
+{\"ts\":…,\"dir\":…,\"msg\":{…}}. A line that cannot be read becomes a `malformed` event, and a count
+on standard error; everything after it is read.
+
+Examples:
+  narrows parse session.jsonl
+      The final items of a recorded session, one a line
+  some-agent --acp | tee log.jsonl | narrows parse --view events
+      Every event as it comes
+  curl -sN http://localhost:3000/api/…/send-message | narrows parse --view items
+      The items of a live turn
+  narrows parse --root /workspace/run-7 --view activity session.jsonl
+      Calls, results, output, files and progress, with paths relative to the root";
+
+const SANITIZE_EXAMPLES: &str = "\
+Examples:
+  make 2>&1 | narrows sanitize --root \"$PWD\"
+      Build output with paths relative to this directory
+  git ls-files --full-name | sed \"s|^|$PWD/|\" | narrows sanitize --path --root \"$PWD\"
+      One path a line";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ParseArgs {
+    /// The format of the packets
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) from: From,
+    /// What to print
+    #[arg(long, value_enum, default_value = "items")]
+    pub(crate) view: View,
+    /// The session's real root directory: shown as `.`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) root: Option<String>,
+    /// The session's id in the output
+    #[arg(long, value_name = "ID", default_value = "session")]
+    pub(crate) session: String,
+    /// Seconds of the session's own time between two progress messages of the activity view
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    pub(crate) interval: u64,
+    /// The packets; `-` or nothing is standard input
+    pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum From {
+    /// Find out by looking
+    Auto,
+    /// The Agent Client Protocol: JSON-RPC lines, relayed packets, stored rows
+    Acp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum View {
+    /// What happened, one fact a line
+    Events,
+    /// What a person sees at the end
+    Items,
+    /// What the agent did, as messages for a dashboard
+    Activity,
+    /// Clean packets, in the shapes that front ends of the protocol speak
+    Packets,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SanitizeArgs {
+    /// Take each line as one path
+    #[arg(long)]
+    pub(crate) path: bool,
+    /// The session's real root directory: shown as `.`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) root: Option<String>,
+}

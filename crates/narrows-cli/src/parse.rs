@@ -1,0 +1,143 @@
+//! `narrows parse`: packets in, JSON lines out.
+
+use crate::Fault;
+use crate::args::{From, ParseArgs, View};
+use narrows::view::{Activity, ActivityConfig, packet};
+use narrows::{Body, Config, Format, Items, Packets, Pipeline, Row, Step};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, StdoutLock, Write};
+
+/// Bytes read at once.
+const CHUNK: usize = 256 << 10;
+
+pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
+    let (mut input, name): (Box<dyn Read>, String) = match &args.file {
+        Some(path) if path.as_os_str() != "-" => {
+            let name = path.display().to_string();
+            (Box::new(File::open(path).map_err(Fault::new(name.as_str()))?), name)
+        }
+        _ => (Box::new(io::stdin().lock()), "standard input".to_owned()),
+    };
+    let mut config = Config { events_only: args.view != View::Items, ..Config::default() };
+    config.format = match args.from {
+        // One format so far: what is none of it shows as unknown or malformed events.
+        From::Auto | From::Acp => Format::Acp,
+    };
+    if let Some(root) = &args.root {
+        config.paths.add_root(root);
+    }
+    let mut packets = Packets::default();
+    let mut pipeline = Pipeline::new(config);
+    let mut printer = Printer::new(args);
+    let mut steps = Vec::new();
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let n = match input.read(&mut chunk) {
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(Fault::new(name)(e)),
+        };
+        if n == 0 {
+            break;
+        }
+        let mut done = Ok(());
+        packets.push(&chunk[..n], |given| {
+            pipeline.push(given, &mut steps);
+            if done.is_ok() {
+                done = printer.steps(&mut steps);
+            }
+        });
+        pipeline.take_blobs();
+        // A reader at the other end sees what has come, also when nothing more comes for a while.
+        done.and_then(|()| printer.out.flush()).map_err(Fault::new("standard output"))?;
+    }
+    packets.finish(|given| pipeline.push(given, &mut steps));
+    pipeline.finish(&mut steps);
+    printer.steps(&mut steps).and_then(|()| printer.finish()).map_err(Fault::new("standard output"))?;
+    if printer.malformed > 0 {
+        let lines = if printer.malformed == 1 { "line" } else { "lines" };
+        let _ = writeln!(io::stderr(), "narrows: {} malformed {lines}", printer.malformed);
+    }
+    Ok(())
+}
+
+/// Prints one view.
+struct Printer<'a> {
+    args: &'a ParseArgs,
+    out: BufWriter<StdoutLock<'static>>,
+    items: Items,
+    activity: Activity,
+    messages: Vec<narrows::view::Message>,
+    seq: u64,
+    malformed: u64,
+}
+
+impl<'a> Printer<'a> {
+    fn new(args: &'a ParseArgs) -> Self {
+        Printer {
+            args,
+            out: BufWriter::with_capacity(64 << 10, io::stdout().lock()),
+            items: Items::new(),
+            activity: Activity::new(ActivityConfig {
+                work_order_id: args.session.clone(),
+                run_id: args.session.clone(),
+                interval_ms: args.interval.saturating_mul(1000),
+            }),
+            messages: Vec::new(),
+            seq: 0,
+            malformed: 0,
+        }
+    }
+
+    fn steps(&mut self, steps: &mut Vec<Step>) -> io::Result<()> {
+        for step in steps.drain(..) {
+            self.seq += 1;
+            self.malformed += u64::from(matches!(step.event.body, Body::Malformed(_)));
+            match self.args.view {
+                View::Events => {
+                    let row = Row::new(self.seq, &self.args.session, &step.event);
+                    line(&mut self.out, &row)?;
+                }
+                View::Items => step.changes.into_iter().for_each(|c| self.items.apply(c)),
+                View::Activity => {
+                    self.activity.push(self.seq, &step.event, &mut self.messages);
+                    self.messages()?;
+                }
+                View::Packets => {
+                    if let Some(packet) = packet(&step.event) {
+                        line(&mut self.out, &packet)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn messages(&mut self) -> io::Result<()> {
+        for message in self.messages.drain(..) {
+            line(&mut self.out, &message)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match self.args.view {
+            View::Items => {
+                for item in self.items.ordered() {
+                    line(&mut self.out, item)?;
+                }
+            }
+            View::Activity => {
+                self.activity.finish(self.seq, &mut self.messages);
+                self.messages()?;
+            }
+            View::Events | View::Packets => {}
+        }
+        self.out.flush()
+    }
+}
+
+fn line(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
+    out.write_all(b"\n")
+}

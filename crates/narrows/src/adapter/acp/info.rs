@@ -1,0 +1,107 @@
+//! What messages tell about the session itself.
+
+use crate::adapter::Yield;
+use crate::event::{Body, Command, Gauge, Info, Note};
+use crate::json::{Json, Kind};
+use crate::sanitize::Raw;
+
+/// Commands that are kept of a list.
+const MAX_COMMANDS: usize = 512;
+
+fn text(json: Option<Json<'_>>) -> Option<Raw> {
+    json.and_then(Json::str).filter(|t| !t.is_empty()).map(Raw::new)
+}
+
+fn push(info: Info<Raw>, out: &mut Yield) {
+    if info == Info::default() {
+        out.quiet += 1;
+    } else {
+        out.push(Body::SessionInfo(Box::new(info)));
+    }
+}
+
+pub(super) fn mode(id: Option<Json<'_>>, out: &mut Yield) {
+    push(Info { mode: text(id), ..Info::default() }, out);
+}
+
+pub(super) fn model(id: Option<Json<'_>>, out: &mut Yield) {
+    push(Info { model: text(id), ..Info::default() }, out);
+}
+
+/// The answer to `initialize`.
+pub(super) fn agent(result: Json<'_>, out: &mut Yield) {
+    let about = result.get("agentInfo");
+    let info = Info {
+        agent: text(about.and_then(|a| a.any(&["title", "name"]))),
+        version: text(about.and_then(|a| a.get("version"))),
+        ..Info::default()
+    };
+    push(info, out);
+}
+
+/// The answer to `session/new` and `session/load`.
+pub(super) fn session(result: Json<'_>, out: &mut Yield) {
+    let (model, mode) = options(result.get("configOptions"));
+    let info = Info {
+        native_id: text(result.get("sessionId")),
+        mode: text(result.path(&["modes", "currentModeId"])).or(mode),
+        model: text(result.path(&["models", "currentModelId"])).or(model),
+        ..Info::default()
+    };
+    push(info, out);
+}
+
+/// Model and mode among the options of a session.
+fn options(list: Option<Json<'_>>) -> (Option<Raw>, Option<Raw>) {
+    let (mut model, mut mode) = (None, None);
+    for option in list.into_iter().flat_map(Json::items) {
+        let value = text(option.get("currentValue"));
+        match option.any(&["category", "id"]).and_then(Json::str).as_deref() {
+            Some("model") => model = value,
+            Some("mode") if mode.is_none() => mode = value,
+            _ => {}
+        }
+    }
+    (model, mode)
+}
+
+pub(super) fn config(update: Json<'_>, out: &mut Yield) {
+    let (model, mode) = options(update.any(&["configOptions", "config_options"]));
+    push(Info { model, mode, ..Info::default() }, out);
+}
+
+pub(super) fn title(update: Json<'_>, out: &mut Yield) {
+    let codex = update.path(&["_meta", "codex"]);
+    if let Some(error) = codex.and_then(|c| c.get("error")) {
+        let more = error.text("additionalDetails").map(|d| format!(": {d}"));
+        let words = error.text("message").unwrap_or_default();
+        let text = Raw::new(format!("{words}{}", more.unwrap_or_default()));
+        out.push(Body::Notice(Note { kind: Raw::new("retry"), text }));
+        return;
+    }
+    let status = text(codex.and_then(|c| c.path(&["threadStatus", "type"])));
+    push(Info { title: text(update.get("title")), status, ..Info::default() }, out);
+}
+
+pub(super) fn commands(update: Json<'_>, out: &mut Yield) {
+    let list = update.any(&["availableCommands", "available_commands"]);
+    let commands: Vec<_> = list
+        .into_iter()
+        .flat_map(Json::items)
+        .filter(|c| c.kind() == Kind::Object)
+        .take(MAX_COMMANDS)
+        .filter_map(|c| Some(Command { name: text(c.get("name"))?, description: text(c.get("description")) }))
+        .collect();
+    push(Info { commands: Some(commands), ..Info::default() }, out);
+}
+
+pub(super) fn usage(update: Json<'_>, out: &mut Yield) {
+    let cost = update.get("cost").filter(|c| {
+        c.text("currency").is_none_or(|currency| currency == "USD")
+    });
+    out.push(Body::Usage(Gauge {
+        used: update.get("used").and_then(Json::u64),
+        size: update.get("size").and_then(Json::u64),
+        cost_usd: cost.and_then(|c| c.get("amount")).and_then(Json::f64),
+    }));
+}

@@ -1,0 +1,133 @@
+//! The Agent Client Protocol, in every form it is met: the JSON-RPC lines of an agent alone or of
+//! both directions, lines `{ts, dir, msg}` of a recorder, the packets of a back end that relays
+//! them (live), and the rows in which it keeps them (stored).
+//!
+//! The discriminator is looked at here and not left to a closed union: an unknown kind is an
+//! event, never an error.
+
+mod content;
+mod fields;
+mod info;
+mod rpc;
+mod tool;
+mod tool_output;
+mod update;
+
+use super::Yield;
+use crate::recent::Recent;
+use crate::json::{Index, Json, Kind};
+use crate::packet::Packet;
+use crate::time::Time;
+use fields::Fields;
+use tool::Known;
+
+/// Calls whose identity is remembered.
+const MAX_CALLS: usize = 1 << 16;
+/// Requests whose answer is waited for.
+const MAX_PENDING: usize = 1024;
+
+/// Who sent a message, where that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    Client,
+    Agent,
+    Unknown,
+}
+
+/// The reader of one source.
+#[derive(Debug)]
+pub struct Acp {
+    index: Index,
+    calls: Recent<Known>,
+    /// Requests of the client, by id.
+    asked: Recent<rpc::Asked>,
+    /// Requests of the agent for leave, by id.
+    leave: Recent<rpc::Leave>,
+    /// The first half of a character that was cut over two chunks, and its text block.
+    half: Option<(u32, update::BlockKey)>,
+    line: u64,
+}
+
+impl Default for Acp {
+    fn default() -> Self {
+        Acp {
+            index: Index::default(),
+            calls: Recent::new(MAX_CALLS),
+            asked: Recent::new(MAX_PENDING),
+            leave: Recent::new(MAX_PENDING),
+            half: None,
+            line: 0,
+        }
+    }
+}
+
+impl Acp {
+    pub(super) fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
+        self.line = packet.position.line;
+        let text = match std::str::from_utf8(packet.bytes) {
+            Ok(text) => text,
+            Err(e) => return out.malformed(packet, "not UTF-8", e.valid_up_to()),
+        };
+        let mut index = std::mem::take(&mut self.index);
+        match index.read(text) {
+            Err(e) => out.malformed(packet, e.reason, e.at),
+            Ok(root) => match root.kind() {
+                Kind::Object => self.object(root, out),
+                // A batch.
+                Kind::Array if root.items().all(|i| i.kind() == Kind::Object) => {
+                    for item in root.items() {
+                        self.object(item, out);
+                    }
+                }
+                _ => out.malformed(packet, "not an object", 0),
+            },
+        }
+        self.index = index;
+    }
+
+    /// One object: takes off what is wrapped around the message.
+    fn object(&mut self, object: Json<'_>, out: &mut Yield) {
+        let f = Fields::read(object);
+        if let Some(time) = f.time.and_then(Json::str).and_then(|t| Time::parse(&t)) {
+            out.time = Some(time);
+        }
+        if let Some(msg) = f.msg.filter(|m| m.kind() == Kind::Object) {
+            let from = match f.dir.and_then(Json::str).as_deref() {
+                Some("agent->client") => From::Agent,
+                Some("client->agent") => From::Client,
+                _ => From::Unknown,
+            };
+            return self.message(msg, &Fields::read(msg), from, out);
+        }
+        if let Some(stored) = f.stored {
+            return self.row(object, stored, out);
+        }
+        self.message(object, &f, From::Unknown, out);
+    }
+
+    fn message(&mut self, object: Json<'_>, f: &Fields<'_>, from: From, out: &mut Yield) {
+        if let Some(method) = f.method.and_then(Json::str) {
+            return self.call(&method, object, f, from, out);
+        }
+        if let Some(update) = f.update.filter(|u| u.kind() == Kind::Object) {
+            return self.update(update, &Fields::read(update), out);
+        }
+        let answer = f.result.is_some() || f.error.is_some_and(|e| e.kind() == Kind::Object);
+        if f.kind.is_none() && f.session_update.is_none() && f.id.is_some() && answer {
+            return self.answer(object, f, from, out);
+        }
+        self.update(object, f, out);
+    }
+
+    /// A stored row: the packet is kept in its metadata.
+    fn row(&mut self, row: Json<'_>, stored: Json<'_>, out: &mut Yield) {
+        let role = row.any(&["type", "role"]).and_then(Json::str);
+        let f = Fields::read(stored);
+        if role.as_deref() == Some("user") {
+            let words = f.content.or_else(|| row.any(&["content", "text", "message"]));
+            self.prompt(words, out);
+            return;
+        }
+        self.message(stored, &f, From::Unknown, out);
+    }
+}

@@ -1,0 +1,266 @@
+//! JSON-RPC: requests, answers and notifications of both sides.
+
+use super::fields::Fields;
+use super::{Acp, From, content, info};
+use crate::adapter::Yield;
+use crate::event::{Answer, Ask, Body, Choice, Decision, Failure, Info, Response, Unknown, Usage};
+use crate::json::{Json, Kind};
+use crate::sanitize::{Raw, Tree};
+use crate::time::Time;
+
+/// A request of the client.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    method: Box<str>,
+    time: Option<Time>,
+}
+
+/// A request of the agent for leave.
+#[derive(Debug, Default)]
+pub(super) struct Leave {
+    call: String,
+    /// Ids, names and kinds of the answers on offer.
+    options: Vec<(String, String, String)>,
+}
+
+impl Acp {
+    /// A request or a notification.
+    pub(super) fn call(
+        &mut self,
+        method: &str,
+        object: Json<'_>,
+        f: &Fields<'_>,
+        from: From,
+        out: &mut Yield,
+    ) {
+        let params = f.params;
+        let get = |name: &str| params.and_then(|p| p.get(name));
+        let id = f.id.and_then(Json::scalar);
+        if let (Some(id), true) = (&id, from != From::Agent && is_clients(method)) {
+            *self.asked.open(id).0 = Asked { method: method.into(), time: out.time.clone() };
+        }
+        match method {
+            "session/update" => match get("update").filter(|u| u.kind() == Kind::Object) {
+                Some(update) => self.update(update, &Fields::read(update), out),
+                None => unknown(method, object, out),
+            },
+            "session/prompt" => self.prompt(get("prompt"), out),
+            "session/request_permission" => {
+                self.ask_leave(id.as_deref().unwrap_or_default(), params, out);
+            }
+            "session/new" | "session/load" | "session/resume" => {
+                let native_id = get("sessionId").and_then(Json::str).map(Raw::new);
+                let cwd = get("cwd").and_then(Json::str).map(Raw::new);
+                if cwd.is_some() || native_id.is_some() {
+                    let info = Info { cwd, native_id, ..Info::default() };
+                    out.push(Body::SessionInfo(Box::new(info)));
+                }
+            }
+            "session/set_mode" => info::mode(get("modeId"), out),
+            "session/set_model" => info::model(get("modelId"), out),
+            _ if is_clients(method) || is_agents(method) => out.quiet += 1,
+            _ => unknown(method, object, out),
+        }
+    }
+
+    /// The agent asks leave for a call: the call as it is now, then the question.
+    fn ask_leave(&mut self, id: &str, params: Option<Json<'_>>, out: &mut Yield) {
+        let Some(call) = params.and_then(|p| p.any(&["toolCall", "tool_call"])) else { return };
+        let f = Fields::read(call);
+        let call_id = self.tool(&f, super::tool::Said::ForLeave, out);
+        let list = params.and_then(|p| p.get("options"));
+        let options: Vec<_> = list
+            .into_iter()
+            .flat_map(Json::items)
+            .take(64)
+            .map(|o| {
+                let text = |names: &[&str]| {
+                    o.any(names).and_then(Json::scalar).unwrap_or_default().into_owned()
+                };
+                (text(&["optionId", "option_id"]), text(&["name"]), text(&["kind"]))
+            })
+            .collect();
+        let choices = options
+            .iter()
+            .map(|(id, name, kind)| Choice {
+                option_id: Raw::new(id.as_str()),
+                name: Raw::new(name.as_str()),
+                kind: Raw::new(kind.as_str()),
+            })
+            .collect();
+        out.push(Body::PermissionRequest(Ask {
+            request_id: Raw::new(id),
+            tool_call_id: Raw::new(call_id.as_str()),
+            title: f.title.and_then(Json::str).map(Raw::new),
+            options: choices,
+        }));
+        *self.leave.open(id).0 = Leave { call: call_id, options };
+    }
+
+    /// An answer to a request of either side.
+    pub(super) fn answer(
+        &mut self,
+        object: Json<'_>,
+        f: &Fields<'_>,
+        from: From,
+        out: &mut Yield,
+    ) {
+        let id = f.id.and_then(Json::scalar).unwrap_or_default();
+        let get = |name: &str| f.result.and_then(|r| r.get(name));
+        // Ids of the two sides overlap: where nobody tells who answers, the shape does.
+        let to_agent = match from {
+            From::Client => true,
+            From::Agent => false,
+            From::Unknown => get("outcome").is_some(),
+        };
+        if to_agent {
+            return match (self.leave.take(&id), get("outcome")) {
+                (Some(leave), Some(outcome)) => leave_given(&id, leave, outcome, out),
+                _ => out.quiet += 1,
+            };
+        }
+        let asked = self.asked.take(&id);
+        let method = asked.as_ref().map(|a| &*a.method);
+        if let Some(error) = f.error {
+            let minor = method.is_some_and(|m| {
+                !matches!(m, "session/prompt" | "session/new" | "session/load" | "session/resume")
+            });
+            if minor {
+                out.quiet += 1;
+                return;
+            }
+            out.push(Body::Error(failure(error, error.get("data"))));
+            return;
+        }
+        if get("stopReason").is_some() {
+            let began = asked.as_ref().and_then(|a| a.time.as_ref());
+            let duration = out.time.as_ref().zip(began).and_then(|(end, start)| end.since(start));
+            out.push(Body::PromptResponse(response(f.result, duration)));
+            return;
+        }
+        match (f.result, method) {
+            (Some(result), Some("initialize")) => info::agent(result, out),
+            (Some(result), Some("session/new" | "session/load" | "session/resume")) => {
+                info::session(result, out);
+            }
+            (Some(result), None) if result.get("agentInfo").is_some() => info::agent(result, out),
+            (Some(result), None) if result.get("sessionId").is_some() => {
+                info::session(result, out);
+            }
+            (Some(result), None) if !result.is_empty() && result.get("sessions").is_none() => {
+                unknown("response", object, out);
+            }
+            _ => out.quiet += 1,
+        }
+    }
+}
+
+fn leave_given(id: &str, leave: Leave, outcome: Json<'_>, out: &mut Yield) {
+    let chosen = outcome.any(&["optionId", "option_id"]).and_then(Json::scalar);
+    let option = chosen.as_deref().and_then(|id| leave.options.iter().find(|o| o.0 == id));
+    let decision = match outcome.text("outcome").as_deref() {
+        Some("selected") => match option.map(|o| o.2.as_str()) {
+            Some(kind) if kind.starts_with("reject") => Decision::Rejected,
+            Some(_) => Decision::Allowed,
+            None if chosen.as_deref().is_some_and(|c| c.contains("reject")) => Decision::Rejected,
+            None => Decision::Allowed,
+        },
+        _ => Decision::Cancelled,
+    };
+    out.push(Body::PermissionAnswer(Answer {
+        request_id: Raw::new(id),
+        tool_call_id: Raw::new(leave.call),
+        decision,
+        option_id: chosen.as_deref().map(Raw::new),
+        option: option.map(|o| Raw::new(o.1.as_str())),
+    }));
+}
+
+/// An error packet or the error of an answer.
+pub(super) fn failure(error: Json<'_>, details: Option<Json<'_>>) -> Failure<Raw> {
+    let code = error.get("code").filter(|c| !matches!(c.kind(), Kind::Object | Kind::Array));
+    let quoted = |json: Json<'_>| match json.kind() {
+        Kind::String => Tree::checked(&format!("\"{}\"", json.raw())),
+        _ => Tree::checked(json.raw()),
+    };
+    let message = error.get("message").map(|m| m.str().unwrap_or_else(|| m.raw().into()));
+    // Rate limits and overload pass; what the provider refused stays refused.
+    let retryable = code.and_then(Json::i64).and_then(|code| match code {
+        408 | 429 | 500..=599 => Some(true),
+        400..=499 => Some(false),
+        _ => None,
+    });
+    Failure {
+        message: Raw::new(message.unwrap_or_default()),
+        code: code.map(quoted),
+        details: details.map(quoted),
+        retryable,
+    }
+}
+
+/// The end of a turn, from an answer or a packet.
+pub(super) fn response(result: Option<Json<'_>>, duration_ms: Option<u64>) -> Response<Raw> {
+    let get = |names: &[&str]| result.and_then(|r| r.any(names));
+    let stop = get(&["stopReason", "stop_reason"]).and_then(Json::scalar);
+    let count = |json: Json<'_>, names: &[&str]| json.any(names).and_then(Json::u64);
+    let quota = result.and_then(|r| r.path(&["_meta", "quota", "token_count"]));
+    let usage = get(&["usage"]).or(quota).filter(|u| !u.is_empty()).map(|u| Usage {
+        input_tokens: count(u, &["inputTokens", "input_tokens"]),
+        output_tokens: count(u, &["outputTokens", "output_tokens"]),
+        total_tokens: count(u, &["totalTokens", "total_tokens"]),
+        cached_read_tokens: count(u, &["cachedReadTokens", "cached_read_tokens"]),
+        cached_write_tokens: count(u, &["cachedWriteTokens", "cached_write_tokens"]),
+        thought_tokens: count(u, &["thoughtTokens", "thought_tokens"]),
+    });
+    Response { stop_reason: stop.map(Raw::new), usage, cost_usd: None, duration_ms }
+}
+
+/// A message of a kind that nobody modelled.
+pub(super) fn unknown(kind: &str, object: Json<'_>, out: &mut Yield) {
+    let tree = Some(Tree::checked(object.raw()));
+    out.push(Body::Unknown(Unknown { kind: Raw::new(kind), tree }));
+}
+
+/// Requests that a client sends.
+fn is_clients(method: &str) -> bool {
+    matches!(
+        method,
+        "initialize"
+            | "authenticate"
+            | "logout"
+            | "session/new"
+            | "session/load"
+            | "session/resume"
+            | "session/list"
+            | "session/fork"
+            | "session/close"
+            | "session/delete"
+            | "session/cancel"
+            | "session/prompt"
+            | "session/set_mode"
+            | "session/set_model"
+            | "session/set_config_option"
+    )
+}
+
+/// Requests that an agent sends and that are no part of the transcript.
+fn is_agents(method: &str) -> bool {
+    method.starts_with("fs/") || method.starts_with("terminal/") || method == "_auth/status_update"
+}
+
+impl Acp {
+    /// What somebody asked.
+    pub(super) fn prompt(&mut self, prompt: Option<Json<'_>>, out: &mut Yield) {
+        let words = content::words(prompt, out);
+        if words.text.is_empty() && words.images.is_empty() {
+            out.quiet += 1;
+            return;
+        }
+        out.push(Body::UserMessage(crate::event::Message {
+            text: Raw::new(words.text),
+            images: words.images,
+            origin: crate::event::Origin::Client,
+            block_id: None,
+        }));
+    }
+}

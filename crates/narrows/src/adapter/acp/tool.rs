@@ -1,0 +1,442 @@
+//! Tool calls: who they are, and what one packet says of them.
+
+use super::fields::Fields;
+use super::tool_output::{self as given, Given};
+use super::update::todo_status;
+use super::Acp;
+use crate::adapter::Yield;
+use crate::adapter::blob;
+use crate::event::{Body, ToolEvent};
+use crate::json::{Json, Kind};
+use crate::sanitize::{Raw, Tree};
+use crate::tool::{
+    Diff, DiffAction, Fresh, Image, Location, Scope, Todo, ToolCall, ToolKind, ToolName, ToolStatus,
+    Tri, agrees, by_name, by_shape,
+};
+
+/// In which kind of packet something is said of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    Start,
+    Progress,
+    /// Beside a question for leave, which repeats the call with less than is known.
+    ForLeave,
+}
+
+/// What the adapter remembers of a call: who it is.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) tool: Option<ToolName>,
+    pub(super) kind: Option<ToolKind>,
+    /// The agent named the tool: its shape does not count.
+    named: bool,
+    /// A better file path than the title is known.
+    path: bool,
+    /// The agent's description, to tell it from output.
+    pub(super) said: Option<Box<str>>,
+}
+
+/// Longest list of places or todos that is kept of one packet.
+const MAX_LIST: usize = 10_000;
+
+impl Acp {
+    /// Yields what a packet says of a call; returns the call's id.
+    pub(super) fn tool(&mut self, f: &Fields<'_>, said: Said, out: &mut Yield) -> String {
+        let id = match f.call_id.and_then(Json::scalar).filter(|id| !id.is_empty()) {
+            Some(id) => id.into_owned(),
+            None => format!("line-{}", self.line),
+        };
+        let (known, first) = self.calls.open(&id);
+        let meta = Meta::read(f.meta);
+        let input = f.input.filter(|i| i.kind() == Kind::Object);
+        let word = f.tool_kind.and_then(Json::str);
+        let kind = word.as_deref().and_then(ToolKind::parse);
+        if kind.is_some() && (known.kind.is_none() || known.kind == Some(ToolKind::Other)) {
+            known.kind = kind;
+        }
+        let own_name = explicit_name(f, &meta, &id);
+        identify(known, own_name.as_deref(), f, input, &meta);
+
+        let mut call: ToolCall<Raw> = ToolCall::unknown();
+        call.tool_name = known.tool.unwrap_or(ToolName::Unknown);
+        call.kind = call.tool_name.kind().or(known.kind).unwrap_or(ToolKind::Other);
+        call.is_todo = call.tool_name == ToolName::TodoWrite;
+        call.raw_kind = word.filter(|_| kind.is_none()).map(Raw::new);
+        call.name = own_name.map(Raw::new);
+        call.status = f.status.and_then(Json::str).and_then(|s| ToolStatus::parse(&s));
+        let about = said == Said::ForLeave && !first;
+        if !about {
+            call.agent_title = f.title.and_then(Json::str).map(Raw::new);
+            read_input(&mut call, input, f.input);
+        }
+        if let Some(said) = &call.said {
+            known.said = Some(said.peek().into());
+        }
+        let content = f.content.filter(|c| c.kind() == Kind::Array);
+        let output = Given { call: &call, known, meta: &meta, content, output: f.output, input };
+        let given = given::read(&output);
+        call.said = call.said.or(given.said);
+        call.output = given.output;
+        call.error = given.error;
+        call.exit_code = given.exit_code;
+        call.task_output = given.task_output;
+        let notes = f.output.and_then(|o| o.get("metadata"));
+        read_notes(&mut call, notes, &meta);
+        call.todos = todos(&call, input, notes);
+        call.diffs = diffs(&call, content, input, notes);
+        call.is_new_file = is_new(&call, notes, &meta, content);
+        call.images = images(content, out);
+        call.locations = locations(f.locations);
+        command_of_title(&mut call, f, &id);
+        file_path(&mut call, known, f.title);
+        if about {
+            call.status = None;
+        }
+        let parent = meta.parent.and_then(Json::str).map(Raw::new);
+        let event = Box::new(ToolEvent {
+            id: Raw::new(id.as_str()),
+            call,
+            fresh: Fresh::default(),
+            grew_from: None,
+            first,
+        });
+        out.push_in(
+            parent,
+            match said {
+                Said::Start => Body::ToolCallStart(event),
+                Said::Progress | Said::ForLeave => Body::ToolCallProgress(event),
+            },
+        );
+        id
+    }
+}
+
+/// What agents put into `_meta`.
+#[derive(Debug, Default)]
+pub(super) struct Meta<'a> {
+    tool_name: Option<Json<'a>>,
+    parent: Option<Json<'a>>,
+    /// Claude Code's own result of the call.
+    pub(super) response: Option<Json<'a>>,
+    pub(super) terminal_delta: Option<Json<'a>>,
+    pub(super) terminal_exit: Option<Json<'a>>,
+    mcp: bool,
+}
+
+impl<'a> Meta<'a> {
+    fn read(meta: Option<Json<'a>>) -> Self {
+        let mut m = Meta::default();
+        for (key, value) in meta.into_iter().flat_map(Json::fields) {
+            match &*key {
+                "toolName" => m.tool_name = Some(value),
+                "claudeCode" => {
+                    m.tool_name = value.get("toolName").or(m.tool_name);
+                    m.parent = value.get("parentToolUseId");
+                    m.response = value.get("toolResponse");
+                }
+                "terminal_output_delta" => m.terminal_delta = value.get("data"),
+                "terminal_exit" => m.terminal_exit = value.get("exit_code"),
+                "is_mcp_tool_call" => m.mcp = value.bool() == Some(true),
+                _ => {}
+            }
+        }
+        m
+    }
+}
+
+/// The tool's name where the agent tells it: a field, `_meta`, or the front of gemini's ids.
+fn explicit_name(f: &Fields<'_>, meta: &Meta<'_>, id: &str) -> Option<String> {
+    let told = [f.tool_name, f.name, meta.tool_name];
+    let told = told.into_iter().flatten().filter_map(Json::str).find(|n| !n.is_empty());
+    match told {
+        Some(name) => Some(name.into_owned()),
+        None => id.split_once("__call_").map(|(name, _)| name.to_owned()),
+    }
+}
+
+/// Unknown may become known; known never changes.
+fn identify(
+    known: &mut Known,
+    own_name: Option<&str>,
+    f: &Fields<'_>,
+    input: Option<Json<'_>>,
+    meta: &Meta<'_>,
+) {
+    if known.tool.is_some() {
+        return;
+    }
+    if let Some(name) = own_name {
+        known.named = true;
+        known.tool = by_name(name, known.kind);
+        return;
+    }
+    if meta.mcp {
+        known.tool = Some(ToolName::Mcp);
+        return;
+    }
+    if known.named {
+        return;
+    }
+    let title = f.title.and_then(Json::str);
+    let pattern = input.and_then(|i| i.text("pattern"));
+    let titled = title
+        .filter(|t| pattern.as_deref() != Some(t))
+        .and_then(|t| by_name(&t, known.kind))
+        .filter(|tool| agrees(*tool, known.kind));
+    let shaped = by_shape(input, f.output.and_then(|o| o.get("metadata")));
+    // A read, an edit and a write share a shape that grows: believe the kind.
+    let shaped = shaped.filter(|tool| match (tool, known.kind) {
+        (ToolName::Read, Some(kind)) => kind == ToolKind::Read,
+        _ => true,
+    });
+    known.tool = titled.or(shaped);
+}
+
+fn read_input(call: &mut ToolCall<Raw>, input: Option<Json<'_>>, any: Option<Json<'_>>) {
+    call.input = any.filter(|i| !i.is_empty()).map(|i| match i.kind() {
+        Kind::String => Tree::checked(&format!("\"{}\"", i.raw())),
+        _ => Tree::checked(i.raw()),
+    });
+    let mut fetched = None;
+    for (key, value) in input.into_iter().flat_map(Json::fields) {
+        let slot = match &*key {
+            "description" => &mut call.said,
+            "command" if value.kind() == Kind::Array => {
+                call.command = command_line(value);
+                continue;
+            }
+            "command" => &mut call.command,
+            "pattern" | "query" => &mut call.pattern,
+            "subagent_type" | "subagentType" => &mut call.subagent_type,
+            "filePath" | "file_path" => &mut call.file_path,
+            "path" | "filepath" if call.file_path.is_none() => &mut call.file_path,
+            "url" => &mut fetched,
+            _ => continue,
+        };
+        if let Some(text) = value.str().filter(|t| !t.is_empty()) {
+            *slot = Some(Raw::new(text));
+        }
+    }
+    if call.tool_name == ToolName::WebFetch && call.said.is_none() {
+        call.said = fetched;
+    }
+}
+
+/// A command given as a list; `bash -lc …` is the shell around it.
+fn command_line(list: Json<'_>) -> Option<Raw> {
+    let words: Vec<_> = list.items().take(MAX_LIST).filter_map(Json::scalar).collect();
+    match words.as_slice() {
+        [] => None,
+        [_, flag, script] if flag == "-lc" || flag == "-c" => Some(Raw::new(script.as_ref())),
+        words => Some(Raw::new(words.join(" "))),
+    }
+}
+
+fn read_notes(call: &mut ToolCall<Raw>, notes: Option<Json<'_>>, meta: &Meta<'_>) {
+    let get = |name: &str| notes.and_then(|n| n.get(name));
+    call.truncated = get("truncated").and_then(Json::bool);
+    call.count = get("count").or_else(|| get("matches")).and_then(Json::u64);
+    let checks = get("diagnostics").filter(|d| !d.is_empty());
+    call.diagnostics = checks.map(|d| Tree::checked(d.raw()));
+    if call.tool_name == ToolName::Task {
+        let child = get("sessionId").or_else(|| meta.response.and_then(|r| r.get("agentId")));
+        call.child_session_id = child.and_then(Json::str).map(Raw::new);
+    }
+}
+
+fn todos(
+    call: &ToolCall<Raw>,
+    input: Option<Json<'_>>,
+    notes: Option<Json<'_>>,
+) -> Option<Vec<Todo<Raw>>> {
+    if !call.is_todo {
+        return None;
+    }
+    let given = [(input, "todos"), (input, "plan"), (notes, "todos")];
+    let list = given
+        .iter()
+        .filter_map(|(json, name)| json.and_then(|j| j.get(name)))
+        .find(|list| list.kind() == Kind::Array)?;
+    let todo = |t: Json<'_>| {
+        let content = t.any(&["content", "step"]).and_then(Json::str).unwrap_or_default();
+        let active = t.any(&["activeForm", "active_form"]).and_then(Json::str);
+        Todo {
+            active_form: Raw::new(active.unwrap_or_else(|| content.clone())),
+            content: Raw::new(content),
+            status: todo_status(t.text("status").as_deref()),
+            priority: t.text("priority").map(Raw::new),
+        }
+    };
+    Some(list.items().filter(|t| t.kind() == Kind::Object).take(MAX_LIST).map(todo).collect())
+}
+
+/// Every changed file of a call: from the content, the notes, or as a last resort the arguments.
+fn diffs(
+    call: &ToolCall<Raw>,
+    content: Option<Json<'_>>,
+    input: Option<Json<'_>>,
+    notes: Option<Json<'_>>,
+) -> Option<Vec<Diff<Raw>>> {
+    let text = |json: Json<'_>, names: &[&str]| json.any(names).and_then(Json::str).map(Raw::new);
+    let mut list: Vec<Diff<Raw>> = Vec::new();
+    for item in content.into_iter().flat_map(Json::items) {
+        if item.text("type").as_deref() != Some("diff") {
+            continue;
+        }
+        let action = action(item.path(&["_meta", "kind"]));
+        list.push(Diff {
+            path: text(item, &["path"]).unwrap_or_default(),
+            old_text: text(item, &["oldText", "old_text"]),
+            new_text: text(item, &["newText", "new_text"]),
+            scope: if action == Some(DiffAction::Add) { Scope::File } else { Scope::Hunk },
+            action,
+            additions: None,
+            deletions: None,
+            patch: None,
+        });
+    }
+    let files = notes.and_then(|n| n.get("files")).filter(|f| f.kind() == Kind::Array);
+    for file in files.into_iter().flat_map(Json::items).filter(|f| f.kind() == Kind::Object) {
+        let (before, after) = (text(file, &["before"]), text(file, &["after"]));
+        let missing = before.is_none() && after.is_none();
+        list.push(Diff {
+            path: text(file, &["filePath", "relativePath", "path"]).unwrap_or_default(),
+            old_text: before,
+            new_text: after,
+            scope: Scope::File,
+            action: action(file.get("type")),
+            additions: file.get("additions").and_then(Json::u64),
+            deletions: file.get("deletions").and_then(Json::u64),
+            patch: missing.then(|| text(file, &["diff"])).flatten(),
+        });
+    }
+    if call.tool_name == ToolName::ApplyPatch && list.len() == 1 && list[0].path.is_empty() {
+        // The document's own example leaves the path to the patch text.
+        if let Some(name) = input.and_then(|i| i.text("patchText")).as_deref().and_then(patched_file) {
+            list[0].path = Raw::new(name);
+        }
+    }
+    if list.is_empty() && matches!(call.tool_name, ToolName::Edit | ToolName::Write) {
+        let input = input?;
+        let old = text(input, &["oldString", "old_string"]);
+        let new = text(input, &["newString", "new_string", "content"])?;
+        let scope = if old.is_some() { Scope::Hunk } else { Scope::File };
+        list.push(Diff {
+            path: call.file_path.clone().unwrap_or_default(),
+            old_text: old,
+            new_text: Some(new),
+            scope,
+            action: None,
+            additions: None,
+            deletions: None,
+            patch: None,
+        });
+    }
+    (!list.is_empty()).then_some(list)
+}
+
+/// The first file that a patch text names.
+fn patched_file(patch: &str) -> Option<&str> {
+    const HEADS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
+    patch.lines().find_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)))
+}
+
+fn action(word: Option<Json<'_>>) -> Option<DiffAction> {
+    Some(match word.and_then(Json::str)?.as_ref() {
+        "add" | "create" => DiffAction::Add,
+        "update" | "modify" => DiffAction::Update,
+        "delete" | "remove" => DiffAction::Delete,
+        "move" | "rename" => DiffAction::Move,
+        _ => return None,
+    })
+}
+
+/// Whether an edit makes a new file: only what somebody says counts. An empty old text is no
+/// proof, since agents send it for overwritten files too.
+fn is_new(
+    call: &ToolCall<Raw>,
+    notes: Option<Json<'_>>,
+    meta: &Meta<'_>,
+    content: Option<Json<'_>>,
+) -> Option<Tri> {
+    if call.kind != ToolKind::Edit {
+        return None;
+    }
+    let yes = |yes: bool| Some(if yes { Tri::Yes } else { Tri::No });
+    if let Some(exists) = notes.and_then(|n| n.get("exists")).and_then(Json::bool) {
+        return yes(!exists);
+    }
+    match meta.response.and_then(|r| r.text("type")).as_deref() {
+        Some("create") => return Some(Tri::Yes),
+        Some("update") => return Some(Tri::No),
+        _ => {}
+    }
+    let list = call.diffs.as_deref().unwrap_or_default();
+    if notes.is_some_and(|n| n.get("files").is_some()) && list.iter().any(|d| d.action.is_some()) {
+        return yes(list.iter().all(|d| d.action == Some(DiffAction::Add)));
+    }
+    let first = list.first()?;
+    if first.old_text.as_ref().is_some_and(|t| !t.is_empty()) {
+        return Some(Tri::No);
+    }
+    // Codex says `add` with a null old text for overwritten files too, gemini says what is true.
+    match first.action {
+        Some(DiffAction::Update | DiffAction::Delete | DiffAction::Move) => Some(Tri::No),
+        Some(DiffAction::Add) if first.old_text.is_some() && content.is_some() => Some(Tri::Yes),
+        _ => None,
+    }
+}
+
+fn images(content: Option<Json<'_>>, out: &mut Yield) -> Option<Vec<Image>> {
+    let mut list = Vec::new();
+    for item in content.into_iter().flat_map(Json::items) {
+        let block = item.get("content").filter(|c| c.text("type").as_deref() == Some("image"));
+        list.extend(block.and_then(|b| blob::image(b, &mut out.blobs)));
+    }
+    (!list.is_empty()).then_some(list)
+}
+
+fn locations(list: Option<Json<'_>>) -> Option<Vec<Location<Raw>>> {
+    let list: Vec<_> = list
+        .into_iter()
+        .flat_map(Json::items)
+        .take(MAX_LIST)
+        .filter_map(|l| {
+            let path = l.text("path")?;
+            Some(Location { path: Raw::new(path), line: l.get("line").and_then(Json::u64) })
+        })
+        .collect();
+    (!list.is_empty()).then_some(list)
+}
+
+/// Gemini sends no arguments: the title of a running command is the command.
+fn command_of_title(call: &mut ToolCall<Raw>, f: &Fields<'_>, id: &str) {
+    let gemini = id.contains("__call_") && call.tool_name == ToolName::Bash && f.input.is_none();
+    if gemini && call.command.is_none() {
+        // A replayed call has the tool's display name there instead.
+        call.command = call.agent_title.clone().filter(|t| t.peek() != "Shell");
+    }
+}
+
+/// The file of a call: the arguments, then a diff, a place, and last the title.
+fn file_path(call: &mut ToolCall<Raw>, known: &mut Known, title: Option<Json<'_>>) {
+    let files = matches!(
+        call.kind,
+        ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move
+    );
+    if call.file_path.is_none() && !known.path && files {
+        let diff = call.diffs.iter().flatten().map(|d| &d.path).find(|p| !p.is_empty());
+        let place = call.locations.iter().flatten().map(|l| &l.path).next();
+        call.file_path = diff.or(place).cloned();
+        if call.file_path.is_none() {
+            let title = title.and_then(Json::str).filter(|t| looks_like_path(t));
+            call.file_path = title.map(Raw::new);
+            return;
+        }
+    }
+    known.path |= call.file_path.is_some();
+}
+
+fn looks_like_path(title: &str) -> bool {
+    title.contains(['/', '\\']) && !title.contains(char::is_whitespace) && !title.contains("://")
+}

@@ -1,0 +1,189 @@
+//! What a packet gives as the result of a call, by the kind of the call.
+
+use super::tool::{Known, Meta};
+use crate::json::{Json, Kind};
+use crate::sanitize::Raw;
+use crate::tool::{
+    Output, ToolCall, ToolKind, ToolName, ToolStatus, exit_code, file_text, shell_text, task_text,
+};
+use std::borrow::Cow;
+
+/// Where results are found.
+pub(super) struct Given<'a> {
+    pub(super) call: &'a ToolCall<Raw>,
+    pub(super) known: &'a Known,
+    pub(super) meta: &'a Meta<'a>,
+    pub(super) content: Option<Json<'a>>,
+    pub(super) output: Option<Json<'a>>,
+    pub(super) input: Option<Json<'a>>,
+}
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) output: Option<Output<Raw>>,
+    pub(super) error: Option<Raw>,
+    pub(super) exit_code: Option<i64>,
+    pub(super) task_output: Option<Raw>,
+    /// A description that stands where output should.
+    pub(super) said: Option<Raw>,
+}
+
+pub(super) fn read(g: &Given<'_>) -> Found {
+    let mut found = Found { exit_code: exit(g), ..Found::default() };
+    if let Some(piece) = g.meta.terminal_delta.and_then(Json::str) {
+        found.output = Some(Output::More(Raw::new(piece)));
+        return found;
+    }
+    let failed = g.call.status == Some(ToolStatus::Failed);
+    if failed && g.call.kind != ToolKind::Execute {
+        found.error = error(g).or_else(|| text_of(g, &mut Found::default())).map(Raw::new);
+        return found;
+    }
+    if failed && found.exit_code.is_none() {
+        found.exit_code = string(g).as_deref().and_then(exit_code);
+        if found.exit_code.is_none() {
+            found.error = error(g).or_else(|| text_of(g, &mut Found::default())).map(Raw::new);
+            return found;
+        }
+    }
+    if g.call.tool_name == ToolName::Task {
+        // The card of a task shows what was asked; the answer has a field of its own.
+        let prompt = g.input.and_then(|i| i.text("prompt"));
+        found.output = prompt.map(|p| Output::Whole(Raw::new(p)));
+        if g.call.status == Some(ToolStatus::Completed) {
+            found.task_output = answer(g).as_deref().and_then(task_text).map(Raw::new);
+        }
+        return found;
+    }
+    let text = text_of(g, &mut found);
+    found.output = text.map(|t| Output::Whole(Raw::new(t)));
+    found
+}
+
+fn exit(g: &Given<'_>) -> Option<i64> {
+    let out = g.output;
+    let told = out.and_then(|o| o.any(&["exit_code", "exitCode"]));
+    let noted = out.and_then(|o| o.path(&["metadata", "exit"]));
+    told.or(noted).or(g.meta.terminal_exit).and_then(Json::i64)
+}
+
+fn error(g: &Given<'_>) -> Option<String> {
+    let error = g.output?.get("error")?;
+    let text = error.str().or_else(|| error.text("message"));
+    Some(text.unwrap_or_else(|| error.raw().into()).into_owned())
+}
+
+/// The raw output as text: a string, or the text blocks of a list.
+fn string<'a>(g: &Given<'a>) -> Option<Cow<'a, str>> {
+    let out = g.output?;
+    match out.kind() {
+        Kind::String => out.str(),
+        Kind::Array => {
+            let texts = out.items().filter_map(|b| b.text("text"));
+            let joined = texts.collect::<Vec<_>>().join("");
+            (!joined.is_empty()).then_some(Cow::Owned(joined))
+        }
+        _ => None,
+    }
+}
+
+/// The text blocks of the content, joined.
+fn content<'a>(g: &Given<'a>) -> Option<Cow<'a, str>> {
+    let mut joined: Option<Cow<'a, str>> = None;
+    for item in g.content?.items() {
+        let block = item.get("content").filter(|c| c.kind() == Kind::Object);
+        let Some(text) = block.and_then(|b| b.text("text")) else { continue };
+        joined = Some(match joined {
+            None => text,
+            Some(before) => Cow::Owned(format!("{before}{text}")),
+        });
+    }
+    joined
+}
+
+fn named<'a>(g: &Given<'a>, names: &[&str]) -> Option<Cow<'a, str>> {
+    g.output.filter(|o| o.kind() == Kind::Object)?.any(names).and_then(Json::str)
+}
+
+/// What a subagent answered.
+fn answer<'a>(g: &Given<'a>) -> Option<Cow<'a, str>> {
+    named(g, &["output"]).or_else(|| content(g)).or_else(|| string(g))
+}
+
+/// The output of a call that is no task, by its kind.
+fn text_of(g: &Given<'_>, found: &mut Found) -> Option<String> {
+    match g.call.kind {
+        ToolKind::Execute => command_output(g, found),
+        ToolKind::Read => {
+            let text = content(g).filter(|t| !is_description(g, t, found));
+            let text = text.or_else(|| named(g, &["output", "content"])).or_else(|| string(g));
+            text.map(|t| file_text(&t)).or_else(|| dump(g))
+        }
+        ToolKind::Search => {
+            let files = g.output.and_then(|o| o.get("files")).map(|list| {
+                let names = list.items().filter_map(Json::scalar);
+                Cow::Owned(names.collect::<Vec<_>>().join("\n"))
+            });
+            let text = named(g, &["output"]).or(files).or_else(|| string(g));
+            let text = text.or_else(|| content(g).filter(|t| !is_description(g, t, found)));
+            text.map(Cow::into_owned).or_else(|| dump(g))
+        }
+        // The new text of an edit is in its diffs.
+        ToolKind::Edit if has_diff(g) => None,
+        _ => {
+            let text = named(g, &["output"]).or_else(|| string(g));
+            let text = text.or_else(|| content(g).filter(|t| !is_description(g, t, found)));
+            text.map(Cow::into_owned).or_else(|| dump(g))
+        }
+    }
+}
+
+fn has_diff(g: &Given<'_>) -> bool {
+    let diff = |i: Json<'_>| i.text("type").as_deref() == Some("diff");
+    g.content.is_some_and(|c| c.items().any(diff))
+}
+
+fn command_output(g: &Given<'_>, found: &mut Found) -> Option<String> {
+    if g.output.is_some_and(|o| o.kind() == Kind::Object) {
+        let plain = named(g, &["output", "stdout", "formatted_output", "aggregated_output"]);
+        let noted = g.output.and_then(|o| o.path(&["metadata", "output"])).and_then(Json::str);
+        // One of the two may be cut: the longer one is the output.
+        let longer = match (plain, noted) {
+            (Some(a), Some(b)) => Some(if b.len() > a.len() { b } else { a }),
+            (a, b) => a.or(b),
+        };
+        return longer.map(Cow::into_owned).or_else(|| dump(g));
+    }
+    if let Some(text) = string(g) {
+        if text.starts_with("<persisted-output>") {
+            // Too long for the model, but the screen still got the beginning.
+            if let Some(shown) = content(g) {
+                return Some(shell_text(&shown).to_owned());
+            }
+        }
+        found.exit_code = found.exit_code.or_else(|| exit_code(&text));
+        let after = text.split_once('\n').map_or("", |(_, rest)| rest);
+        return Some(if exit_code(&text).is_some() { after.to_owned() } else { text.into_owned() });
+    }
+    let text = content(g).filter(|t| !is_description(g, t, found))?;
+    Some(shell_text(&text).to_owned())
+}
+
+/// Before a call runs, some agents put its description where the output will be.
+fn is_description(g: &Given<'_>, text: &str, found: &mut Found) -> bool {
+    if let Some(rest) = text.strip_prefix("[current working directory ") {
+        let about = rest.split_once("] (").and_then(|(_, about)| about.strip_suffix(')'));
+        found.said = about.map(Raw::new);
+        return g.output.is_none();
+    }
+    g.known.said.as_deref() == Some(text) && g.output.is_none()
+}
+
+/// Output of a shape that nobody modelled, as JSON.
+fn dump(g: &Given<'_>) -> Option<String> {
+    let out = g.output.filter(|o| !o.is_empty())?;
+    let known = |key: &str| matches!(key, "exit_code" | "exitCode" | "metadata" | "error");
+    let more = out.kind() != Kind::Object || out.fields().any(|(key, _)| !known(&key));
+    (more && !matches!(out.kind(), Kind::Array)).then(|| out.raw().to_owned())
+}

@@ -1,0 +1,193 @@
+//! Updates of a session, by kind.
+
+use super::content::{Words, words};
+use super::fields::Fields;
+use super::rpc::{failure, response, unknown};
+use super::tool::Said;
+use super::{Acp, info};
+use crate::adapter::Yield;
+use crate::adapter::internal::{Internal, classify};
+use crate::event::{
+    Artifact, ArtifactInfo, Body, Chunk, Message, Note, Origin, Plan, PlanEntry,
+};
+use crate::json::{Json, Kind};
+use crate::sanitize::Raw;
+use crate::tool::ToolStatus;
+
+/// What tells text blocks apart.
+pub(super) type BlockKey = (Speaker, Option<String>);
+
+/// Whose text a chunk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    User,
+    Agent,
+    Thought,
+}
+
+impl Acp {
+    /// One update: the type is found by `type`, else by `sessionUpdate`.
+    pub(super) fn update(&mut self, object: Json<'_>, f: &Fields<'_>, out: &mut Yield) {
+        let by_type = f.kind.and_then(Json::str);
+        let by_update = f.session_update.and_then(Json::str);
+        let known = by_type.as_deref().is_some_and(|k| self.dispatch(k, object, f, out))
+            || by_update.as_deref().is_some_and(|k| self.dispatch(k, object, f, out));
+        if !known {
+            let kind = by_type.or(by_update).unwrap_or_else(|| "untyped".into());
+            unknown(&kind, object, out);
+        }
+    }
+
+    /// Reads an update of a known kind; tells whether the kind is known.
+    fn dispatch(&mut self, kind: &str, object: Json<'_>, f: &Fields<'_>, out: &mut Yield) -> bool {
+        match kind {
+            "agent_message_chunk" => self.chunk(Speaker::Agent, f, false, out),
+            "agent_message" => self.chunk(Speaker::Agent, f, true, out),
+            "agent_thought_chunk" => self.chunk(Speaker::Thought, f, false, out),
+            "agent_thought" => self.chunk(Speaker::Thought, f, true, out),
+            "user_message_chunk" => self.chunk(Speaker::User, f, false, out),
+            "user_message" => self.prompt(f.content, out),
+            "tool_call" | "tool_call_start" => {
+                self.tool(f, Said::Start, out);
+            }
+            "tool_call_update" | "tool_call_progress" => {
+                self.tool(f, Said::Progress, out);
+            }
+            "plan" | "agent_plan_update" => plan(object, out),
+            "prompt_response" => out.push(Body::PromptResponse(response(Some(object), None))),
+            "artifact_created" => artifact(object, out),
+            "error" => out.push(Body::Error(failure(object, object.get("details")))),
+            "available_commands_update" => info::commands(object, out),
+            "current_mode_update" => {
+                info::mode(object.any(&["currentModeId", "current_mode_id"]), out);
+            }
+            "config_option_update" => info::config(object, out),
+            "session_info_update" => info::title(object, out),
+            "usage_update" => info::usage(object, out),
+            _ => return false,
+        }
+        true
+    }
+
+    fn chunk(&mut self, speaker: Speaker, f: &Fields<'_>, whole: bool, out: &mut Yield) {
+        let mut words = words(f.content, out);
+        let block = f.message_id.and_then(Json::scalar).map(std::borrow::Cow::into_owned);
+        self.join_halves(f.content, (speaker, block.clone()), &mut words);
+        if words.text.is_empty() && words.images.is_empty() {
+            out.quiet += 1;
+            return;
+        }
+        if self.is_aside(speaker, f, &words.text, out) {
+            return;
+        }
+        let block_id = block.map(Raw::new);
+        let text = Raw::new(words.text);
+        let images = words.images;
+        let parent = f.meta.and_then(|m| m.path(&["claudeCode", "parentToolUseId"]));
+        let parent = parent.and_then(Json::str).map(Raw::new);
+        let chunk = |text| Chunk { text, images: images.clone(), block_id: block_id.clone(), whole };
+        let body = match speaker {
+            Speaker::Agent => Body::TextChunk(chunk(text)),
+            Speaker::Thought => Body::ThinkingChunk(chunk(text)),
+            Speaker::User => {
+                Body::UserMessage(Message { text, images, origin: Origin::Agent, block_id })
+            }
+        };
+        out.push_in(parent, body);
+    }
+
+    /// Text that is not what it stands for: internal text, and notices in the agent's voice.
+    fn is_aside(&self, speaker: Speaker, f: &Fields<'_>, text: &str, out: &mut Yield) -> bool {
+        let note = |kind: &str| {
+            Body::Notice(Note { kind: Raw::new(kind), text: Raw::new(text.trim()) })
+        };
+        match speaker {
+            Speaker::User => match classify(text) {
+                Some(Internal::Interrupted) => out.push(note("interrupted")),
+                Some(Internal::Compaction) => out.push(note("compaction")),
+                Some(Internal::Context) => out.quiet += 1,
+                None => return false,
+            },
+            Speaker::Agent => {
+                // Gemini tells the mode in its own voice.
+                if let Some(mode) = text.strip_prefix("[MODE_UPDATE] ") {
+                    let info = crate::event::Info { mode: Some(Raw::new(mode.trim())), ..Default::default() };
+                    out.push(Body::SessionInfo(Box::new(info)));
+                    return true;
+                }
+                let level = f.meta.and_then(|m| m.path(&["claudeCode", "level"]));
+                let Some(level) = level.and_then(Json::str) else { return false };
+                out.push(note(&level));
+            }
+            Speaker::Thought => return false,
+        }
+        true
+    }
+
+    /// Mends a character whose two halves came in two chunks.
+    fn join_halves(&mut self, content: Option<Json<'_>>, key: BlockKey, words: &mut Words) {
+        let raw = content.and_then(|c| if c.kind() == Kind::Object { c.get("text") } else { Some(c) });
+        let Some(raw) = raw.filter(|r| r.kind() == Kind::String && r.escaped()).map(Json::raw) else {
+            self.half = None;
+            return;
+        };
+        if let Some((high, of)) = self.half.take()
+            && of == key
+            && let Some(low @ 0xDC00..=0xDFFF) = unit_at(raw, 0)
+            && let Some(c) = char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+        {
+            let rest = words.text.strip_prefix(char::REPLACEMENT_CHARACTER).unwrap_or(&words.text);
+            words.text = format!("{c}{rest}");
+        }
+        let slashes = |at: usize| raw.as_bytes()[..at].iter().rev().take_while(|c| **c == b'\\').count();
+        if let Some(at) = raw.len().checked_sub(6)
+            && let Some(high @ 0xD800..=0xDBFF) = unit_at(raw, at)
+            && slashes(at) % 2 == 0
+            && words.text.ends_with(char::REPLACEMENT_CHARACTER)
+        {
+            words.text.pop();
+            self.half = Some((high, key));
+        }
+    }
+}
+
+/// The code unit of a `\u` escape at `at`.
+fn unit_at(raw: &str, at: usize) -> Option<u32> {
+    let hex = raw.get(at..at + 6)?.strip_prefix("\\u")?;
+    u32::from_str_radix(hex, 16).ok()
+}
+
+fn plan(object: Json<'_>, out: &mut Yield) {
+    let entries = object.get("entries").into_iter().flat_map(Json::items);
+    let entries = entries.filter(|e| e.kind() == Kind::Object).map(|e| PlanEntry {
+        content: Raw::new(e.text("content").unwrap_or_default()),
+        status: todo_status(e.text("status").as_deref()),
+        priority: e.text("priority").map(Raw::new),
+    });
+    out.push(Body::PlanUpdate(Plan { entries: entries.collect() }));
+}
+
+/// The status of a todo: what is none of the known ones is still to be done.
+pub(super) fn todo_status(word: Option<&str>) -> ToolStatus {
+    match word {
+        Some("in_progress" | "inProgress") => ToolStatus::InProgress,
+        Some("completed") => ToolStatus::Completed,
+        Some("cancelled") => ToolStatus::Cancelled,
+        _ => ToolStatus::Pending,
+    }
+}
+
+fn artifact(object: Json<'_>, out: &mut Yield) {
+    let artifact = object.get("artifact");
+    let get = |names: &[&str]| artifact.and_then(|a| a.any(names)).and_then(Json::scalar);
+    let text = |names: &[&str]| Raw::new(get(names).unwrap_or_default());
+    out.push(Body::ArtifactCreated(Artifact {
+        artifact: ArtifactInfo {
+            id: text(&["id"]),
+            r#type: text(&["type"]),
+            name: text(&["name"]),
+            path: text(&["path"]),
+            preview_url: get(&["preview_url", "previewUrl"]).filter(|u| !u.is_empty()).map(Raw::new),
+        },
+    }));
+}

@@ -1,0 +1,73 @@
+//! Adapters: a format's packets to raw events. One module per family of formats.
+//!
+//! An adapter never fails and never shows text: what it cannot read is a
+//! [`Malformed`](crate::event::Malformed) event, what it does not know an
+//! [`Unknown`](crate::event::Unknown) one. Its state is bounded. It knows nothing of cleaning and
+//! items.
+
+mod acp;
+mod blob;
+mod internal;
+
+pub use blob::Blob;
+
+use crate::event::{Body, Event, Malformed, Position};
+use crate::id::EventId;
+use crate::packet::{Format, Packet};
+use crate::sanitize::Raw;
+use crate::time::Time;
+
+/// What an adapter yields for one packet.
+#[derive(Debug, Default)]
+pub struct Yield {
+    /// The events, in order.
+    pub events: Vec<Event<Raw>>,
+    /// Pictures that they name.
+    pub blobs: Vec<Blob>,
+    /// Packets that are mere bookkeeping and give no event.
+    pub quiet: u64,
+    /// The time of what is being read.
+    time: Option<Time>,
+}
+
+impl Yield {
+    fn push(&mut self, body: Body<Raw>) {
+        self.push_in(None, body);
+    }
+
+    fn push_in(&mut self, parent: Option<Raw>, body: Body<Raw>) {
+        self.events.push(Event { id: EventId::default(), time: self.time.clone(), parent, body });
+    }
+
+    fn malformed(&mut self, packet: &Packet<'_>, reason: &'static str, column: usize) {
+        let column = column as u64;
+        let Position { line, offset, .. } = packet.position;
+        let position = Position { line, column, offset: offset + column };
+        let length = packet.bytes.len() as u64;
+        self.push(Body::Malformed(Malformed { reason, position, length }));
+    }
+}
+
+/// The reader of one format.
+#[derive(Debug)]
+pub enum Adapter {
+    /// The Agent Client Protocol.
+    Acp(Box<acp::Acp>),
+}
+
+impl Adapter {
+    /// The reader of `format`.
+    pub fn new(format: Format) -> Self {
+        match format {
+            Format::Acp => Adapter::Acp(Box::default()),
+        }
+    }
+
+    /// Reads one packet.
+    pub fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
+        out.time = packet.arrived.cloned();
+        match self {
+            Adapter::Acp(acp) => acp.push(packet, out),
+        }
+    }
+}

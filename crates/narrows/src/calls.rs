@@ -1,0 +1,297 @@
+//! Completing tool calls: packets say only what changed, events say what is known.
+//!
+//! Every event of a call tells its light fields (title, status, file …). Heavy ones (arguments,
+//! output, diffs) are told when they change, and all of them once more in the event that ends
+//! the call. So the work is of the size of the packet, and the last event stands for itself.
+
+use crate::event::{Body, Decision, Event, FileAction, FileChange, ToolEvent};
+use crate::id::EventId;
+use crate::recent::Recent;
+use crate::sanitize::Clean;
+use crate::time::Time;
+use crate::tool::{
+    DiffAction, Fresh, Output, Permission, Scope, ToolCall, ToolKind, ToolName, ToolStatus, Tri,
+    by_name, title_of,
+};
+
+/// Calls that are remembered; the oldest is forgotten first.
+const MAX_CALLS: usize = 1 << 16;
+/// Bytes of heavy fields kept for one open call, and for all of them. What is larger is told when
+/// it comes and not repeated at the end.
+const MAX_HELD: usize = 16 << 20;
+const MAX_HELD_ALL: usize = 64 << 20;
+
+/// The calls of one session.
+#[derive(Debug)]
+pub struct Calls {
+    calls: Recent<State>,
+    held: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    known: ToolCall,
+    began: Option<Time>,
+    held: usize,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State { known: ToolCall::unknown(), began: None, held: 0 }
+    }
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Calls { calls: Recent::new(MAX_CALLS), held: 0 }
+    }
+}
+
+impl Calls {
+    /// Completes an event; one that says nothing new is dropped.
+    pub fn merge(&mut self, mut event: Event, out: &mut Vec<Event>) {
+        match &mut event.body {
+            Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => {
+                let mut changes = Vec::new();
+                if self.complete(tool, event.time.as_ref(), &mut changes) {
+                    let (time, parent) = (event.time.clone(), event.parent.clone());
+                    out.push(event);
+                    out.extend(changes.into_iter().map(|change| Event {
+                        id: EventId::default(),
+                        time: time.clone(),
+                        parent: parent.clone(),
+                        body: Body::FileChanged(change),
+                    }));
+                }
+            }
+            Body::PermissionAnswer(answer) => {
+                if let Some(state) = self.calls.get_mut(&answer.tool_call_id) {
+                    state.known.permission = Some(permission(answer.decision, answer.option.as_ref()));
+                }
+                out.push(event);
+            }
+            _ => out.push(event),
+        }
+    }
+
+    /// Fills in what is known; false when the event says nothing new.
+    fn complete(
+        &mut self,
+        tool: &mut ToolEvent,
+        time: Option<&Time>,
+        changes: &mut Vec<FileChange>,
+    ) -> bool {
+        let (state, first) = self.calls.open(&tool.id);
+        let mut news = std::mem::replace(&mut tool.call, ToolCall::unknown());
+        let known = &mut state.known;
+        let was_final = known.status.is_some_and(ToolStatus::is_final);
+        let mut fresh = Fresh::default();
+        if known.tool_name == ToolName::Unknown
+            && (known.tool_name, known.kind) != (news.tool_name, news.kind)
+            && (news.tool_name != ToolName::Unknown || known.kind == ToolKind::Other)
+        {
+            known.tool_name = news.tool_name;
+            known.kind = news.kind;
+            known.is_todo = news.is_todo;
+            fresh.tool();
+        }
+        if first {
+            state.began = time.cloned();
+            known.command = Some(Clean::default());
+            known.file_path = Some(Clean::default());
+            known.output = Some(Output::Whole(Clean::default()));
+        }
+        news.status = next_status(known.status, news.status);
+        edit_texts(known, &mut news);
+        let grew_from = take_output(known, news.output.take(), &mut fresh);
+        fresh = fresh.or(known.merge(news));
+        if known.exit_code.is_some_and(|code| code != 0)
+            && known.kind == ToolKind::Execute
+            && known.status == Some(ToolStatus::Completed)
+        {
+            let failed = Some(ToolStatus::Failed);
+            fresh = fresh.or(known.merge(ToolCall { status: failed, ..ToolCall::unknown() }));
+        }
+        let ended = !was_final && known.status.is_some_and(ToolStatus::is_final);
+        if ended {
+            let duration_ms = time.zip(state.began.as_ref()).and_then(|(end, start)| end.since(start));
+            fresh = fresh.or(known.merge(ToolCall { duration_ms, ..ToolCall::unknown() }));
+            if known.status == Some(ToolStatus::Completed) {
+                file_changes(&tool.id, known, changes);
+            }
+        }
+        fresh = fresh.or(known.merge(words(known)));
+        if fresh.is_empty() && !first {
+            return false;
+        }
+        tool.call = if first || ended { known.clone() } else { known.told(fresh) };
+        if !first && !ended && fresh.has_output() {
+            tool.call.output = output_told(known, grew_from);
+        }
+        tool.fresh = fresh;
+        tool.grew_from = grew_from;
+        tool.first = first;
+
+        self.held -= state.held;
+        state.held = weight(known);
+        if ended || was_final || state.held > MAX_HELD || self.held + state.held > MAX_HELD_ALL {
+            known.forget_heavy();
+            state.held = 0;
+        }
+        self.held += state.held;
+        true
+    }
+}
+
+/// What somebody decided, as a call keeps it.
+pub(crate) fn permission(decision: Decision, option: Option<&Clean>) -> Permission {
+    let decision = match decision {
+        Decision::Allowed => "allowed",
+        Decision::Rejected => "rejected",
+        Decision::Cancelled => "cancelled",
+    };
+    Permission { decision: Clean::literal(decision), option: option.cloned() }
+}
+
+/// A status only moves forward; a call of which nobody told one is pending.
+fn next_status(known: Option<ToolStatus>, news: Option<ToolStatus>) -> Option<ToolStatus> {
+    match (known, news) {
+        (None, None) => Some(ToolStatus::Pending),
+        (Some(old), Some(new)) if new.rank() <= old.rank() => None,
+        (_, new) => new,
+    }
+}
+
+/// The first diff's texts stand for the call; its new text is what an edit shows.
+fn edit_texts(known: &ToolCall, news: &mut ToolCall) {
+    if let Some(first) = news.diffs.as_ref().and_then(|list| list.first()) {
+        news.old_content.clone_from(&first.old_text);
+        news.new_content.clone_from(&first.new_text);
+    }
+    if known.kind == ToolKind::Edit {
+        match &news.new_content {
+            Some(text) => news.output = Some(Output::Whole(text.clone())),
+            // "Wrote file successfully." says less than the text that was written.
+            None if known.new_content.is_some() => news.output = None,
+            None => {}
+        }
+    }
+}
+
+/// Takes over output. Resent whole but longer, it has only grown: returns from where.
+fn take_output(known: &mut ToolCall, news: Option<Output>, fresh: &mut Fresh) -> Option<usize> {
+    let old = match &mut known.output {
+        Some(Output::Whole(old)) => Some(old),
+        _ => None,
+    };
+    match (old, news) {
+        (_, None) => None,
+        (Some(old), Some(Output::Whole(new))) if *old == new => None,
+        (Some(old), Some(Output::Whole(new))) if !old.is_empty() && new.starts_with(old.as_str()) => {
+            fresh.output();
+            let from = old.len();
+            *old = new;
+            Some(from)
+        }
+        (_, Some(Output::Whole(new))) => {
+            fresh.output();
+            known.output = Some(Output::Whole(new));
+            None
+        }
+        (_, Some(Output::More(more))) if more.is_empty() => None,
+        (Some(old), Some(Output::More(more))) => {
+            fresh.output();
+            let from = old.len();
+            old.push(&more);
+            Some(from)
+        }
+        // The beginning was too long to keep.
+        (None, Some(Output::More(more))) => {
+            fresh.output();
+            known.output = Some(Output::More(more));
+            None
+        }
+    }
+}
+
+/// The new part of the output.
+fn output_told(known: &mut ToolCall, grew_from: Option<usize>) -> Option<Output> {
+    match (&known.output, grew_from) {
+        (Some(Output::Whole(text)), Some(from)) => text.after(from).map(Output::More),
+        // Not kept: the next piece must not be taken for the rest of this one.
+        (Some(Output::More(_)), _) => known.output.take(),
+        (output, _) => output.clone(),
+    }
+}
+
+/// Title and description, from what is known by now.
+fn words(known: &ToolCall) -> ToolCall {
+    let new = known.is_new_file.unwrap_or(Tri::Unknown);
+    let title = title_of(known.tool_name, known.kind, new);
+    let full = |text: &Option<Clean>| text.clone().filter(|t| !t.is_empty());
+    // A title that merely names the tool describes nothing.
+    let own = || full(&known.agent_title).filter(|t| by_name(t, Some(known.kind)).is_none());
+    let description = match (known.tool_name, known.kind) {
+        (ToolName::Task, _) => full(&known.said).or(Some(Clean::literal("Running subagent"))),
+        (_, ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => {
+            full(&known.file_path).or_else(own)
+        }
+        (ToolName::Mcp, _) => full(&known.said).or_else(own),
+        (_, ToolKind::Execute) => full(&known.said).or(Some(Clean::literal("Running command"))),
+        (_, ToolKind::Search) => full(&known.pattern).or_else(own),
+        (ToolName::TodoWrite, _) => None,
+        _ => full(&known.said).or_else(own),
+    };
+    let is_new_file = (known.kind == ToolKind::Edit).then_some(new);
+    ToolCall {
+        title: Some(Clean::literal(title)),
+        description: Some(description.unwrap_or_else(|| Clean::literal(title))),
+        is_new_file,
+        ..ToolCall::unknown()
+    }
+}
+
+/// The files that a finished edit changed.
+fn file_changes(id: &Clean, known: &ToolCall, changes: &mut Vec<FileChange>) {
+    let deletes = known.kind == ToolKind::Delete;
+    if !deletes && !matches!(known.kind, ToolKind::Edit | ToolKind::Move) {
+        return;
+    }
+    let by_call = match known.is_new_file {
+        _ if deletes => FileAction::Deleted,
+        Some(Tri::Yes) => FileAction::Created,
+        _ => FileAction::Modified,
+    };
+    for diff in known.diffs.iter().flatten().filter(|d| !d.path.is_empty()) {
+        let action = match diff.action {
+            Some(DiffAction::Delete) => FileAction::Deleted,
+            Some(DiffAction::Add) if known.is_new_file != Some(Tri::No) => by_call,
+            _ => by_call,
+        };
+        let whole = diff.scope == Scope::File && action != FileAction::Deleted;
+        let size = diff.new_text.as_ref().filter(|_| whole).map(|t| t.len() as u64);
+        if changes.iter().all(|c| c.path != diff.path) {
+            changes.push(FileChange {
+                path: diff.path.clone(),
+                action,
+                size_bytes: size,
+                tool_call_id: Some(id.clone()),
+            });
+        }
+    }
+    if changes.is_empty() && let Some(path) = known.file_path.clone().filter(|p| !p.is_empty()) {
+        let tool_call_id = Some(id.clone());
+        changes.push(FileChange { path, action: by_call, size_bytes: None, tool_call_id });
+    }
+}
+
+/// Roughly what the heavy fields of a call weigh.
+fn weight(call: &ToolCall) -> usize {
+    let output = match &call.output {
+        Some(Output::Whole(t) | Output::More(t)) => t.len(),
+        None => 0,
+    };
+    let text = |t: &Option<Clean>| t.as_ref().map_or(0, |t| t.len());
+    let input = call.input.as_ref().map_or(0, |t| t.json().len());
+    output + input + 2 * text(&call.old_content) + 2 * text(&call.new_content)
+}

@@ -1,0 +1,174 @@
+//! The fold: events to changes of items.
+//!
+//! It runs once for each event, live or stored, and never looks at a format. Its work is of the
+//! size of the event and its state is bounded: items themselves are kept by whoever applies the
+//! changes. An event that was folded already changes nothing.
+
+mod text;
+mod tools;
+mod turns;
+
+use crate::change::{Change, Items};
+use crate::event::{Body, Event};
+use crate::id::EventId;
+use crate::item::{Item, ItemBody};
+use crate::recent::Recent;
+use crate::sanitize::Clean;
+use crate::session::{SessionInfo, Status};
+
+/// Open calls that are remembered for the end of their turn.
+const MAX_OPEN: usize = 1 << 14;
+
+/// The state of one session's fold.
+#[derive(Debug)]
+pub struct Fold {
+    info: SessionInfo,
+    /// The last event that was folded.
+    last: EventId,
+    /// The order of the next item.
+    order: u64,
+    text: Option<text::OpenText>,
+    prompt: Option<text::LastPrompt>,
+    todo: Option<turns::OpenTodo>,
+    calls: Recent<tools::OpenCall>,
+    asks: Vec<tools::OpenAsk>,
+}
+
+impl Default for Fold {
+    fn default() -> Self {
+        Fold {
+            info: SessionInfo::default(),
+            last: EventId::default(),
+            order: 0,
+            text: None,
+            prompt: None,
+            todo: None,
+            calls: Recent::new(MAX_OPEN),
+            asks: Vec::new(),
+        }
+    }
+}
+
+impl Fold {
+    /// The fold of an empty session.
+    pub fn new() -> Self {
+        Fold::default()
+    }
+
+    /// The fold of a session whose events up to `last` made `items`.
+    pub fn resume(items: &Items, last: EventId) -> Self {
+        let info = items.info().clone();
+        let mut fold = Fold { info, last, order: items.next_order(), ..Fold::default() };
+        for item in items.iter() {
+            fold.resume_text(item);
+            fold.resume_tool(item);
+            fold.resume_todo(item);
+        }
+        fold
+    }
+
+    /// The last event that was folded.
+    pub fn last(&self) -> EventId {
+        self.last
+    }
+
+    /// Folds one event into changes.
+    pub fn push(&mut self, event: &Event, out: &mut Vec<Change>) {
+        let numbered = event.id.packet > 0;
+        if numbered && event.id.source == self.last.source && event.id <= self.last {
+            return;
+        }
+        if numbered {
+            self.last = event.id;
+        }
+        let before = self.info.clone();
+        self.fold(event, out);
+        if self.info != before {
+            out.push(Change::Info { info: Box::new(self.info.clone()) });
+        }
+    }
+
+    fn fold(&mut self, event: &Event, out: &mut Vec<Change>) {
+        if event.body.ends_text() && !self.goes_on(event) {
+            self.close_text(out);
+        }
+        match &event.body {
+            Body::UserMessage(message) => self.user(event, message, out),
+            Body::TextChunk(chunk) | Body::ThinkingChunk(chunk) => self.chunk(event, chunk, out),
+            Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => self.tool(event, tool, out),
+            Body::PlanUpdate(plan) => self.plan(event, plan, out),
+            Body::PromptResponse(response) => self.answered(response, out),
+            Body::ArtifactCreated(made) => {
+                let id = match made.artifact.id.as_str() {
+                    "" => self.name("artifact", event),
+                    _ => Clean::concat(&[&Clean::literal("artifact-"), &made.artifact.id]),
+                };
+                self.put(event, id, ItemBody::Artifact { artifact: made.artifact.clone() }, out);
+            }
+            Body::PermissionRequest(ask) => self.ask(event, ask, out),
+            Body::PermissionAnswer(answer) => self.answer(answer, out),
+            Body::SessionInfo(info) => self.learn(info),
+            Body::Usage(gauge) => {
+                let info = &mut self.info;
+                // A subagent's usage is not the session's.
+                if event.parent.is_none() {
+                    info.context_used = gauge.used.or(info.context_used);
+                    info.context_size = gauge.size.or(info.context_size);
+                    info.cost_usd = gauge.cost_usd.or(info.cost_usd);
+                }
+            }
+            Body::Notice(note) => {
+                let body = ItemBody::Notice { kind: note.kind.clone(), text: note.text.clone() };
+                let id = self.name("notice", event);
+                self.put(event, id, body, out);
+            }
+            Body::Error(failure) => {
+                let id = self.name("error", event);
+                let body = ItemBody::Error {
+                    message: failure.message.clone(),
+                    code: failure.code.clone(),
+                    details: failure.details.clone(),
+                    retryable: failure.retryable,
+                };
+                self.put(event, id, body, out);
+                self.info.status = Status::Failed;
+                self.info.error = Some(failure.message.clone());
+                self.end_turn(false, out);
+            }
+            Body::FileChanged(_) => {}
+            Body::Unknown(_) => self.info.unknown += 1,
+            Body::Malformed(_) => self.info.malformed += 1,
+        }
+    }
+
+    /// A name for what the source does not name.
+    fn name(&self, kind: &'static str, event: &Event) -> Clean {
+        let mut name = Clean::literal(kind);
+        name.push(&Clean::literal("-"));
+        if event.id.packet == 0 {
+            name.push(&Clean::number(self.order));
+            return name;
+        }
+        if event.id.source > 0 {
+            name.push(&Clean::number(u64::from(event.id.source)));
+            name.push(&Clean::literal("-"));
+        }
+        name.push(&Clean::number(event.id.packet));
+        name.push(&Clean::literal("."));
+        name.push(&Clean::number(u64::from(event.id.index)));
+        name
+    }
+
+    fn put(&mut self, event: &Event, id: Clean, body: ItemBody, out: &mut Vec<Change>) {
+        let item = Item {
+            id,
+            order: self.order,
+            parent: event.parent.clone(),
+            time: event.time.clone(),
+            body,
+        };
+        self.order += 1;
+        self.prompt = None;
+        out.push(Change::Put { item: Box::new(item) });
+    }
+}

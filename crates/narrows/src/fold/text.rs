@@ -1,0 +1,225 @@
+//! Text blocks: open, grow, close.
+
+use super::Fold;
+use crate::change::{Change, Set};
+use crate::event::{Body, Chunk, Event, Message, Origin};
+use crate::item::{Item, ItemBody};
+use crate::sanitize::Clean;
+use crate::session::Status;
+use crate::tool::Image;
+
+/// Longest text that is remembered to recognise its final form.
+const MAX_KEPT: usize = 1 << 20;
+
+/// Which text grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+}
+
+/// The text that grows.
+#[derive(Debug)]
+pub(super) struct OpenText {
+    id: Clean,
+    kind: Kind,
+    block: Option<Clean>,
+    parent: Option<Clean>,
+    /// What it says so far; none when that is too long.
+    kept: Option<String>,
+    images: Vec<Image>,
+}
+
+/// The prompt that came last, while nothing came after it.
+#[derive(Debug)]
+pub(super) struct LastPrompt {
+    id: Clean,
+    block: Option<Clean>,
+    parent: Option<Clean>,
+    origin: Origin,
+    /// What was sent: the agent may say it back.
+    text: String,
+    images: Vec<Image>,
+}
+
+impl Fold {
+    /// Whether the event is the next piece of the open text.
+    pub(super) fn goes_on(&self, event: &Event) -> bool {
+        let Some(open) = &self.text else { return false };
+        let (kind, block) = match &event.body {
+            Body::TextChunk(c) => (Kind::Text, &c.block_id),
+            Body::ThinkingChunk(c) => (Kind::Thinking, &c.block_id),
+            _ => return false,
+        };
+        open.kind == kind && open.block == *block && open.parent == event.parent
+    }
+
+    pub(super) fn close_text(&mut self, out: &mut Vec<Change>) {
+        if let Some(open) = self.text.take() {
+            out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
+        }
+    }
+
+    pub(super) fn chunk(&mut self, event: &Event, chunk: &Chunk, out: &mut Vec<Change>) {
+        if event.parent.is_none() && !self.info.answered {
+            self.info.status = Status::Running;
+        }
+        let kind = match event.body {
+            Body::ThinkingChunk(_) => Kind::Thinking,
+            _ => Kind::Text,
+        };
+        if chunk.whole {
+            return self.whole(event, chunk, kind, out);
+        }
+        if let Some(open) = &mut self.text {
+            if !chunk.text.is_empty() {
+                keep(&mut open.kept, &chunk.text);
+                let (id, text) = (open.id.clone(), chunk.text.clone());
+                out.push(Change::Append { id, field: "content", text });
+            }
+            if !chunk.images.is_empty() {
+                open.images.extend(chunk.images.iter().cloned());
+                let (id, images) = (open.id.clone(), open.images.clone());
+                out.push(Change::Set { id, set: Set::Images(images) });
+            }
+            return;
+        }
+        let id = self.open(event, chunk, kind, true, out);
+        self.text = Some(OpenText {
+            id,
+            kind,
+            block: chunk.block_id.clone(),
+            parent: event.parent.clone(),
+            kept: Some(chunk.text.to_string()),
+            images: chunk.images.clone(),
+        });
+    }
+
+    /// A text at once. It replaces what was streamed of it, and is closed.
+    fn whole(&mut self, event: &Event, chunk: &Chunk, kind: Kind, out: &mut Vec<Change>) {
+        let replaces = |open: &OpenText| {
+            let named = open.block.is_some();
+            let begun = open.kept.as_ref().is_some_and(|kept| chunk.text.starts_with(kept.as_str()));
+            open.kind == kind && (named || begun)
+        };
+        match self.text.take() {
+            Some(open) if replaces(&open) => {
+                let (id, text) = (open.id.clone(), chunk.text.clone());
+                out.push(Change::Set { id, set: Set::Content(text) });
+                out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
+            }
+            open => {
+                self.text = open;
+                self.close_text(out);
+                self.open(event, chunk, kind, false, out);
+            }
+        }
+    }
+
+    fn open(
+        &mut self,
+        event: &Event,
+        chunk: &Chunk,
+        kind: Kind,
+        is_streaming: bool,
+        out: &mut Vec<Change>,
+    ) -> Clean {
+        let content = chunk.text.clone();
+        let block_id = chunk.block_id.clone();
+        let (name, body) = if kind == Kind::Thinking {
+            ("thinking", ItemBody::Thinking { content, is_streaming, block_id })
+        } else {
+            let images = chunk.images.clone();
+            ("text", ItemBody::Text { content, is_streaming, block_id, images })
+        };
+        let id = self.name(name, event);
+        self.put(event, id.clone(), body, out);
+        id
+    }
+
+    /// Somebody asked something. What the agent merely says back is dropped.
+    pub(super) fn user(&mut self, event: &Event, message: &Message, out: &mut Vec<Change>) {
+        if message.origin == Origin::Agent
+            && let Some(last) = &mut self.prompt
+        {
+            let echo = last.origin == Origin::Client
+                && last.text.contains(message.text.as_str())
+                && message.images.iter().all(|i| last.images.contains(i));
+            if echo {
+                return;
+            }
+            if last.origin == Origin::Agent
+                && last.block == message.block_id
+                && last.parent == event.parent
+            {
+                if !message.text.is_empty() {
+                    let (id, text) = (last.id.clone(), message.text.clone());
+                    out.push(Change::Append { id, field: "text", text });
+                }
+                if !message.images.is_empty() {
+                    last.images.extend(message.images.iter().cloned());
+                    let (id, images) = (last.id.clone(), last.images.clone());
+                    out.push(Change::Set { id, set: Set::Images(images) });
+                }
+                return;
+            }
+        }
+        self.begin_turn();
+        let id = self.name("user", event);
+        let body = ItemBody::UserMessage {
+            text: message.text.clone(),
+            images: message.images.clone(),
+            origin: message.origin,
+            block_id: message.block_id.clone(),
+        };
+        self.put(event, id.clone(), body, out);
+        self.prompt = Some(LastPrompt {
+            id,
+            block: message.block_id.clone(),
+            parent: event.parent.clone(),
+            origin: message.origin,
+            text: sent(&message.text, message.origin),
+            images: message.images.clone(),
+        });
+    }
+
+    pub(super) fn resume_text(&mut self, item: &Item) {
+        let (id, parent) = (item.id.clone(), item.parent.clone());
+        let (kind, kept, block, images) = match &item.body {
+            ItemBody::Text { content, is_streaming: true, block_id, images } => {
+                (Kind::Text, content, block_id.clone(), images.clone())
+            }
+            ItemBody::Thinking { content, is_streaming: true, block_id } => {
+                (Kind::Thinking, content, block_id.clone(), Vec::new())
+            }
+            ItemBody::UserMessage { text, images, origin, block_id }
+                if item.order + 1 == self.order && !self.info.answered =>
+            {
+                self.prompt = Some(LastPrompt {
+                    id,
+                    block: block_id.clone(),
+                    parent,
+                    origin: *origin,
+                    text: sent(text, *origin),
+                    images: images.clone(),
+                });
+                return;
+            }
+            _ => return,
+        };
+        let kept = (kept.len() <= MAX_KEPT).then(|| kept.to_string());
+        self.text = Some(OpenText { id, kind, block, parent, kept, images });
+    }
+}
+
+/// What an agent could say back: only what a client sent.
+fn sent(text: &Clean, origin: Origin) -> String {
+    if origin == Origin::Client { text.to_string() } else { String::new() }
+}
+
+fn keep(kept: &mut Option<String>, more: &str) {
+    match kept {
+        Some(text) if text.len() + more.len() <= MAX_KEPT => text.push_str(more),
+        _ => *kept = None,
+    }
+}

@@ -1,0 +1,183 @@
+//! Tool cards and questions for leave.
+
+use super::Fold;
+use crate::calls::permission;
+use crate::change::{Change, Set};
+use crate::event::{Answer, Ask, Decision, Event, ToolEvent};
+use crate::item::{Item, ItemBody, ToolItem};
+use crate::sanitize::Clean;
+use crate::session::Status;
+use crate::tool::{Output, Permission, ToolCall, ToolKind, ToolName, ToolStatus};
+
+/// Questions that may be open at once; the oldest is dropped when there are more.
+const MAX_ASKS: usize = 256;
+
+/// A call that has not ended.
+#[derive(Debug)]
+pub(super) struct OpenCall {
+    id: Clean,
+    tool_name: ToolName,
+    kind: ToolKind,
+    /// Somebody refused it.
+    rejected: bool,
+}
+
+impl Default for OpenCall {
+    fn default() -> Self {
+        let (tool_name, kind) = (ToolName::Unknown, ToolKind::Other);
+        OpenCall { id: Clean::default(), tool_name, kind, rejected: false }
+    }
+}
+
+impl OpenCall {
+    /// Says something of the call and leaves the rest.
+    fn say(&self, status: Option<ToolStatus>, permission: Option<Permission>) -> Set {
+        let (tool_name, kind) = (self.tool_name, self.kind);
+        let call = ToolCall { tool_name, kind, status, permission, ..ToolCall::unknown() };
+        Set::ToolCall(Box::new(call))
+    }
+}
+
+/// A question that has not been answered.
+#[derive(Debug)]
+pub(super) struct OpenAsk {
+    item: Clean,
+    request: Clean,
+    call: Clean,
+}
+
+impl Fold {
+    pub(super) fn tool(&mut self, event: &Event, tool: &ToolEvent, out: &mut Vec<Change>) {
+        if event.parent.is_none() && !self.info.answered {
+            self.info.status = Status::Running;
+        }
+        let status = tool.call.status;
+        let ended = status.is_some_and(ToolStatus::is_final);
+        if tool.call.is_todo && status != Some(ToolStatus::Failed) {
+            // It may have looked like another tool before its arguments came.
+            if self.calls.take(&tool.id).is_some() {
+                out.push(Change::Remove { id: tool.id.clone() });
+            }
+            if let Some(todos) = &tool.call.todos {
+                self.todos(event, todos.clone(), out);
+            }
+            return;
+        }
+        if tool.first || tool.call.is_todo {
+            let mut call = tool.call.clone();
+            call.output = call.output.map(whole);
+            let body = ItemBody::ToolCall {
+                tool_call: Box::new(ToolItem { id: tool.id.clone(), call }),
+            };
+            self.put(event, tool.id.clone(), body, out);
+        } else {
+            self.set_tool(tool, out);
+        }
+        if ended {
+            self.calls.take(&tool.id);
+        } else {
+            let open = self.calls.open(&tool.id).0;
+            open.id = tool.id.clone();
+            open.tool_name = tool.call.tool_name;
+            open.kind = tool.call.kind;
+        }
+        // A call that goes on has its leave, whoever gave it.
+        if status.is_some_and(|s| s != ToolStatus::Pending) {
+            self.drop_asks(out, |ask| ask.call == tool.id);
+        }
+    }
+
+    fn set_tool(&mut self, tool: &ToolEvent, out: &mut Vec<Change>) {
+        let mut news = tool.call.only(tool.fresh);
+        let id = tool.id.clone();
+        let mut more = None;
+        if tool.fresh.has_output() {
+            match (&tool.call.output, tool.grew_from) {
+                (Some(Output::Whole(text)), Some(from)) => more = text.after(from),
+                (Some(Output::More(text)), _) => more = Some(text.clone()),
+                (output, _) => news.output.clone_from(output),
+            }
+        }
+        if !tool.fresh.without_output().is_empty() || news.output.is_some() {
+            out.push(Change::Set { id: id.clone(), set: Set::ToolCall(Box::new(news)) });
+        }
+        if let Some(text) = more {
+            out.push(Change::Append { id, field: "rawOutput", text });
+        }
+    }
+
+    pub(super) fn ask(&mut self, event: &Event, ask: &Ask, out: &mut Vec<Change>) {
+        let same = |a: &OpenAsk| a.request == ask.request_id;
+        self.drop_asks(out, same);
+        let item = self.name("permission", event);
+        let body = ItemBody::Permission {
+            request_id: ask.request_id.clone(),
+            tool_call_id: ask.tool_call_id.clone(),
+            title: ask.title.clone(),
+            options: ask.options.clone(),
+        };
+        self.put(event, item.clone(), body, out);
+        let (request, call) = (ask.request_id.clone(), ask.tool_call_id.clone());
+        self.asks.push(OpenAsk { item, request, call });
+        if self.asks.len() > MAX_ASKS {
+            let old = self.asks.remove(0);
+            out.push(Change::Remove { id: old.item });
+        }
+    }
+
+    /// An answered question leaves the screen; what was decided stays on its call.
+    pub(super) fn answer(&mut self, answer: &Answer, out: &mut Vec<Change>) {
+        self.drop_asks(out, |ask| ask.request == answer.request_id);
+        if let Some(open) = self.calls.get_mut(&answer.tool_call_id) {
+            open.rejected = answer.decision != Decision::Allowed;
+            let decided = permission(answer.decision, answer.option.as_ref());
+            let set = open.say(None, Some(decided));
+            out.push(Change::Set { id: answer.tool_call_id.clone(), set });
+        }
+    }
+
+    pub(super) fn drop_asks(&mut self, out: &mut Vec<Change>, gone: impl Fn(&OpenAsk) -> bool) {
+        self.asks.retain(|ask| {
+            let gone = gone(ask);
+            if gone {
+                out.push(Change::Remove { id: ask.item.clone() });
+            }
+            !gone
+        });
+    }
+
+    /// The turn is over: what was refused, or cut off by a cancelled turn, will not go on.
+    pub(super) fn cancel_calls(&mut self, all: bool, out: &mut Vec<Change>) {
+        for open in self.calls.drain_if(|open| all || open.rejected) {
+            let set = open.say(Some(ToolStatus::Cancelled), None);
+            out.push(Change::Set { id: open.id, set });
+        }
+    }
+
+    pub(super) fn resume_tool(&mut self, item: &Item) {
+        match &item.body {
+            ItemBody::ToolCall { tool_call } => {
+                let call = &tool_call.call;
+                if !call.status.is_some_and(ToolStatus::is_final) {
+                    let open = self.calls.open(&item.id).0;
+                    open.id = item.id.clone();
+                    open.tool_name = call.tool_name;
+                    open.kind = call.kind;
+                    open.rejected = call.permission.as_ref().is_some_and(|p| &*p.decision != "allowed");
+                }
+            }
+            ItemBody::Permission { request_id, tool_call_id, .. } => self.asks.push(OpenAsk {
+                item: item.id.clone(),
+                request: request_id.clone(),
+                call: tool_call_id.clone(),
+            }),
+            _ => {}
+        }
+    }
+}
+
+fn whole(output: Output) -> Output {
+    match output {
+        Output::Whole(text) | Output::More(text) => Output::Whole(text),
+    }
+}

@@ -1,0 +1,134 @@
+//! What a person sees.
+
+use crate::event::{ArtifactInfo, Choice, Origin};
+use crate::sanitize::{Clean, Tree};
+use crate::time::Time;
+use crate::tool::{Image, Todo, ToolCall};
+use serde::{Serialize, Serializer};
+
+/// One thing on the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Stable over reruns.
+    pub id: Clean,
+    /// Items are shown in this order, those of a subagent below their call.
+    pub order: u64,
+    /// The call of the subagent that did this.
+    pub parent: Option<Clean>,
+    /// When it began.
+    pub time: Option<Time>,
+    /// What it is.
+    pub body: ItemBody,
+}
+
+/// What an item is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+#[expect(missing_docs, reason = "the fields say it")]
+pub enum ItemBody {
+    #[serde(rename_all = "camelCase")]
+    UserMessage {
+        text: Clean,
+        images: Vec<Image>,
+        origin: Origin,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block_id: Option<Clean>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Text {
+        content: Clean,
+        is_streaming: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block_id: Option<Clean>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Thinking {
+        content: Clean,
+        is_streaming: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block_id: Option<Clean>,
+    },
+    #[serde(rename_all = "camelCase")]
+    ToolCall { tool_call: Box<ToolItem> },
+    #[serde(rename_all = "camelCase")]
+    TodoList { todo_list: TodoList },
+    Artifact { artifact: ArtifactInfo },
+    #[serde(rename_all = "camelCase")]
+    Permission { request_id: Clean, tool_call_id: Clean, title: Option<Clean>, options: Vec<Choice> },
+    Notice { kind: Clean, text: Clean },
+    Error { message: Clean, code: Option<Tree<Clean>>, details: Option<Tree<Clean>>, retryable: Option<bool> },
+}
+
+/// A tool card.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolItem {
+    /// The call.
+    pub id: Clean,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub call: ToolCall,
+}
+
+/// A checklist.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TodoList {
+    /// The item's id.
+    pub id: Clean,
+    /// What is to be done.
+    pub todos: Vec<Todo>,
+    /// Whether something of it is still to be done.
+    pub is_open: bool,
+}
+
+impl TodoList {
+    pub(crate) fn new(id: Clean, todos: Vec<Todo>) -> Self {
+        let is_open = todos.iter().any(|t| !t.status.is_final());
+        TodoList { id, todos, is_open }
+    }
+}
+
+impl ItemBody {
+    /// The item's `type` in JSON.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ItemBody::UserMessage { .. } => "user_message",
+            ItemBody::Text { .. } => "text",
+            ItemBody::Thinking { .. } => "thinking",
+            ItemBody::ToolCall { .. } => "tool_call",
+            ItemBody::TodoList { .. } => "todo_list",
+            ItemBody::Artifact { .. } => "artifact",
+            ItemBody::Permission { .. } => "permission",
+            ItemBody::Notice { .. } => "notice",
+            ItemBody::Error { .. } => "error",
+        }
+    }
+}
+
+impl Serialize for Item {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Shape<'a> {
+            r#type: &'static str,
+            id: &'a Clean,
+            order: u64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            parent_tool_call_id: Option<&'a Clean>,
+            timestamp: Option<&'a Time>,
+            #[serde(flatten)]
+            body: &'a ItemBody,
+        }
+        Shape {
+            r#type: self.body.kind(),
+            id: &self.id,
+            order: self.order,
+            parent_tool_call_id: self.parent.as_ref(),
+            timestamp: self.time.as_ref(),
+            body: &self.body,
+        }
+        .serialize(s)
+    }
+}

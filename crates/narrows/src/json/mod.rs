@@ -1,0 +1,13 @@
+//! Reading JSON without building a tree of values.
+//!
+//! [`Index`] checks one text and notes where each value stands; [`Json`] walks those notes.
+//! It accepts what agents really write and strict readers refuse (lone surrogates, repeated keys,
+//! any depth) and refuses everything else with a reason and a position. It never recurses.
+
+mod decode;
+mod index;
+mod node;
+
+pub use decode::decode;
+pub use index::{Index, Syntax};
+pub use node::{Json, Kind};

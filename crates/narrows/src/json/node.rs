@@ -1,0 +1,195 @@
+//! Walking an indexed JSON text.
+
+use super::decode::decode;
+use std::borrow::Cow;
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// A number, kept as written.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+/// Where one value stands. For a string `start..end` excludes the quotes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node {
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// The note after this value and everything in it.
+    pub(super) next: u32,
+    pub(super) kind: Kind,
+    pub(super) escaped: bool,
+}
+
+impl Node {
+    pub(super) fn new(start: usize, end: usize, kind: Kind) -> Self {
+        Node { start: start as u32, end: end as u32, next: 0, kind, escaped: false }
+    }
+}
+
+/// One value of an indexed text.
+#[derive(Clone, Copy)]
+pub struct Json<'a> {
+    text: &'a str,
+    nodes: &'a [Node],
+    at: u32,
+}
+
+impl std::fmt::Debug for Json<'_> {
+    /// Prints the kind and the length only: the text may hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Json({:?}, {} bytes)", self.kind(), self.raw().len())
+    }
+}
+
+impl<'a> Json<'a> {
+    pub(super) fn new(text: &'a str, nodes: &'a [Node], at: u32) -> Self {
+        Json { text, nodes, at }
+    }
+
+    fn node(self) -> Node {
+        let nothing = Node { start: 0, end: 0, next: 0, kind: Kind::Null, escaped: false };
+        self.nodes.get(self.at as usize).copied().unwrap_or(nothing)
+    }
+
+    /// What this value is.
+    pub fn kind(self) -> Kind {
+        self.node().kind
+    }
+
+    /// The text of this value as it stands in the source; of a string, what is between the quotes.
+    pub fn raw(self) -> &'a str {
+        let n = self.node();
+        self.text.get(n.start as usize..n.end as usize).unwrap_or_default()
+    }
+
+    /// Whether a string has escapes.
+    pub fn escaped(self) -> bool {
+        self.node().escaped
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(self) -> bool {
+        self.kind() == Kind::Null
+    }
+
+    /// Whether this is null, `""`, `[]` or `{}`.
+    pub fn is_empty(self) -> bool {
+        let n = self.node();
+        match n.kind {
+            Kind::Null => true,
+            Kind::String => n.start == n.end,
+            Kind::Array | Kind::Object => n.next == self.at + 1,
+            Kind::Bool | Kind::Number => false,
+        }
+    }
+
+    /// The decoded string, when this is one.
+    pub fn str(self) -> Option<Cow<'a, str>> {
+        let n = self.node();
+        (n.kind == Kind::String).then(|| {
+            if n.escaped { Cow::Owned(decode(self.raw())) } else { Cow::Borrowed(self.raw()) }
+        })
+    }
+
+    /// A string, or a number or boolean as it is written.
+    pub fn scalar(self) -> Option<Cow<'a, str>> {
+        match self.kind() {
+            Kind::String => self.str(),
+            Kind::Number | Kind::Bool => Some(Cow::Borrowed(self.raw())),
+            Kind::Null | Kind::Array | Kind::Object => None,
+        }
+    }
+
+    /// The boolean, when this is one.
+    pub fn bool(self) -> Option<bool> {
+        (self.kind() == Kind::Bool).then(|| self.raw() == "true")
+    }
+
+    /// The number as an integer; fractions are cut.
+    pub fn i64(self) -> Option<i64> {
+        (self.kind() == Kind::Number).then(|| self.raw())?.parse().ok().or_else(|| {
+            let f = self.f64()?;
+            #[expect(clippy::cast_precision_loss, reason = "a bound, not a value")]
+            (f.abs() < i64::MAX as f64).then_some(f as i64)
+        })
+    }
+
+    /// The number as a non-negative integer.
+    pub fn u64(self) -> Option<u64> {
+        self.i64().and_then(|n| u64::try_from(n).ok())
+    }
+
+    /// The number, when it is finite.
+    pub fn f64(self) -> Option<f64> {
+        let n: f64 = (self.kind() == Kind::Number).then(|| self.raw())?.parse().ok()?;
+        n.is_finite().then_some(n)
+    }
+
+    /// The keys and values of an object, in the order written; nothing for other kinds.
+    pub fn fields(self) -> impl Iterator<Item = (Cow<'a, str>, Json<'a>)> {
+        let n = self.node();
+        let mut at = self.at + 1;
+        let end = if n.kind == Kind::Object { n.next } else { 0 };
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let key = Json::new(self.text, self.nodes, at);
+            let value = Json::new(self.text, self.nodes, at + 1);
+            at = value.node().next;
+            Some((key.str().unwrap_or_default(), value))
+        })
+    }
+
+    /// The values of an array; nothing for other kinds.
+    pub fn items(self) -> impl Iterator<Item = Json<'a>> {
+        let n = self.node();
+        let mut at = self.at + 1;
+        let end = if n.kind == Kind::Array { n.next } else { 0 };
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let value = Json::new(self.text, self.nodes, at);
+            at = value.node().next;
+            Some(value)
+        })
+    }
+
+    /// The value of the last key of this name, as JavaScript would have it; null counts as absent.
+    pub fn get(self, name: &str) -> Option<Json<'a>> {
+        let mut found = None;
+        for (key, value) in self.fields() {
+            if key == name {
+                found = Some(value);
+            }
+        }
+        found.filter(|v| !v.is_null())
+    }
+
+    /// The first of `names` that is there and not null.
+    pub fn any(self, names: &[&str]) -> Option<Json<'a>> {
+        names.iter().find_map(|name| self.get(name))
+    }
+
+    /// Follows `names` inwards.
+    pub fn path(self, names: &[&str]) -> Option<Json<'a>> {
+        names.iter().try_fold(self, |json, name| json.get(name))
+    }
+
+    /// The string under `name`.
+    pub fn text(self, name: &str) -> Option<Cow<'a, str>> {
+        self.get(name).and_then(Json::str)
+    }
+}

@@ -1,0 +1,65 @@
+//! One typed pipeline from the packets of a coding agent to a clean transcript.
+//!
+//! Agents emit packets, in one shape live and in another in what they store. This crate reads
+//! them all through one entry, hides host paths, and gives the same items either way:
+//!
+//! ```text
+//! bytes ─ Packets ─▶ packet ─ Adapter ─▶ raw event ─ Sanitizer ─▶ event ─ Calls ─▶ event ─ Fold ─▶ change
+//! ```
+//!
+//! [`Pipeline`] is all of it: give it what [`Packets`] finds, take [`Step`]s, apply their changes to
+//! [`Items`]. Nothing here does I/O or reads a clock; parsing never fails and never panics: a bad
+//! line is a `malformed` event, a kind that nobody modelled an `unknown` one.
+//!
+//! ```
+//! use narrows::{Config, Items, Packets, Pipeline};
+//!
+//! let live = br#"{"sessionUpdate":"tool_call","toolCallId":"c1","title":"bash","kind":"execute","status":"pending"}
+//! {"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed","rawInput":{"command":"ls /tmp/s/work"},"rawOutput":{"output":"a.txt"}}
+//! "#;
+//! let mut config = Config::default();
+//! config.paths.add_root("/tmp/s/work");
+//! let mut pipeline = Pipeline::new(config);
+//! let mut steps = Vec::new();
+//! Packets::default().push(live, |given| pipeline.push(given, &mut steps));
+//! pipeline.finish(&mut steps);
+//!
+//! let mut items = Items::new();
+//! for step in steps {
+//!     step.changes.into_iter().for_each(|change| items.apply(change));
+//! }
+//! let json = serde_json::to_value(items.ordered()[0]).unwrap();
+//! assert_eq!(json["toolCall"]["command"], "ls .");
+//! assert_eq!(json["toolCall"]["status"], "completed");
+//! ```
+//!
+//! Read on in [`event`] (what can happen), [`tool`] (calls), [`item`] (what is seen),
+//! [`change`] (how it changes), [`sanitize`] (what is hidden), [`view`] (other shapes of the same
+//! events).
+
+pub mod adapter;
+pub mod calls;
+pub mod change;
+pub mod event;
+pub mod fold;
+pub mod id;
+pub mod item;
+pub mod json;
+pub mod lines;
+pub mod packet;
+pub mod pipeline;
+mod recent;
+pub mod sanitize;
+pub mod session;
+pub mod time;
+pub mod tool;
+pub mod view;
+
+pub use change::{Change, Items};
+pub use event::{Body, Event, Row};
+pub use fold::Fold;
+pub use item::Item;
+pub use lines::Lines;
+pub use packet::{Format, Given, Packet, Packets};
+pub use pipeline::{Config, Pipeline, Step};
+pub use sanitize::{Clean, Paths, Raw, sanitize_paths_in_text, strip_session_prefix};

@@ -1,0 +1,161 @@
+//! The three stages in a row: parse, clean, complete, fold. Glue only.
+
+use crate::adapter::{Adapter, Blob, Yield};
+use crate::calls::Calls;
+use crate::change::Change;
+use crate::event::{Body, Event, Malformed};
+use crate::fold::Fold;
+use crate::id::EventId;
+use crate::packet::{Format, Given, Packet};
+use crate::sanitize::{Paths, Sanitizer};
+
+/// What a pipeline is told beforehand.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The dialect of the packets.
+    pub format: Format,
+    /// The paths to hide.
+    pub paths: Paths,
+    /// Which source of the session this is, where it has several; part of every id.
+    pub source: u32,
+    /// Leave out the fold: steps then have no changes.
+    pub events_only: bool,
+}
+
+/// One event and what it did.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The event.
+    pub event: Event,
+    /// The changes it made to the items.
+    pub changes: Vec<Change>,
+}
+
+/// From packets to steps.
+///
+/// ```
+/// use narrows::{Items, Packets, Pipeline};
+///
+/// let line = br#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hi."}}"#;
+/// let (mut packets, mut pipeline) = (Packets::default(), Pipeline::default());
+/// let mut steps = Vec::new();
+/// packets.push(line, |given| pipeline.push(given, &mut steps));
+/// packets.finish(|given| pipeline.push(given, &mut steps));
+/// pipeline.finish(&mut steps);
+///
+/// let mut items = Items::new();
+/// steps.into_iter().flat_map(|step| step.changes).for_each(|change| items.apply(change));
+/// assert_eq!(items.ordered().len(), 1);
+/// ```
+#[derive(Debug)]
+pub struct Pipeline {
+    adapter: Adapter,
+    sanitizer: Sanitizer,
+    calls: Calls,
+    fold: Option<Fold>,
+    source: u32,
+    /// The packet that is being read, and how many events it has given.
+    packet: u64,
+    index: u32,
+    quiet: u64,
+    yielded: Yield,
+    clean: Vec<Event>,
+    complete: Vec<Event>,
+    blobs: Vec<Blob>,
+}
+
+impl Default for Pipeline {
+    fn default() -> Self {
+        Pipeline::new(Config::default())
+    }
+}
+
+impl Pipeline {
+    /// A pipeline for one source of one session.
+    pub fn new(config: Config) -> Self {
+        Pipeline {
+            adapter: Adapter::new(config.format),
+            sanitizer: Sanitizer::new(config.paths),
+            calls: Calls::default(),
+            fold: (!config.events_only).then(Fold::new),
+            source: config.source,
+            packet: 0,
+            index: 0,
+            quiet: 0,
+            yielded: Yield::default(),
+            clean: Vec::new(),
+            complete: Vec::new(),
+            blobs: Vec::new(),
+        }
+    }
+
+    /// Takes what a source gave.
+    pub fn push(&mut self, given: Given<'_>, out: &mut Vec<Step>) {
+        match given {
+            Given::Packet(packet) => self.push_packet(&packet, out),
+            Given::Fault(fault) => self.push_fault(fault, out),
+        }
+    }
+
+    /// Reads one packet.
+    pub fn push_packet(&mut self, packet: &Packet<'_>, out: &mut Vec<Step>) {
+        self.begin(packet.position.line);
+        self.adapter.push(packet, &mut self.yielded);
+        self.quiet += std::mem::take(&mut self.yielded.quiet);
+        self.blobs.append(&mut self.yielded.blobs);
+        for event in self.yielded.events.drain(..) {
+            self.sanitizer.push(event, &mut self.clean);
+        }
+        self.complete(out);
+    }
+
+    fn push_fault(&mut self, fault: Malformed, out: &mut Vec<Step>) {
+        self.begin(fault.position.line);
+        self.clean.push(Event {
+            id: EventId::default(),
+            time: None,
+            parent: None,
+            body: Body::Malformed(fault),
+        });
+        self.complete(out);
+    }
+
+    /// The input is over: lets go of what was held back.
+    pub fn finish(&mut self, out: &mut Vec<Step>) {
+        self.sanitizer.finish(&mut self.clean);
+        self.complete(out);
+    }
+
+    /// The pictures that came since this was last asked.
+    pub fn take_blobs(&mut self) -> Vec<Blob> {
+        std::mem::take(&mut self.blobs)
+    }
+
+    /// Packets so far that were mere bookkeeping.
+    pub fn quiet(&self) -> u64 {
+        self.quiet
+    }
+
+    fn begin(&mut self, line: u64) {
+        if line != self.packet {
+            self.packet = line;
+            self.index = 0;
+        }
+    }
+
+    fn complete(&mut self, out: &mut Vec<Step>) {
+        for event in self.clean.drain(..) {
+            self.calls.merge(event, &mut self.complete);
+        }
+        for mut event in self.complete.drain(..) {
+            event.id =
+                EventId { source: self.source, packet: self.packet.max(1), index: self.index };
+            self.index += 1;
+            let mut changes = Vec::new();
+            if let Some(fold) = &mut self.fold {
+                fold.push(&event, &mut changes);
+            }
+            out.push(Step { event, changes });
+        }
+    }
+}

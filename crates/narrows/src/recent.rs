@@ -1,0 +1,56 @@
+//! A map that forgets its oldest entries.
+
+use std::collections::{HashMap, VecDeque};
+
+/// At most `cap` entries, by text; the one that came first goes first.
+#[derive(Debug)]
+pub(crate) struct Recent<V> {
+    cap: usize,
+    map: HashMap<Box<str>, V>,
+    order: VecDeque<Box<str>>,
+}
+
+impl<V: Default> Recent<V> {
+    pub(crate) fn new(cap: usize) -> Self {
+        Recent { cap, map: HashMap::new(), order: VecDeque::new() }
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
+        self.map.get_mut(key)
+    }
+
+    /// The entry of `key`, made if it is not there, and whether it was made.
+    pub(crate) fn open(&mut self, key: &str) -> (&mut V, bool) {
+        let new = !self.map.contains_key(key);
+        if new {
+            while self.map.len() >= self.cap {
+                let Some(oldest) = self.order.pop_front() else { break };
+                self.map.remove(&oldest);
+            }
+            // Entries that were taken out leave their names behind: sweep them now and then.
+            if self.order.len() > 2 * self.cap {
+                self.order.retain(|k| self.map.contains_key(k));
+            }
+            self.order.push_back(key.into());
+        }
+        (self.map.entry(key.into()).or_default(), new)
+    }
+
+    /// Takes out the entries that `gone` names, oldest first.
+    pub(crate) fn drain_if(&mut self, gone: impl Fn(&V) -> bool) -> Vec<V> {
+        let mut out = Vec::new();
+        let map = &mut self.map;
+        self.order.retain(|key| {
+            let goes = map.get(key).is_none_or(&gone);
+            if goes && let Some(value) = map.remove(key) {
+                out.push(value);
+            }
+            !goes
+        });
+        out
+    }
+
+    pub(crate) fn take(&mut self, key: &str) -> Option<V> {
+        self.map.remove(key)
+    }
+}

@@ -1,0 +1,257 @@
+//! Which field is cleaned how. Every field of every event passes here, and only here.
+
+use super::paths::{Mode, Paths};
+use super::text::{Clean, Raw, Tree};
+use super::tree;
+use crate::event::{
+    Answer, Artifact, ArtifactInfo, Ask, Body, Choice, Chunk, Command, Event, Failure, FileChange,
+    Info, Message, Note, Plan, PlanEntry, Response, ToolEvent, Unknown,
+};
+use crate::id::EventId;
+use crate::tool::{Diff, Fresh, Location, Output, Permission, Todo, ToolCall};
+use std::borrow::Cow;
+
+/// Largest tree of an unknown packet that is kept.
+const MAX_UNKNOWN: usize = 64 * 1024;
+/// Largest tree of arguments or details that is kept.
+const MAX_TREE: usize = 64 * 1024 * 1024;
+
+struct By<'a>(&'a Paths);
+
+impl By<'_> {
+    fn mode(&self, raw: Raw, mode: Mode) -> Clean {
+        let Raw(text) = raw;
+        let cleaned = match self.0.text(&text, mode) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(cleaned) => Some(cleaned),
+        };
+        Clean(cleaned.unwrap_or(text))
+    }
+
+    fn text(&self, raw: Raw) -> Clean {
+        self.mode(raw, Mode::Text)
+    }
+
+    fn body(&self, raw: Raw) -> Clean {
+        self.mode(raw, Mode::Body)
+    }
+
+    fn path(&self, raw: &Raw) -> Clean {
+        Clean(self.0.field(raw.peek()))
+    }
+
+    fn texts(&self, raw: Option<Raw>) -> Option<Clean> {
+        raw.map(|r| self.text(r))
+    }
+
+    fn tree(&self, raw: Option<Tree<Raw>>, limit: usize) -> Option<Tree<Clean>> {
+        raw.map(|t| tree::clean(self.0, &t, limit))
+    }
+}
+
+/// An event of the same call that says nothing.
+pub(super) fn shell(paths: &Paths, event: &Event<Raw>) -> Event {
+    let by = By(paths);
+    let (id, tool_name, kind) = match event.body.tool() {
+        Some(tool) => (tool.id.clone(), tool.call.tool_name, tool.call.kind),
+        None => (Raw::default(), crate::tool::ToolName::Unknown, crate::tool::ToolKind::Other),
+    };
+    let mut call = ToolCall::unknown();
+    call.tool_name = tool_name;
+    call.kind = kind;
+    let tool =
+        ToolEvent { id: by.text(id), call, fresh: Fresh::default(), grew_from: None, first: false };
+    Event {
+        id: EventId::default(),
+        time: event.time.clone(),
+        parent: by.texts(event.parent.clone()),
+        body: Body::ToolCallProgress(Box::new(tool)),
+    }
+}
+
+/// Cleans an event; `ready` is output that has already passed a seam.
+pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> Event {
+    let by = By(paths);
+    let body = match event.body {
+        Body::UserMessage(m) => Body::UserMessage(Message {
+            text: by.text(m.text),
+            images: m.images,
+            origin: m.origin,
+            block_id: by.texts(m.block_id),
+        }),
+        Body::TextChunk(c) => Body::TextChunk(chunk(&by, c)),
+        Body::ThinkingChunk(c) => Body::ThinkingChunk(chunk(&by, c)),
+        Body::ToolCallStart(t) => Body::ToolCallStart(Box::new(tool(&by, *t, ready))),
+        Body::ToolCallProgress(t) => Body::ToolCallProgress(Box::new(tool(&by, *t, ready))),
+        Body::PlanUpdate(p) => Body::PlanUpdate(Plan {
+            entries: p
+                .entries
+                .into_iter()
+                .map(|e| PlanEntry {
+                    content: by.text(e.content),
+                    status: e.status,
+                    priority: by.texts(e.priority),
+                })
+                .collect(),
+        }),
+        Body::PromptResponse(r) => Body::PromptResponse(Response {
+            stop_reason: by.texts(r.stop_reason),
+            usage: r.usage,
+            cost_usd: r.cost_usd,
+            duration_ms: r.duration_ms,
+        }),
+        Body::ArtifactCreated(Artifact { artifact: a }) => Body::ArtifactCreated(Artifact {
+            artifact: ArtifactInfo {
+                id: by.text(a.id),
+                r#type: by.text(a.r#type),
+                name: by.text(a.name),
+                path: by.path(&a.path),
+                preview_url: by.texts(a.preview_url),
+            },
+        }),
+        Body::FileChanged(f) => Body::FileChanged(FileChange {
+            path: by.path(&f.path),
+            action: f.action,
+            size_bytes: f.size_bytes,
+            tool_call_id: by.texts(f.tool_call_id),
+        }),
+        Body::PermissionRequest(a) => Body::PermissionRequest(Ask {
+            request_id: by.text(a.request_id),
+            tool_call_id: by.text(a.tool_call_id),
+            title: by.texts(a.title),
+            options: a
+                .options
+                .into_iter()
+                .map(|o| Choice {
+                    option_id: by.text(o.option_id),
+                    name: by.text(o.name),
+                    kind: by.text(o.kind),
+                })
+                .collect(),
+        }),
+        Body::PermissionAnswer(a) => Body::PermissionAnswer(Answer {
+            request_id: by.text(a.request_id),
+            tool_call_id: by.text(a.tool_call_id),
+            decision: a.decision,
+            option_id: by.texts(a.option_id),
+            option: by.texts(a.option),
+        }),
+        Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&by, *i))),
+        Body::Usage(u) => Body::Usage(u),
+        Body::Notice(n) => Body::Notice(Note { kind: by.text(n.kind), text: by.text(n.text) }),
+        Body::Error(e) => Body::Error(Failure {
+            message: by.text(e.message),
+            code: by.tree(e.code, MAX_UNKNOWN),
+            details: by.tree(e.details, MAX_UNKNOWN),
+            retryable: e.retryable,
+        }),
+        Body::Unknown(u) => Body::Unknown(Unknown {
+            kind: by.text(u.kind),
+            tree: by.tree(u.tree, MAX_UNKNOWN),
+        }),
+        Body::Malformed(m) => Body::Malformed(m),
+    };
+    Event { id: event.id, time: event.time, parent: by.texts(event.parent), body }
+}
+
+fn chunk(by: &By<'_>, c: Chunk<Raw>) -> Chunk {
+    Chunk {
+        text: by.text(c.text),
+        images: c.images,
+        block_id: by.texts(c.block_id),
+        whole: c.whole,
+    }
+}
+
+fn info(by: &By<'_>, i: Info<Raw>) -> Info {
+    Info {
+        agent: by.texts(i.agent),
+        version: by.texts(i.version),
+        model: by.texts(i.model),
+        mode: by.texts(i.mode),
+        title: by.texts(i.title),
+        status: by.texts(i.status),
+        cwd: i.cwd.as_ref().map(|p| by.path(p)),
+        native_id: by.texts(i.native_id),
+        commands: i.commands.map(|list| {
+            list.into_iter()
+                .map(|c| Command { name: by.text(c.name), description: by.texts(c.description) })
+                .collect()
+        }),
+    }
+}
+
+fn tool(by: &By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
+    let c = t.call;
+    // What was read from a file is the user's own text; what a command printed is not.
+    let body = c.kind == crate::tool::ToolKind::Read;
+    let output = match (ready, c.output) {
+        (Some(text), _) => Some(Output::More(text)),
+        (None, Some(Output::Whole(text))) if body => Some(Output::Whole(by.body(text))),
+        (None, Some(Output::Whole(text))) => Some(Output::Whole(by.text(text))),
+        (None, Some(Output::More(text))) => Some(Output::More(by.text(text))),
+        (None, None) => None,
+    };
+    let call = ToolCall {
+        tool_name: c.tool_name,
+        kind: c.kind,
+        status: c.status,
+        is_todo: c.is_todo,
+        name: by.texts(c.name),
+        raw_kind: by.texts(c.raw_kind),
+        agent_title: by.texts(c.agent_title),
+        title: by.texts(c.title),
+        description: by.texts(c.description),
+        said: by.texts(c.said),
+        command: by.texts(c.command),
+        file_path: c.file_path.as_ref().map(|p| by.path(p)),
+        pattern: by.texts(c.pattern),
+        subagent_type: by.texts(c.subagent_type),
+        child_session_id: by.texts(c.child_session_id),
+        input: by.tree(c.input, MAX_TREE),
+        output,
+        error: by.texts(c.error),
+        exit_code: c.exit_code,
+        is_new_file: c.is_new_file,
+        old_content: c.old_content.map(|t| by.body(t)),
+        new_content: c.new_content.map(|t| by.body(t)),
+        diffs: c.diffs.map(|list| list.into_iter().map(|d| diff(by, d)).collect()),
+        todos: c.todos.map(|list| {
+            list.into_iter()
+                .map(|t| Todo {
+                    content: by.text(t.content),
+                    status: t.status,
+                    active_form: by.text(t.active_form),
+                    priority: by.texts(t.priority),
+                })
+                .collect()
+        }),
+        task_output: by.texts(c.task_output),
+        images: c.images,
+        locations: c.locations.map(|list| {
+            list.iter().map(|l| Location { path: by.path(&l.path), line: l.line }).collect()
+        }),
+        diagnostics: by.tree(c.diagnostics, MAX_TREE),
+        truncated: c.truncated,
+        count: c.count,
+        duration_ms: c.duration_ms,
+        permission: c.permission.map(|p| Permission {
+            decision: by.text(p.decision),
+            option: by.texts(p.option),
+        }),
+    };
+    ToolEvent { id: by.text(t.id), call, fresh: t.fresh, grew_from: t.grew_from, first: t.first }
+}
+
+fn diff(by: &By<'_>, d: Diff<Raw>) -> Diff {
+    Diff {
+        path: by.path(&d.path),
+        old_text: d.old_text.map(|t| by.body(t)),
+        new_text: d.new_text.map(|t| by.body(t)),
+        scope: d.scope,
+        action: d.action,
+        additions: d.additions,
+        deletions: d.deletions,
+        patch: d.patch.map(|t| by.text(t)),
+    }
+}

@@ -1,0 +1,175 @@
+//! Cleaning: the only way from [`Raw`] to [`Clean`].
+//!
+//! [`Sanitizer::push`] takes an event of the adapter and gives clean ones. Streamed text passes a
+//! seam, so that a path cut over two packets does not slip through. Knows nothing of formats and
+//! nothing of items (invariants I3, I4).
+
+mod event;
+mod field;
+mod paths;
+mod scan;
+mod seam;
+mod stream;
+mod text;
+mod tree;
+
+pub use paths::{Mode, Paths, sanitize_paths_in_text, strip_session_prefix};
+pub use stream::TextStream;
+pub use text::{Clean, Raw, Tree};
+
+use crate::event::{Body, Event};
+use crate::tool::{Output, ToolStatus};
+use seam::Seam;
+use std::collections::{HashMap, VecDeque};
+
+/// Streams of tool output that may be open at once; the oldest is ended when there are more.
+const MAX_STREAMS: usize = 256;
+
+/// The cleaning stage of the pipeline.
+#[derive(Debug, Default)]
+pub struct Sanitizer {
+    paths: Paths,
+    text: Option<OpenText>,
+    outputs: HashMap<String, OpenOutput>,
+    /// The calls of `outputs`, oldest first.
+    order: VecDeque<String>,
+}
+
+/// The text block whose end may still be held back.
+#[derive(Debug)]
+struct OpenText {
+    /// An empty event of the block, to be filled with the rest at its end.
+    shell: Event,
+    seam: Seam,
+}
+
+/// A call's output that comes in pieces.
+#[derive(Debug)]
+struct OpenOutput {
+    /// An event of the call that says nothing, to be filled likewise.
+    shell: Event,
+    seam: Seam,
+}
+
+impl Sanitizer {
+    /// A sanitizer that hides `paths`.
+    pub fn new(paths: Paths) -> Self {
+        Sanitizer { paths, ..Sanitizer::default() }
+    }
+
+    /// Cleans one event. Held text of a block that ends comes before it.
+    pub fn push(&mut self, event: Event<Raw>, out: &mut Vec<Event>) {
+        if let Body::SessionInfo(info) = &event.body
+            && let Some(root) = &info.cwd
+        {
+            self.paths.add_root(root.peek());
+        }
+        if event.body.is_streamed() {
+            self.push_text(event, out);
+            return;
+        }
+        if event.body.ends_text() {
+            self.end_text(out);
+        }
+        if matches!(event.body, Body::PromptResponse(_) | Body::Error(_)) {
+            self.end_outputs(out);
+        }
+        let clean = self.push_tool(event, out);
+        out.push(clean);
+    }
+
+    /// Ends every stream: the input is over.
+    pub fn finish(&mut self, out: &mut Vec<Event>) {
+        self.end_text(out);
+        self.end_outputs(out);
+    }
+
+    /// The paths this sanitizer hides.
+    pub fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    fn push_text(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) {
+        let piece = event.body.text_mut().map(std::mem::take).unwrap_or_default();
+        let last = event.body.is_whole();
+        let mut event = event::clean(&self.paths, event, None);
+        let same = |t: &OpenText| {
+            t.shell.body.same_block(&event.body) && t.shell.parent == event.parent && !last
+        };
+        if !self.text.as_ref().is_some_and(same) {
+            self.end_text(out);
+        }
+        let open = self.text.get_or_insert_with(|| {
+            let mut shell = event.clone();
+            shell.body.drop_images();
+            OpenText { shell, seam: Seam::default() }
+        });
+        let mut ready = open.seam.push(&self.paths, piece.peek()).unwrap_or_default();
+        if last {
+            ready.push(&open.seam.finish(&self.paths).unwrap_or_default());
+            self.text = None;
+        }
+        if last || event.body.has_images() || !ready.is_empty() {
+            if let Some(text) = event.body.text_mut() {
+                *text = ready;
+            }
+            out.push(event);
+        }
+    }
+
+    fn end_text(&mut self, out: &mut Vec<Event>) {
+        let Some(mut open) = self.text.take() else { return };
+        let rest = open.seam.finish(&self.paths);
+        if let (Some(rest), Some(text)) = (rest, open.shell.body.text_mut()) {
+            *text = rest;
+            out.push(open.shell);
+        }
+    }
+
+    /// Cleans what is no streamed text. Output in pieces passes a seam of its own call.
+    fn push_tool(&mut self, event: Event<Raw>, out: &mut Vec<Event>) -> Event {
+        let Some(tool) = event.body.tool() else {
+            return event::clean(&self.paths, event, None);
+        };
+        let ends = tool.call.status.is_some_and(ToolStatus::is_final);
+        let piece = match &tool.call.output {
+            Some(Output::More(piece)) => Some(piece.peek()),
+            _ => None,
+        };
+        if piece.is_none() && !(ends && self.outputs.contains_key(tool.id.peek())) {
+            return event::clean(&self.paths, event, None);
+        }
+        let id = tool.id.peek().to_owned();
+        let mut open = self.outputs.remove(&id).unwrap_or_else(|| {
+            self.order.push_back(id.clone());
+            OpenOutput { shell: event::shell(&self.paths, &event), seam: Seam::default() }
+        });
+        let mut ready = open.seam.push(&self.paths, piece.unwrap_or_default()).unwrap_or_default();
+        if ends {
+            ready.push(&open.seam.finish(&self.paths).unwrap_or_default());
+            self.order.retain(|k| *k != id);
+        } else {
+            self.outputs.insert(id, open);
+            while self.outputs.len() > MAX_STREAMS {
+                self.end_oldest_output(out);
+            }
+        }
+        event::clean(&self.paths, event, Some(ready))
+    }
+
+    fn end_outputs(&mut self, out: &mut Vec<Event>) {
+        while !self.order.is_empty() {
+            self.end_oldest_output(out);
+        }
+    }
+
+    fn end_oldest_output(&mut self, out: &mut Vec<Event>) {
+        let Some(id) = self.order.pop_front() else { return };
+        let Some(mut open) = self.outputs.remove(&id) else { return };
+        let rest = open.seam.finish(&self.paths);
+        if let (Some(rest), Body::ToolCallProgress(tool)) = (rest, &mut open.shell.body) {
+            tool.call.output = Some(Output::More(rest));
+            out.push(open.shell);
+        }
+    }
+}

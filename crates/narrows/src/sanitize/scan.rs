@@ -1,0 +1,418 @@
+//! Finding session paths in free text, in linear time.
+//!
+//! Find the anchor first (a part of the known root, or the word `sessions`), check its
+//! surroundings, then walk back to where the path begins. Each byte is walked over at most a
+//! constant number of times: a walk never goes behind the last cut.
+
+use super::field::{normal, outside};
+use super::paths::{Mode, Paths, Root};
+use memchr::memmem;
+use std::borrow::Cow;
+
+/// Longest walk back to the beginning of a path.
+const MAX_BACK: usize = 4096;
+/// Longest id that is recognised.
+const MAX_ID: usize = 128;
+
+/// A byte of a file name.
+pub(super) fn is_name(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || c == b'_' || c == b'-' || c >= 0x80
+}
+
+fn is_id_byte(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || c == b'_' || c == b'-'
+}
+
+/// A UUID in any case, or at least 32 hexadecimal digits.
+pub(super) fn is_long_id(id: &[u8]) -> bool {
+    let hex = |b: &[u8]| b.iter().all(u8::is_ascii_hexdigit);
+    if id.len() == 36 {
+        return id.split(|c| *c == b'-').map(<[u8]>::len).eq([8, 4, 4, 4, 12])
+            && id.split(|c| *c == b'-').all(hex);
+    }
+    id.len() >= 32 && id.len() <= MAX_ID && hex(id)
+}
+
+/// One piece of text to replace.
+struct Cut {
+    start: usize,
+    end: usize,
+    put: Put,
+}
+
+enum Put {
+    Nothing,
+    Dot,
+    Text(String),
+}
+
+pub(super) fn clean<'a>(paths: &Paths, text: &'a str, mode: Mode) -> Cow<'a, str> {
+    let cuts = Scan { paths, b: text.as_bytes(), mode, floor: 0, shut: 0 }.run();
+    let mut out = if cuts.is_empty() {
+        Cow::Borrowed(text)
+    } else {
+        let mut out = String::with_capacity(text.len());
+        let mut from = 0;
+        for cut in &cuts {
+            out.push_str(text.get(from..cut.start).unwrap_or_default());
+            match &cut.put {
+                Put::Nothing => {}
+                Put::Dot => out.push('.'),
+                Put::Text(t) => out.push_str(t),
+            }
+            from = cut.end;
+        }
+        out.push_str(text.get(from..).unwrap_or_default());
+        Cow::Owned(out)
+    };
+    if let Some(masked) = mask_ids(paths, &out) {
+        out = Cow::Owned(masked);
+    }
+    if let Some(masked) = mask_dashed(paths, &out) {
+        out = Cow::Owned(masked);
+    }
+    out
+}
+
+/// Replaces ids of the known root by an ellipsis.
+pub(super) fn mask_ids(paths: &Paths, text: &str) -> Option<String> {
+    let mut out: Option<String> = None;
+    for id in &paths.ids {
+        let now = out.as_deref().unwrap_or(text);
+        if id.find(now.as_bytes()).is_some() {
+            let needle = std::str::from_utf8(id.needle()).unwrap_or_default();
+            out = Some(now.replace(needle, "…"));
+        }
+    }
+    out
+}
+
+/// Replaces the known root as Claude Code writes it in the name of its project folder.
+fn mask_dashed(paths: &Paths, text: &str) -> Option<String> {
+    let mut out: Option<String> = None;
+    for finder in paths.roots.iter().filter_map(|r| r.dashed.as_ref()) {
+        let now = out.as_deref().unwrap_or(text);
+        let b = now.as_bytes();
+        let (mut made, mut from, mut at) = (String::new(), 0, 0);
+        while let Some(i) = b.get(at..).and_then(|rest| finder.find(rest)) {
+            let start = at + i;
+            let end = start + finder.needle().len();
+            let opens = start > 0 && matches!(b[start - 1], b'/' | b'\\');
+            if opens && !b.get(end).copied().is_some_and(is_name) {
+                made.push_str(now.get(from..start).unwrap_or_default());
+                made.push('…');
+                from = end;
+            }
+            at = end;
+        }
+        if from > 0 {
+            made.push_str(now.get(from..).unwrap_or_default());
+            out = Some(made);
+        }
+    }
+    out
+}
+
+struct Scan<'a> {
+    paths: &'a Paths,
+    b: &'a [u8],
+    mode: Mode,
+    /// Where the last cut ended: no walk goes behind it.
+    floor: usize,
+    /// No `sessions` anchor counts before this place: it lies in a path already cut, or in a URL.
+    shut: usize,
+}
+
+impl Scan<'_> {
+    fn run(mut self) -> Vec<Cut> {
+        let mut cuts = Vec::new();
+        let roots: Vec<&Root> = self.paths.roots.iter().filter(|r| r.parts.len() >= 2).collect();
+        let mut next: Vec<Option<usize>> = roots.iter().map(|r| r.finder.find(self.b)).collect();
+        let word = memmem::Finder::new("sessions");
+        let mut session = word.find(self.b);
+        loop {
+            let root = next.iter().enumerate().filter_map(|(i, at)| at.map(|at| (at, i))).min();
+            let cut = match (root, session) {
+                (None, None) => break,
+                (Some((at, i)), s) if s.is_none_or(|s| at <= s) => {
+                    next[i] = find_after(&roots[i].finder, self.b, at + 1);
+                    self.root(roots[i], at)
+                }
+                (_, Some(at)) => {
+                    session = find_after(&word, self.b, at + 1);
+                    if at < self.shut { None } else { self.session(at) }
+                }
+                (Some(_), None) => None,
+            };
+            if let Some(cut) = cut {
+                self.floor = cut.end;
+                self.shut = self.shut.max(self.token_end(cut.end));
+                for (i, at) in next.iter_mut().enumerate() {
+                    if at.is_some_and(|at| at < cut.end) {
+                        *at = find_after(&roots[i].finder, self.b, cut.end);
+                    }
+                }
+                if session.is_some_and(|at| at < cut.end) {
+                    session = find_after(&word, self.b, cut.end);
+                }
+                cuts.push(cut);
+            }
+        }
+        cuts
+    }
+
+    /// The known root whose key part stands at `at`.
+    fn root(&mut self, root: &Root, at: usize) -> Option<Cut> {
+        let mut start = at;
+        for part in root.parts.get(..root.key)?.iter().rev() {
+            start = self.sep_before(start)?;
+            start = self.b.get(..start)?.ends_with(part.as_bytes()).then(|| start - part.len())?;
+        }
+        let mut end = at + root.parts.get(root.key)?.len();
+        for part in root.parts.get(root.key + 1..)? {
+            end = self.sep_after(end)?;
+            end = self.b.get(end..)?.starts_with(part.as_bytes()).then(|| end + part.len())?;
+        }
+        if start < self.floor || !self.name_ends(end) {
+            return None;
+        }
+        match self.sep_before(start) {
+            Some(lead) if lead >= self.floor => match self.back(lead, self.style(lead)) {
+                Back::Start(from) => Some(self.cut(from, end)),
+                // Only the root goes: the rest of the address is not ours.
+                Back::Url => Some(self.cut_at(start, end)),
+            },
+            _ if start > self.floor && self.b.get(start - 1).copied().is_some_and(is_name) => None,
+            _ => Some(self.cut(start, end)),
+        }
+    }
+
+    /// A session path whose word `sessions` stands at `at`.
+    fn session(&mut self, at: usize) -> Option<Cut> {
+        let lead = match self.sep_before(at) {
+            Some(lead) => Some(lead),
+            None if at == 0 || !self.b.get(at - 1).copied().is_some_and(is_name) => None,
+            None => return None,
+        };
+        let id_start = self.sep_after(at + "sessions".len())?;
+        let id = self.b.get(id_start..)?;
+        let id = id.get(..id.iter().take(MAX_ID + 1).take_while(|c| is_id_byte(**c)).count())?;
+        let id_end = id_start + id.len();
+        if id.is_empty() || id.len() > MAX_ID || !self.name_ends(id_end) {
+            return None;
+        }
+        let sandbox = lead.and_then(|lead| self.sandbox_before(lead));
+        let begins = sandbox.unwrap_or(at);
+        let short = sandbox.is_some() || lead.is_some_and(|lead| self.is_workspace(lead));
+        if !is_long_id(id) && (self.mode == Mode::Body || !short) {
+            return None;
+        }
+        let Some(lead) = self.sep_before(begins).filter(|lead| *lead >= self.floor) else {
+            return (begins >= self.floor).then(|| self.cut(begins, id_end));
+        };
+        match self.back(lead, self.style(lead)) {
+            Back::Start(from) => Some(self.cut(from, id_end)),
+            Back::Url => {
+                self.shut = self.token_end(id_end);
+                None
+            }
+        }
+    }
+
+    /// Where `sandboxes` stands when `sandboxes/<id>` ends at `end`.
+    fn sandbox_before(&self, end: usize) -> Option<usize> {
+        let before = self.b.get(self.floor..end)?;
+        let len = before.iter().rev().take(MAX_ID).take_while(|c| is_id_byte(**c)).count();
+        let word_end = self.sep_before(end - len).filter(|_| len > 0)?;
+        self.b.get(..word_end)?.ends_with(b"sandboxes").then(|| word_end - "sandboxes".len())
+    }
+
+    /// Whether what ends at `end` is `/workspace` and nothing before it.
+    fn is_workspace(&self, end: usize) -> bool {
+        let Some(before) = self.b.get(self.floor..end) else { return false };
+        let Some(rest) = before.strip_suffix(b"workspace") else { return false };
+        match self.sep_before(self.floor + rest.len()) {
+            Some(lead) if lead > self.floor => !self.b.get(lead - 1).copied().is_some_and(is_name),
+            Some(_) => true,
+            None => rest.is_empty(),
+        }
+    }
+
+    /// The cut of a prefix that ends at `end`, with its separator, or the root itself.
+    fn cut(&self, start: usize, end: usize) -> Cut {
+        let Some(rest) = self.sep_after(end) else {
+            return Cut { start, end, put: Put::Dot };
+        };
+        let token = self.b.get(rest..self.token_end(rest)).unwrap_or_default();
+        if token.is_empty() {
+            return Cut { start, end, put: Put::Dot };
+        }
+        if token.starts_with(b"..") {
+            let text = String::from_utf8_lossy(token);
+            let parts: Vec<&str> = text.split(['/', '\\']).filter(|p| !p.is_empty()).collect();
+            if normal(&parts).starts_with("<outside>") {
+                let put = Put::Text(outside(&parts));
+                return Cut { start, end: rest + token.len(), put };
+            }
+        }
+        Cut { start, end: rest, put: Put::Nothing }
+    }
+
+    /// The cut of exactly what is given.
+    fn cut_at(&self, start: usize, end: usize) -> Cut {
+        Cut { start, end, put: Put::Dot }
+    }
+
+    /// Where the separator that ends at `at` begins.
+    fn sep_before(&self, at: usize) -> Option<usize> {
+        let b = self.b.get(..at)?;
+        let mut end = if b.ends_with(b"\\/") || b.ends_with(b"\\\\") {
+            at - 2
+        } else if b.ends_with(b"/") || b.ends_with(b"\\") {
+            at - 1
+        } else {
+            let tail = b.get(at.checked_sub(3)?..)?;
+            let encoded = tail.eq_ignore_ascii_case(b"%2f") || tail.eq_ignore_ascii_case(b"%5c");
+            return encoded.then(|| at - 3);
+        };
+        let doubled = at - end == 1 && b[end] == b'/';
+        while doubled && at - end < 4 && end > 0 && b[end - 1] == b'/' {
+            end -= 1;
+        }
+        Some(end)
+    }
+
+    /// Where the separator that begins at `at` ends.
+    fn sep_after(&self, at: usize) -> Option<usize> {
+        let b = self.b.get(at..)?;
+        if b.starts_with(b"\\/") || b.starts_with(b"\\\\") {
+            return Some(at + 2);
+        }
+        if b.starts_with(b"/") {
+            return Some(at + b.iter().take(4).take_while(|c| **c == b'/').count());
+        }
+        if b.starts_with(b"\\") {
+            // `\n`, `\"` and the like after a root are escapes of a JSON dump, not names.
+            let escape = matches!(b.get(1), None | Some(b'"' | b'n' | b't' | b'r' | b'u'));
+            let near = self.b.get(at.saturating_sub(MAX_ID)..at)?;
+            let last = memchr::memrchr2(b'/', b'\\', near);
+            let windows = last.is_some_and(|i| near[i] == b'\\');
+            return (!escape || windows).then_some(at + 1);
+        }
+        let head = b.get(..3)?;
+        let encoded = head.eq_ignore_ascii_case(b"%2f") || head.eq_ignore_ascii_case(b"%5c");
+        encoded.then_some(at + 3)
+    }
+
+    /// Whether a name that ends at `end` is not merely the beginning of a longer one.
+    fn name_ends(&self, end: usize) -> bool {
+        match self.b.get(end) {
+            None => true,
+            Some(b'.') => !self.b.get(end + 1).copied().is_some_and(is_name),
+            Some(c) => !is_name(*c),
+        }
+    }
+
+    /// Whether the separator at `at` is a backslash.
+    fn style(&self, at: usize) -> bool {
+        self.b.get(at) == Some(&b'\\') && self.b.get(at + 1) != Some(&b'/')
+    }
+
+    /// Where the path that holds `at` ends.
+    fn token_end(&self, at: usize) -> usize {
+        let rest = self.b.get(at..).unwrap_or_default();
+        at + rest.iter().position(|c| is_stop(*c) || *c == b':').unwrap_or(rest.len())
+    }
+
+    /// Walks back from a separator to the beginning of its path.
+    fn back(&self, lead: usize, backslashes: bool) -> Back {
+        let low = self.floor.max(lead.saturating_sub(MAX_BACK));
+        let mut at = lead;
+        while at > low {
+            let c = self.b[at - 1];
+            if c == b':' {
+                return self.colon(at, low);
+            }
+            if c == b'\\' && !backslashes && self.b.get(at) != Some(&b'/') {
+                // The text is a JSON dump: `\n/workspace/…`.
+                let escape = matches!(self.b.get(at), Some(b'n' | b't' | b'r'));
+                return Back::Start((at + usize::from(escape)).min(lead));
+            }
+            if is_stop(c) {
+                break;
+            }
+            at -= 1;
+        }
+        if at > low && self.b[at - 1] == b' ' && !self.is_absolute(at) {
+            if let Some(joined) = self.words_before(at, low) {
+                return match self.back(joined, backslashes) {
+                    Back::Start(start) => Back::Start(start),
+                    Back::Url => Back::Start(at),
+                };
+            }
+        }
+        // Never begin inside a character.
+        while self.b.get(at).is_some_and(|c| c & 0xC0 == 0x80) && at < lead {
+            at += 1;
+        }
+        Back::Start(at)
+    }
+
+    /// A walk that came to a colon: a drive letter, `file:`, another address, or a mere delimiter.
+    fn colon(&self, at: usize, low: usize) -> Back {
+        let before = self.b.get(low..at - 1).unwrap_or_default();
+        let len = before.iter().rev().take(16).take_while(|c| c.is_ascii_alphanumeric()).count();
+        let word = before.get(before.len() - len..).unwrap_or_default();
+        if len == 1 && word.iter().all(u8::is_ascii_alphabetic) {
+            return Back::Start(at - 2);
+        }
+        if self.b.get(at..).is_some_and(|rest| rest.starts_with(b"//")) && len > 0 {
+            if word.eq_ignore_ascii_case(b"file") {
+                return Back::Start(at - 1 - len);
+            }
+            return Back::Url;
+        }
+        Back::Start(at)
+    }
+
+    fn is_absolute(&self, at: usize) -> bool {
+        matches!(self.b.get(at), Some(b'/' | b'\\' | b'~')) || self.b.get(at + 1) == Some(&b':')
+    }
+
+    /// A folder name may hold spaces: the place where the words before `at` go on as one path.
+    fn words_before(&self, at: usize, low: usize) -> Option<usize> {
+        let mut end = at - 1;
+        for _ in 0..4 {
+            let word = self.b.get(low..end)?;
+            let len = word.iter().rev().take_while(|c| !is_stop(**c)).count();
+            let word = word.get(word.len() - len..)?;
+            let start = end - len;
+            let quoted = start > low && matches!(self.b[start - 1], b'"' | b'\'' | b'`');
+            let path = word.iter().any(|c| matches!(c, b'/' | b'\\'));
+            if len > 0 && path && (end == at - 1 || (quoted && self.is_absolute(start))) {
+                return Some(end);
+            }
+            if len == 0 || start <= low || self.b[start - 1] != b' ' {
+                return None;
+            }
+            end = start - 1;
+        }
+        None
+    }
+}
+
+enum Back {
+    Start(usize),
+    Url,
+}
+
+/// A byte that ends a path in text.
+fn is_stop(c: u8) -> bool {
+    c.is_ascii_whitespace()
+        || matches!(c, b'"' | b'\'' | b'`' | b'<' | b'>' | b'|' | b';' | b'&' | b'(' | b')')
+        || matches!(c, b'[' | b']' | b'{' | b'}' | b'=' | b',' | 0)
+}
+
+fn find_after(finder: &memmem::Finder<'_>, b: &[u8], at: usize) -> Option<usize> {
+    finder.find(b.get(at..)?).map(|i| at + i)
+}

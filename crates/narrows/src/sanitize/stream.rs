@@ -1,0 +1,59 @@
+//! Plain text in, clean text out: the sanitizer as a filter.
+
+use super::paths::Paths;
+use super::seam::Seam;
+use super::text::Clean;
+
+/// Cleans a stream of bytes as one text. Bytes that are not UTF-8 become U+FFFD.
+#[derive(Debug)]
+pub struct TextStream {
+    paths: Paths,
+    seam: Seam,
+    /// The beginning of a character whose end has not come yet.
+    part: Vec<u8>,
+}
+
+impl TextStream {
+    /// A filter that hides `paths`.
+    pub fn new(paths: Paths) -> Self {
+        TextStream { paths, seam: Seam::default(), part: Vec::new() }
+    }
+
+    /// Takes the next bytes; returns what is safe to show.
+    pub fn push(&mut self, bytes: &[u8]) -> Clean {
+        self.part.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.part) {
+            Ok(_) => self.part.len(),
+            // Only a character that is cut at the very end may be waited for.
+            Err(e) if e.error_len().is_none() => e.valid_up_to(),
+            Err(_) => self.part.len() - unfinished(&self.part),
+        };
+        let text = String::from_utf8_lossy(&self.part[..whole]).into_owned();
+        self.part.drain(..whole);
+        self.seam.push(&self.paths, &text).unwrap_or_default()
+    }
+
+    /// Ends the stream; returns the rest.
+    pub fn finish(&mut self) -> Clean {
+        let text = String::from_utf8_lossy(&self.part).into_owned();
+        self.part.clear();
+        let mut out = self.seam.push(&self.paths, &text).unwrap_or_default();
+        out.push(&self.seam.finish(&self.paths).unwrap_or_default());
+        out
+    }
+}
+
+/// How many bytes at the end may be the beginning of a character.
+fn unfinished(b: &[u8]) -> usize {
+    for n in 1..=3.min(b.len()) {
+        let wanted = match b[b.len() - n] {
+            0xC2..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF4 => 4,
+            0x80..=0xBF => continue,
+            _ => 0,
+        };
+        return if wanted > n { n } else { 0 };
+    }
+    0
+}

@@ -1,0 +1,167 @@
+//! Text before and after cleaning, as types.
+//!
+//! [`Raw`] is what an agent wrote: it has no `Display`, its `Debug` prints a length, and nothing
+//! serialises it. [`Clean`] is what may be shown. Only this folder makes one, so a string that was
+//! not cleaned cannot reach an output:
+//!
+//! ```compile_fail
+//! let forged = narrows::Clean(String::from("/home/me/secret"));
+//! ```
+//! ```compile_fail
+//! let forged: narrows::Clean = String::from("/home/me/secret").into();
+//! ```
+//! ```compile_fail
+//! let raw = narrows::Raw::new("text");
+//! println!("{raw}");
+//! ```
+//! ```compile_fail
+//! let mut fold = narrows::Fold::new();
+//! let event: narrows::Event<narrows::Raw> = unimplemented!();
+//! fold.push(&event, &mut Vec::new());
+//! ```
+//! ```compile_fail
+//! let text: narrows::Clean = serde_json::from_str("\"text\"").unwrap();
+//! ```
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// Text as an agent wrote it.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Raw(pub(super) String);
+
+impl Raw {
+    /// Wraps text that has not been cleaned.
+    pub fn new(text: impl Into<String>) -> Self {
+        Raw(text.into())
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// For adapters, which may look at what they read but show nothing.
+    pub(crate) fn peek(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Raw({} bytes)", self.0.len())
+    }
+}
+
+/// Text that has passed the sanitizer and may be shown.
+#[derive(Clone, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
+pub struct Clean(pub(super) String);
+
+impl Clean {
+    /// A text of this program's own.
+    pub(crate) fn literal(text: &'static str) -> Self {
+        Clean(text.to_owned())
+    }
+
+    /// A number in decimal.
+    pub(crate) fn number(n: u64) -> Self {
+        Clean(n.to_string())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Adds clean text at the end.
+    pub fn push(&mut self, more: &Clean) {
+        self.0.push_str(&more.0);
+    }
+
+    /// The part after the first `at` bytes, if that is a place between two characters.
+    pub(crate) fn after(&self, at: usize) -> Option<Clean> {
+        self.0.get(at..).map(|s| Clean(s.to_owned()))
+    }
+
+    /// The first `chars` characters.
+    pub fn head(&self, chars: usize) -> Clean {
+        let end = self.0.char_indices().nth(chars).map_or(self.0.len(), |(i, _)| i);
+        Clean(self.0.get(..end).unwrap_or_default().to_owned())
+    }
+
+    /// This text without white space at both ends.
+    pub fn trimmed(&self) -> Clean {
+        Clean(self.0.trim().to_owned())
+    }
+
+    /// Joins clean parts.
+    pub(crate) fn concat(parts: &[&Clean]) -> Clean {
+        Clean(parts.iter().map(|p| p.0.as_str()).collect())
+    }
+}
+
+impl std::ops::Deref for Clean {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Clean {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for Clean {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Clean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Clean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for Clean {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.0)
+    }
+}
+
+/// A JSON tree, kept as JSON text of stage `T`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tree<T>(pub(super) T);
+
+impl Tree<Raw> {
+    /// A tree whose text has been checked to be JSON.
+    pub(crate) fn checked(json: &str) -> Self {
+        Tree(Raw::new(json))
+    }
+}
+
+impl Tree<Clean> {
+    /// The JSON text.
+    pub fn json(&self) -> &str {
+        &self.0.0
+    }
+}
+
+impl Serialize for Tree<Clean> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match serde_json::from_str::<&RawValue>(&self.0.0) {
+            Ok(raw) => raw.serialize(s),
+            Err(_) => s.serialize_none(),
+        }
+    }
+}

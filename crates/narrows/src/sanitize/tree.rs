@@ -1,0 +1,111 @@
+//! JSON trees: every string in them, leaf or key, is cleaned; the text stays JSON.
+
+use super::paths::{Mode, Paths};
+use super::text::{Clean, Raw, Tree};
+use crate::json::decode;
+use memchr::memchr2;
+
+/// Deepest nesting that is shown; what lies deeper is left out.
+const MAX_DEPTH: usize = 64;
+
+/// Cleans a checked tree of at most `limit` bytes; a longer one is named, not shown.
+pub(super) fn clean(paths: &Paths, tree: &Tree<Raw>, limit: usize) -> Tree<Clean> {
+    let json = tree.0.peek();
+    if json.len() > limit {
+        return Tree(Clean(format!("\"({} bytes left out)\"", json.len())));
+    }
+    let b = json.as_bytes();
+    let mut out = String::with_capacity(json.len());
+    let (mut at, mut depth, mut from) = (0, 0, 0);
+    let mut key = String::new();
+    while let Some(&c) = b.get(at) {
+        match c {
+            b'"' => {
+                let end = string_end(b, at + 1);
+                let raw = json.get(at + 1..end).unwrap_or_default();
+                let is_key = b.get(end + 1..).is_some_and(next_is_colon);
+                let cleaned = string(paths, raw, if is_key { "" } else { &key });
+                if let Some(cleaned) = &cleaned {
+                    out.push_str(json.get(from..at).unwrap_or_default());
+                    out.push_str(cleaned);
+                    from = end + 1;
+                }
+                if is_key {
+                    key.clear();
+                    key.push_str(raw);
+                }
+                at = end + 1;
+            }
+            b'{' | b'[' if depth == MAX_DEPTH => {
+                out.push_str(json.get(from..at).unwrap_or_default());
+                out.push_str("\"…\"");
+                at = container_end(b, at);
+                from = at;
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                at += 1;
+            }
+            b'}' | b']' => {
+                depth = usize::saturating_sub(depth, 1);
+                at += 1;
+            }
+            _ => at += 1,
+        }
+    }
+    out.push_str(json.get(from..).unwrap_or_default());
+    Tree(Clean(out))
+}
+
+/// Where the string that begins at `at` has its closing quote.
+fn string_end(b: &[u8], mut at: usize) -> usize {
+    while let Some(i) = b.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += i;
+        if b[at] == b'"' {
+            return at;
+        }
+        at += 2;
+    }
+    b.len()
+}
+
+fn next_is_colon(b: &[u8]) -> bool {
+    b.iter().find(|c| !c.is_ascii_whitespace()) == Some(&b':')
+}
+
+/// The place after the object or array that opens at `at`.
+fn container_end(b: &[u8], mut at: usize) -> usize {
+    let mut depth = 0usize;
+    while let Some(&c) = b.get(at) {
+        match c {
+            b'"' => at = string_end(b, at + 1),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+/// The cleaned string with its quotes, when it differs from the source.
+fn string(paths: &Paths, raw: &str, key: &str) -> Option<String> {
+    let text = decode(raw);
+    let cleaned = match key {
+        "filePath" | "file_path" | "filepath" | "path" | "cwd" | "file" | "directory" | "dir"
+        | "outputPath" | "absolutePath" | "notebook_path" => paths.field(&text),
+        "content" | "oldString" | "newString" | "old_string" | "new_string" | "patchText" => {
+            paths.text(&text, Mode::Body).into_owned()
+        }
+        _ => paths.text(&text, Mode::Text).into_owned(),
+    };
+    // A lone surrogate is no text: it is written anew as U+FFFD.
+    let lone = text.contains(char::REPLACEMENT_CHARACTER);
+    if cleaned == text && !lone {
+        return None;
+    }
+    serde_json::to_string(&cleaned).ok()
+}

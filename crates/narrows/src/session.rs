@@ -1,0 +1,56 @@
+//! What is known about a session as a whole.
+
+use crate::sanitize::Clean;
+use serde::Serialize;
+
+/// Whether something is going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Status {
+    #[default]
+    Idle,
+    Running,
+    Failed,
+}
+
+/// The header of a session.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionInfo {
+    /// Whether something is going on.
+    pub status: Status,
+    /// What failed last.
+    pub error: Option<Clean>,
+    /// The agent.
+    pub agent: Option<Clean>,
+    /// Its version.
+    pub version: Option<Clean>,
+    /// The model.
+    pub model: Option<Clean>,
+    /// The mode.
+    pub mode: Option<Clean>,
+    /// What the session is about.
+    pub title: Option<Clean>,
+    /// The working directory.
+    pub cwd: Option<Clean>,
+    /// The agent's own id of the session.
+    pub native_id: Option<Clean>,
+    /// Prompts so far.
+    pub turns: u64,
+    /// Answers so far.
+    pub answers: u64,
+    /// Tokens in the context.
+    pub context_used: Option<u64>,
+    /// Tokens that it can hold.
+    pub context_size: Option<u64>,
+    /// What it cost so far, as the agent reports it.
+    pub cost_usd: Option<f64>,
+    /// Events of a kind that nobody modelled.
+    pub unknown: u64,
+    /// Lines that could not be read.
+    pub malformed: u64,
+    /// Whether the last turn has been answered.
+    #[serde(skip)]
+    pub answered: bool,
+}

@@ -1,0 +1,104 @@
+//! Times as sources write them.
+
+use serde::{Serialize, Serializer};
+
+/// A moment as the source wrote it, checked to be a plain date and time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Time {
+    text: String,
+    millis: i64,
+}
+
+impl Time {
+    /// Reads `2026-01-22T19:13:30.917345+00:00` and its kin; anything else is no time.
+    pub fn parse(text: &str) -> Option<Time> {
+        let millis = millis(text.as_bytes())?;
+        Some(Time { text: text.to_owned(), millis })
+    }
+
+    /// Milliseconds since 1970.
+    pub fn millis(&self) -> i64 {
+        self.millis
+    }
+
+    /// Milliseconds from `earlier` to this; none when the clock stepped back.
+    pub fn since(&self, earlier: &Time) -> Option<u64> {
+        u64::try_from(self.millis - earlier.millis).ok()
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.text)
+    }
+}
+
+fn millis(b: &[u8]) -> Option<i64> {
+    let num = |from: usize, len: usize| -> Option<i64> {
+        let part = b.get(from..from + len)?;
+        part.iter().all(u8::is_ascii_digit).then_some(())?;
+        std::str::from_utf8(part).ok()?.parse().ok()
+    };
+    let is = |at: usize, set: &[u8]| b.get(at).is_some_and(|c| set.contains(c));
+    let (year, month, day) = (num(0, 4)?, num(5, 2)?, num(8, 2)?);
+    let (hour, minute, second) = (num(11, 2)?, num(14, 2)?, num(17, 2)?);
+    let shape = is(4, b"-") && is(7, b"-") && is(10, b"Tt ") && is(13, b":") && is(16, b":");
+    let range = (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !shape || !range || hour > 24 || minute > 59 || second > 60 {
+        return None;
+    }
+    let mut at = 19;
+    let mut ms = 0;
+    if is(at, b".") {
+        let digits = b[at + 1..].iter().take_while(|c| c.is_ascii_digit()).count();
+        for i in 0..3 {
+            ms = ms * 10 + if i < digits { num(at + 1 + i, 1)? } else { 0 };
+        }
+        at += 1 + digits;
+    }
+    let offset = match b.get(at) {
+        None => 0,
+        Some(b'Z' | b'z') if b.len() == at + 1 => 0,
+        Some(&sign @ (b'+' | b'-')) => {
+            let colon = usize::from(is(at + 3, b":"));
+            let minutes = num(at + 1, 2)? * 60 + num(at + 3 + colon, 2)?;
+            if b.len() != at + 5 + colon {
+                return None;
+            }
+            if sign == b'-' { -minutes } else { minutes }
+        }
+        Some(_) => return None,
+    };
+    let seconds = (days(year, month, day) * 24 + hour) * 3600 + (minute - offset) * 60 + second;
+    Some(seconds * 1000 + ms)
+}
+
+/// Days from 1970-01-01 in the Gregorian calendar.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let y = if month <= 2 { year - 1 } else { year };
+    let era = y.div_euclid(400);
+    let of_era = y - era * 400;
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Time;
+
+    #[test]
+    fn reads_what_agents_write() {
+        let ms = |t: &str| Time::parse(t).map(|t| t.millis());
+        assert_eq!(ms("1970-01-01T00:00:00Z"), Some(0));
+        assert_eq!(ms("2026-01-22T00:11:51.712150+00:00"), Some(1_769_040_711_712));
+        assert_eq!(ms("2026-01-22T01:11:51.7+01:00"), Some(1_769_040_711_700));
+        assert_eq!(ms("2024-02-29 12:00:00"), Some(1_709_208_000_000));
+    }
+
+    #[test]
+    fn refuses_everything_else() {
+        for t in ["", "now", "2026-13-01T00:00:00Z", "2026-01-22T00:00:00Z /home/me", "2026-01-22T00:00:00é"] {
+            assert_eq!(Time::parse(t), None, "{t}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What an agent does, as messages for a dashboard: calls, results, output, files, progress.
+
+use super::progress::Progress;
+use crate::event::{Body, Event, FileAction, ToolEvent};
+use crate::id::EventId;
+use crate::recent::Recent;
+use crate::sanitize::{Clean, Tree};
+use crate::time::Time;
+use crate::tool::{Output, ToolName, ToolStatus};
+use serde::Serialize;
+
+/// Characters of a result that are shown.
+const PREVIEW: usize = 500;
+/// A block longer than this is told in parts.
+const MAX_BLOCK: usize = 16 << 20;
+/// Calls that are remembered.
+const MAX_CALLS: usize = 1 << 14;
+
+/// Whose activity this is, and how often progress is told.
+#[derive(Debug, Clone)]
+pub struct ActivityConfig {
+    /// The work order: the session's label, or its id.
+    pub work_order_id: String,
+    /// The run: the session's id without one.
+    pub run_id: String,
+    /// Milliseconds of the session's own time between two progress messages.
+    pub interval_ms: u64,
+}
+
+/// One message.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    r#type: &'static str,
+    work_order_id: String,
+    run_id: String,
+    /// The event it comes from.
+    event_id: EventId,
+    seq: u64,
+    timestamp: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_tool_call_id: Option<Clean>,
+    #[serde(flatten)]
+    body: What,
+}
+
+/// What a message says.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub(super) enum What {
+    #[serde(rename_all = "camelCase")]
+    Call { tool_use_id: Clean, tool: &'static str, name: Clean, input: Option<Tree<Clean>> },
+    #[serde(rename_all = "camelCase")]
+    Result {
+        tool_use_id: Clean,
+        success: bool,
+        content_preview: Clean,
+        content_length: usize,
+        duration_ms: Option<u64>,
+    },
+    Output { content: Clean, thinking: bool },
+    #[serde(rename_all = "camelCase")]
+    File {
+        path: Clean,
+        action: FileAction,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        size_bytes: Option<u64>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Progress {
+        percentage: u64,
+        current_phase: &'static str,
+        tool_call_count: u64,
+        elapsed_seconds: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        estimated_remaining_seconds: Option<u64>,
+        turn: u64,
+    },
+}
+
+/// The projection. It sees each event once, in order.
+#[derive(Debug)]
+pub struct Activity {
+    config: ActivityConfig,
+    calls: Recent<Seen>,
+    block: Option<Block>,
+    progress: Progress,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    called: bool,
+    ended: bool,
+}
+
+#[derive(Debug)]
+struct Block {
+    last: Event,
+    text: Clean,
+    thinking: bool,
+}
+
+impl Activity {
+    /// A projection for one run.
+    pub fn new(config: ActivityConfig) -> Self {
+        let progress = Progress::new(config.interval_ms);
+        Activity { config, calls: Recent::new(MAX_CALLS), block: None, progress }
+    }
+
+    /// Projects one event.
+    pub fn push(&mut self, seq: u64, event: &Event, out: &mut Vec<Message>) {
+        if event.body.ends_text() && !self.goes_on(event) {
+            self.end_block(seq, out);
+        }
+        match &event.body {
+            Body::TextChunk(c) | Body::ThinkingChunk(c) => {
+                let thinking = matches!(event.body, Body::ThinkingChunk(_));
+                let block = self.block.get_or_insert_with(|| Block {
+                    last: event.clone(),
+                    text: Clean::default(),
+                    thinking,
+                });
+                if c.whole {
+                    block.text = c.text.clone();
+                } else {
+                    block.text.push(&c.text);
+                }
+                if c.whole || block.text.len() > MAX_BLOCK {
+                    self.end_block(seq, out);
+                }
+            }
+            Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => {
+                self.tool(seq, event, tool, out);
+            }
+            Body::FileChanged(file) => {
+                let body = What::File {
+                    path: file.path.clone(),
+                    action: file.action,
+                    size_bytes: file.size_bytes,
+                };
+                out.push(self.message("file_changed", seq, event, body));
+            }
+            _ => {}
+        }
+        if let Some(body) = self.progress.push(event) {
+            out.push(self.message("progress_update", seq, event, body));
+        }
+    }
+
+    /// The input is over: tells the text that was still open.
+    pub fn finish(&mut self, seq: u64, out: &mut Vec<Message>) {
+        self.end_block(seq, out);
+    }
+
+    fn goes_on(&self, event: &Event) -> bool {
+        let same = |b: &Block| b.last.body.same_block(&event.body) && b.last.parent == event.parent;
+        self.block.as_ref().is_some_and(same)
+    }
+
+    fn end_block(&mut self, seq: u64, out: &mut Vec<Message>) {
+        let Some(block) = self.block.take() else { return };
+        if !block.text.trim().is_empty() {
+            let body = What::Output { content: block.text, thinking: block.thinking };
+            out.push(self.message("agent_output", seq, &block.last, body));
+        }
+    }
+
+    fn tool(&mut self, seq: u64, event: &Event, tool: &ToolEvent, out: &mut Vec<Message>) {
+        let call = &tool.call;
+        let ended = call.status.is_some_and(ToolStatus::is_final);
+        let seen = self.calls.open(&tool.id).0;
+        // A call begins with empty arguments: it is told when they are there.
+        let ready = call.input.is_some() || call.status != Some(ToolStatus::Pending);
+        let (tell_call, tell_result) = (!seen.called && ready, ended && !seen.ended);
+        seen.called |= tell_call;
+        seen.ended |= tell_result;
+        if tell_call {
+            self.progress.call();
+            let body = What::Call {
+                tool_use_id: tool.id.clone(),
+                tool: tool_word(call.tool_name),
+                name: call.name.clone().unwrap_or_else(|| own_name(call.tool_name)),
+                input: call.input.clone(),
+            };
+            out.push(self.message("agent_tool_call", seq, event, body));
+        }
+        if tell_result {
+            let text = match (&call.task_output, &call.error, &call.output) {
+                (Some(text), _, _) | (None, Some(text), _) => text.clone(),
+                (None, None, Some(Output::Whole(text) | Output::More(text))) => text.clone(),
+                (None, None, None) => Clean::default(),
+            };
+            let body = What::Result {
+                tool_use_id: tool.id.clone(),
+                success: call.status == Some(ToolStatus::Completed),
+                content_preview: text.head(PREVIEW),
+                content_length: text.chars().count(),
+                duration_ms: call.duration_ms,
+            };
+            out.push(self.message("agent_tool_result", seq, event, body));
+        }
+    }
+
+    fn message(&self, kind: &'static str, seq: u64, event: &Event, body: What) -> Message {
+        Message {
+            r#type: kind,
+            work_order_id: self.config.work_order_id.clone(),
+            run_id: self.config.run_id.clone(),
+            event_id: event.id,
+            seq,
+            timestamp: event.time.clone(),
+            parent_tool_call_id: event.parent.clone(),
+            body,
+        }
+    }
+}
+
+fn tool_word(tool: ToolName) -> &'static str {
+    match tool {
+        ToolName::Read => "Read",
+        ToolName::Write => "Write",
+        ToolName::Edit => "Edit",
+        ToolName::Bash => "Bash",
+        ToolName::Grep => "Grep",
+        ToolName::Glob => "Glob",
+        ToolName::WebFetch => "WebFetch",
+        ToolName::WebSearch => "WebSearch",
+        _ => "Other",
+    }
+}
+
+fn own_name(tool: ToolName) -> Clean {
+    Clean::literal(match tool {
+        ToolName::Task => "task",
+        ToolName::TodoWrite => "todowrite",
+        ToolName::ApplyPatch => "apply_patch",
+        ToolName::Skill => "skill",
+        ToolName::List => "list",
+        ToolName::Lsp => "lsp",
+        ToolName::Question => "question",
+        ToolName::Notebook => "notebook",
+        ToolName::PlanMode => "plan_mode",
+        ToolName::Mcp => "mcp",
+        ToolName::Unknown => "unknown",
+        known => tool_word(known),
+    })
+}

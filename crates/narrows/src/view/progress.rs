@@ -1,0 +1,146 @@
+//! How far a turn is: a guess that only grows and is honest about its grounds.
+
+use super::activity::What;
+use crate::event::{Body, Event};
+use crate::time::Time;
+use crate::tool::{Todo, ToolKind, ToolName, ToolStatus};
+
+/// Where sources tell no times, progress is told every so many results.
+const RESULTS_WITHOUT_TIME: u64 = 10;
+
+#[derive(Debug)]
+pub(super) struct Progress {
+    interval_ms: u64,
+    turn: u64,
+    began: Option<Time>,
+    told: Option<Time>,
+    calls: u64,
+    results: u64,
+    /// Done and all of the turn's todos.
+    todos: Option<(u64, u64)>,
+    percentage: u64,
+    phase: &'static str,
+    answered: bool,
+}
+
+impl Progress {
+    pub(super) fn new(interval_ms: u64) -> Self {
+        Progress {
+            interval_ms,
+            turn: 0,
+            began: None,
+            told: None,
+            calls: 0,
+            results: 0,
+            todos: None,
+            percentage: 0,
+            phase: "Planning",
+            answered: false,
+        }
+    }
+
+    pub(super) fn call(&mut self) {
+        self.calls += 1;
+    }
+
+    /// Takes an event; returns what to tell, if it is time to.
+    pub(super) fn push(&mut self, event: &Event) -> Option<What> {
+        let mut due = false;
+        match &event.body {
+            Body::UserMessage(_) => {
+                if self.answered || self.turn == 0 {
+                    let turn = self.turn + 1;
+                    *self = Progress { turn, ..Progress::new(self.interval_ms) };
+                }
+                self.began = self.began.take().or_else(|| event.time.clone());
+            }
+            Body::ThinkingChunk(_) => self.phase = "Planning",
+            Body::TextChunk(_) if self.results > 0 => self.phase = "Finishing",
+            Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => {
+                let call = &tool.call;
+                let tests = call.command.as_ref().is_some_and(|c| is_test(c));
+                self.phase = phase(call.tool_name, call.kind, tests);
+                if let Some(todos) = &call.todos {
+                    self.count(todos.iter().map(|t: &Todo| t.status));
+                }
+                if call.status.is_some_and(ToolStatus::is_final) {
+                    self.results += 1;
+                    due = event.time.is_none() && self.results % RESULTS_WITHOUT_TIME == 0;
+                }
+            }
+            Body::PlanUpdate(plan) => self.count(plan.entries.iter().map(|e| e.status)),
+            Body::PromptResponse(_) if event.parent.is_none() && !self.answered => {
+                self.answered = true;
+                self.phase = "Finishing";
+                self.percentage = 100;
+                return Some(self.tell(event));
+            }
+            _ => {}
+        }
+        self.began = self.began.take().or_else(|| event.time.clone());
+        if self.answered {
+            return None;
+        }
+        let since = self.told.as_ref().or(self.began.as_ref());
+        let waited = event.time.as_ref().zip(since).and_then(|(now, then)| now.since(then));
+        if !due && waited.is_none_or(|ms| ms < self.interval_ms) {
+            return None;
+        }
+        self.told.clone_from(&event.time);
+        let guess = match self.todos {
+            Some((done, all)) if all > 0 => 5 + 90 * done / all,
+            // Nobody knows how many calls a turn takes: half way after eight.
+            _ => 95 * self.results / (self.results + 8),
+        };
+        self.percentage = self.percentage.max(guess).min(95);
+        Some(self.tell(event))
+    }
+
+    fn count(&mut self, statuses: impl Iterator<Item = ToolStatus>) {
+        let (mut done, mut all) = (0, 0);
+        for status in statuses {
+            all += 1;
+            done += u64::from(status.is_final());
+        }
+        if all > 0 {
+            self.todos = Some((done, all));
+        }
+    }
+
+    fn tell(&self, event: &Event) -> What {
+        let elapsed = event.time.as_ref().zip(self.began.as_ref());
+        let elapsed = elapsed.and_then(|(now, then)| now.since(then)).unwrap_or(0) / 1000;
+        let remaining = match self.todos {
+            Some((done, all)) if done > 0 && elapsed > 0 && !self.answered => {
+                Some(elapsed * (all - done) / done)
+            }
+            _ => None,
+        };
+        What::Progress {
+            percentage: self.percentage,
+            current_phase: self.phase,
+            tool_call_count: self.calls,
+            elapsed_seconds: elapsed,
+            estimated_remaining_seconds: remaining,
+            turn: self.turn.max(1),
+        }
+    }
+}
+
+fn phase(tool: ToolName, kind: ToolKind, tests: bool) -> &'static str {
+    match kind {
+        _ if tool == ToolName::TodoWrite => "Planning",
+        ToolKind::Read | ToolKind::Search | ToolKind::Fetch => "Reading files",
+        ToolKind::Edit | ToolKind::Delete | ToolKind::Move => "Writing code",
+        ToolKind::Execute if tests => "Running tests",
+        ToolKind::Execute => "Running commands",
+        ToolKind::Task => "Running subagents",
+        ToolKind::Think | ToolKind::SwitchMode | ToolKind::Other => "Planning",
+    }
+}
+
+fn is_test(command: &str) -> bool {
+    let word = |w: &str| w.trim_matches(|c: char| !c.is_alphanumeric()) == "test";
+    ["pytest", "vitest", "jest", "nextest", "unittest"].iter().any(|t| command.contains(t))
+        || command.split([' ', ':', '-', '\n']).any(word)
+}

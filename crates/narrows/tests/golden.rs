@@ -1,0 +1,31 @@
+//! Golden folders: `fixtures/<format>/<case>/{input.jsonl, events.jsonl, items.json}`.
+//!
+//! `make bless` rewrites the expected files; the diff is the review.
+
+mod common;
+
+use std::fs;
+
+#[test]
+fn every_case_gives_its_events_and_items() {
+    let bless = std::env::var_os("NARROWS_BLESS").is_some();
+    let mut wrong = Vec::new();
+    let cases = common::cases();
+    assert!(cases.len() > 100, "the fixtures are missing");
+    for case in cases {
+        let input = fs::read(case.join("input.jsonl")).unwrap();
+        let steps = common::run(common::config(&case), &input);
+        let events = common::events_text(&steps);
+        let items = common::items_json(&common::items(&steps));
+        let items = serde_json::to_string_pretty(&items).unwrap() + "\n";
+        for (name, text) in [("events.jsonl", events), ("items.json", items)] {
+            let file = case.join(name);
+            if bless {
+                fs::write(&file, text).unwrap();
+            } else if fs::read_to_string(&file).ok().as_deref() != Some(text.as_str()) {
+                wrong.push(file);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "differ from what is expected (see `make bless`): {wrong:#?}");
+}
