@@ -60,7 +60,7 @@ impl Calls {
                         id: EventId::default(),
                         time: time.clone(),
                         parent: parent.clone(),
-                        body: Body::FileChanged(change),
+                        body: Body::FileChanged(Box::new(change)),
                     }));
                 }
             }
@@ -124,7 +124,15 @@ impl Calls {
         if fresh.is_empty() && !first {
             return false;
         }
-        tool.call = if first || ended { known.clone() } else { known.told(fresh) };
+        tool.call = if ended {
+            // The last event takes what was kept for it.
+            let light = known.told(Fresh::default());
+            std::mem::replace(known, light)
+        } else if first {
+            known.clone()
+        } else {
+            known.told(fresh)
+        };
         if !first && !ended && fresh.has_output() {
             tool.call.output = output_told(known, grew_from);
         }

@@ -68,6 +68,8 @@ pub struct Items {
     places: HashMap<Clean, usize>,
     info: SessionInfo,
     next_order: u64,
+    /// The place of the item that changed last: most changes are to the same one.
+    last: usize,
 }
 
 impl Items {
@@ -120,8 +122,11 @@ impl Items {
     }
 
     fn item(&mut self, id: &str) -> Option<&mut Item> {
-        let at = *self.places.get(id)?;
-        self.list.get_mut(at)?.as_mut()
+        let hot = self.list.get(self.last).and_then(Option::as_ref).is_some_and(|i| &*i.id == id);
+        if !hot {
+            self.last = *self.places.get(id)?;
+        }
+        self.list.get_mut(self.last)?.as_mut()
     }
 
     fn put(&mut self, mut item: Item) {

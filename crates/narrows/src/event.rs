@@ -41,15 +41,15 @@ pub enum Body<T = Clean> {
     /// The agent's plan, whole.
     PlanUpdate(Plan<T>),
     /// The agent has answered the prompt.
-    PromptResponse(Response<T>),
+    PromptResponse(Box<Response<T>>),
     /// Something was made that a person may want to open.
-    ArtifactCreated(Artifact<T>),
+    ArtifactCreated(Box<Artifact<T>>),
     /// A file of the session changed.
-    FileChanged(FileChange<T>),
+    FileChanged(Box<FileChange<T>>),
     /// The agent asks leave for a call.
-    PermissionRequest(Ask<T>),
+    PermissionRequest(Box<Ask<T>>),
     /// Somebody gave or refused it.
-    PermissionAnswer(Answer<T>),
+    PermissionAnswer(Box<Answer<T>>),
     /// What is known about the session.
     SessionInfo(Box<Info<T>>),
     /// How full the context is, and what it cost so far.
@@ -57,7 +57,7 @@ pub enum Body<T = Clean> {
     /// Something the user should know that nobody said.
     Notice(Note<T>),
     /// Something failed.
-    Error(Failure<T>),
+    Error(Box<Failure<T>>),
     /// A kind that nobody modelled.
     Unknown(Unknown<T>),
     /// A line that could not be read.
@@ -518,7 +518,7 @@ impl<T> Body<T> {
     }
 }
 
-impl Body<Clean> {
+impl<T: PartialEq> Body<T> {
     pub(crate) fn drop_images(&mut self) {
         match self {
             Body::UserMessage(m) => m.images.clear(),

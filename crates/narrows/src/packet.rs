@@ -89,6 +89,11 @@ impl Sse {
             found(Given::Fault(Malformed { reason, position, length: line.length }));
             return;
         }
+        // The usual case first: a packet a line.
+        if line.bytes.first() == Some(&b'{') && self.position.is_none() {
+            found(Given::Packet(Packet { bytes: line.bytes, position, arrived: None }));
+            return;
+        }
         let Some(data) = line.bytes.strip_prefix(b"data:") else {
             self.flush(found);
             if !line.bytes.trim_ascii().is_empty() && !is_control(line.bytes) {

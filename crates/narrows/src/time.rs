@@ -1,11 +1,12 @@
 //! Times as sources write them.
 
+use ecow::EcoString;
 use serde::{Serialize, Serializer};
 
 /// A moment as the source wrote it, checked to be a plain date and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Time {
-    text: String,
+    text: EcoString,
     millis: i64,
 }
 
@@ -13,7 +14,7 @@ impl Time {
     /// Reads `2026-01-22T19:13:30.917345+00:00` and its kin; anything else is no time.
     pub fn parse(text: &str) -> Option<Time> {
         let millis = millis(text.as_bytes())?;
-        Some(Time { text: text.to_owned(), millis })
+        Some(Time { text: text.into(), millis })
     }
 
     /// Milliseconds since 1970.

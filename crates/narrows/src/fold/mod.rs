@@ -23,6 +23,8 @@ const MAX_OPEN: usize = 1 << 14;
 #[derive(Debug)]
 pub struct Fold {
     info: SessionInfo,
+    /// Whether the header has changed.
+    news: bool,
     /// The last event that was folded.
     last: EventId,
     /// The order of the next item.
@@ -38,6 +40,7 @@ impl Default for Fold {
     fn default() -> Self {
         Fold {
             info: SessionInfo::default(),
+            news: false,
             last: EventId::default(),
             order: 0,
             text: None,
@@ -81,9 +84,8 @@ impl Fold {
         if numbered {
             self.last = event.id;
         }
-        let before = self.info.clone();
         self.fold(event, out);
-        if self.info != before {
+        if std::mem::take(&mut self.news) {
             out.push(Change::Info { info: Box::new(self.info.clone()) });
         }
     }
@@ -109,12 +111,13 @@ impl Fold {
             Body::PermissionAnswer(answer) => self.answer(answer, out),
             Body::SessionInfo(info) => self.learn(info),
             Body::Usage(gauge) => {
-                let info = &mut self.info;
                 // A subagent's usage is not the session's.
                 if event.parent.is_none() {
+                    let info = &mut self.info;
                     info.context_used = gauge.used.or(info.context_used);
                     info.context_size = gauge.size.or(info.context_size);
                     info.cost_usd = gauge.cost_usd.or(info.cost_usd);
+                    self.news = true;
                 }
             }
             Body::Notice(note) => {
@@ -136,8 +139,14 @@ impl Fold {
                 self.end_turn(false, out);
             }
             Body::FileChanged(_) => {}
-            Body::Unknown(_) => self.info.unknown += 1,
-            Body::Malformed(_) => self.info.malformed += 1,
+            Body::Unknown(_) => {
+                self.info.unknown += 1;
+                self.news = true;
+            }
+            Body::Malformed(_) => {
+                self.info.malformed += 1;
+                self.news = true;
+            }
         }
     }
 
@@ -157,6 +166,15 @@ impl Fold {
         name.push(&Clean::literal("."));
         name.push(&Clean::number(u64::from(event.id.index)));
         name
+    }
+
+    /// Something of the session itself is being worked on.
+    fn running(&mut self, event: &Event) {
+        let runs = event.parent.is_none() && !self.info.answered;
+        if runs && self.info.status != Status::Running {
+            self.info.status = Status::Running;
+            self.news = true;
+        }
     }
 
     fn put(&mut self, event: &Event, id: Clean, body: ItemBody, out: &mut Vec<Change>) {

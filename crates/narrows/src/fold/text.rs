@@ -5,7 +5,6 @@ use crate::change::{Change, Set};
 use crate::event::{Body, Chunk, Event, Message, Origin};
 use crate::item::{Item, ItemBody};
 use crate::sanitize::Clean;
-use crate::session::Status;
 use crate::tool::Image;
 
 /// Longest text that is remembered to recognise its final form.
@@ -61,9 +60,7 @@ impl Fold {
     }
 
     pub(super) fn chunk(&mut self, event: &Event, chunk: &Chunk, out: &mut Vec<Change>) {
-        if event.parent.is_none() && !self.info.answered {
-            self.info.status = Status::Running;
-        }
+        self.running(event);
         let kind = match event.body {
             Body::ThinkingChunk(_) => Kind::Thinking,
             _ => Kind::Text,

@@ -6,7 +6,6 @@ use crate::change::{Change, Set};
 use crate::event::{Answer, Ask, Decision, Event, ToolEvent};
 use crate::item::{Item, ItemBody, ToolItem};
 use crate::sanitize::Clean;
-use crate::session::Status;
 use crate::tool::{Output, Permission, ToolCall, ToolKind, ToolName, ToolStatus};
 
 /// Questions that may be open at once; the oldest is dropped when there are more.
@@ -48,9 +47,7 @@ pub(super) struct OpenAsk {
 
 impl Fold {
     pub(super) fn tool(&mut self, event: &Event, tool: &ToolEvent, out: &mut Vec<Change>) {
-        if event.parent.is_none() && !self.info.answered {
-            self.info.status = Status::Running;
-        }
+        self.running(event);
         let status = tool.call.status;
         let ended = status.is_some_and(ToolStatus::is_final);
         if tool.call.is_todo && status != Some(ToolStatus::Failed) {

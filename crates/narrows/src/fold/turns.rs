@@ -17,6 +17,7 @@ pub(super) struct OpenTodo {
 
 impl Fold {
     pub(super) fn begin_turn(&mut self) {
+        self.news = true;
         self.info.turns += 1;
         self.info.answered = false;
         self.info.status = Status::Running;
@@ -33,6 +34,7 @@ impl Fold {
     }
 
     pub(super) fn end_turn(&mut self, cancelled: bool, out: &mut Vec<Change>) {
+        self.news = true;
         self.info.answers += 1;
         self.info.answered = true;
         self.prompt = None;
@@ -42,6 +44,7 @@ impl Fold {
 
     /// What is new about the session.
     pub(super) fn learn(&mut self, info: &Info) {
+        self.news = true;
         let to = &mut self.info;
         let take = |to: &mut Option<Clean>, from: &Option<Clean>| {
             if from.is_some() {

@@ -1,9 +1,21 @@
 //! One pass over a JSON text: checks the grammar and notes every value's place.
 
-use super::node::{Json, Kind, Node};
+use super::node::{Doc, Kind, Node};
 
 /// Most values one packet may hold; a packet with more is refused (128 MiB of notes).
 const MAX_NODES: usize = 8 << 20;
+
+/// The characters that may follow a backslash, but for `u`.
+static ESCAPES: [bool; 256] = {
+    let mut table = [false; 256];
+    let list = b"\"\\/bfnrt";
+    let mut i = 0;
+    while i < list.len() {
+        table[list[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
 
 /// Why a text is not JSON, and at which byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,149 +31,160 @@ pub struct Syntax {
 pub struct Index {
     nodes: Vec<Node>,
     open: Vec<u32>,
+    inside: Inside,
 }
 
-/// What the grammar allows next.
-#[derive(Clone, Copy, PartialEq)]
-enum Want {
-    Value,
-    ValueOrEnd,
-    KeyOrEnd,
-    Key,
-    CommaOrEnd,
+/// What the place being read lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+enum Inside {
+    #[default]
+    Nothing,
+    Object,
+    Array,
 }
 
 impl Index {
     /// Reads `text` as one JSON value.
-    pub fn read<'a>(&'a mut self, text: &'a str) -> Result<Json<'a>, Syntax> {
-        self.scan(text)?;
+    pub fn read<'a>(&'a mut self, text: &'a str) -> Result<Doc<'a>, Syntax> {
         // One huge packet must not keep its memory for the rest of the session.
-        if self.nodes.capacity() > 1 << 20 && self.nodes.len() < 1 << 16 {
-            self.nodes.shrink_to(1 << 16);
+        if self.nodes.capacity() > 1 << 20 {
+            self.nodes = Vec::new();
         }
-        Ok(Json::new(text, &self.nodes, 0))
-    }
-
-    fn scan(&mut self, text: &str) -> Result<(), Syntax> {
         self.nodes.clear();
         self.open.clear();
-        let b = text.as_bytes();
+        self.inside = Inside::Nothing;
+        self.scan(text.as_bytes())?;
+        Ok(Doc::new(text, &self.nodes))
+    }
+
+    fn scan(&mut self, b: &[u8]) -> Result<(), Syntax> {
         if u32::try_from(b.len()).is_err() {
             return Err(Syntax { reason: "longer than 4 GiB", at: 0 });
         }
-        let mut at = 0;
-        let mut want = Want::Value;
+        let mut at = white(b, 0);
+        if at == b.len() {
+            return Err(Syntax { reason: "empty", at });
+        }
         loop {
-            while let Some(b' ' | b'\t' | b'\n' | b'\r') = b.get(at) {
+            // A value begins here.
+            match b.get(at) {
+                Some(b'"') => at = self.string(b, at)?,
+                Some(b'{') => {
+                    self.enter(at, Kind::Object)?;
+                    at = white(b, at + 1);
+                    if b.get(at) == Some(&b'}') {
+                        self.leave(at + 1);
+                        at += 1;
+                    } else {
+                        at = self.key(b, at)?;
+                        continue;
+                    }
+                }
+                Some(b'[') => {
+                    self.enter(at, Kind::Array)?;
+                    at = white(b, at + 1);
+                    if b.get(at) == Some(&b']') {
+                        self.leave(at + 1);
+                        at += 1;
+                    } else {
+                        continue;
+                    }
+                }
+                Some(_) => at = self.scalar(b, at)?,
+                None => return Err(Syntax { reason: "cut short", at }),
+            }
+            // A value has ended here: close what ends with it, then go to the next one.
+            loop {
+                at = white(b, at);
+                match (self.inside, b.get(at)) {
+                    (Inside::Object, Some(b',')) => {
+                        at = self.key(b, white(b, at + 1))?;
+                        break;
+                    }
+                    (Inside::Array, Some(b',')) => {
+                        at = white(b, at + 1);
+                        break;
+                    }
+                    (Inside::Object, Some(b'}')) | (Inside::Array, Some(b']')) => self.leave(at + 1),
+                    (Inside::Nothing, None) => return Ok(()),
+                    (Inside::Nothing, Some(_)) => {
+                        return Err(Syntax { reason: "text after the value", at });
+                    }
+                    (_, byte) => match byte {
+                        Some(b'}' | b']') => {
+                            return Err(Syntax { reason: "brackets do not match", at });
+                        }
+                        Some(_) => return Err(Syntax { reason: "unexpected character", at }),
+                        None => return Err(Syntax { reason: "cut short", at }),
+                    },
+                }
                 at += 1;
             }
-            let Some(&c) = b.get(at) else {
-                let reason = if self.nodes.is_empty() { "empty" } else { "cut short" };
-                return Err(Syntax { reason, at });
-            };
-            if self.nodes.len() >= MAX_NODES {
-                return Err(Syntax { reason: "more than 8 million values", at });
-            }
-            match (want, c) {
-                (Want::Value | Want::ValueOrEnd, b'"') => {
-                    at = self.string(b, at)?;
-                    want = Want::CommaOrEnd;
-                }
-                (Want::Value | Want::ValueOrEnd, b'{' | b'[') => {
-                    self.open.push(self.nodes.len() as u32);
-                    let (kind, next) = if c == b'{' {
-                        (Kind::Object, Want::KeyOrEnd)
-                    } else {
-                        (Kind::Array, Want::ValueOrEnd)
-                    };
-                    self.nodes.push(Node::new(at, at, kind));
-                    at += 1;
-                    want = next;
-                    continue;
-                }
-                (Want::Key | Want::KeyOrEnd, b'"') => {
-                    at = self.string(b, at)?;
-                    while let Some(b' ' | b'\t' | b'\n' | b'\r') = b.get(at) {
-                        at += 1;
-                    }
-                    match b.get(at) {
-                        Some(b':') => at += 1,
-                        Some(_) => return Err(Syntax { reason: "no colon after a key", at }),
-                        None => return Err(Syntax { reason: "cut short", at }),
-                    }
-                    want = Want::Value;
-                    continue;
-                }
-                (Want::CommaOrEnd, b',') => {
-                    at += 1;
-                    want = match self.open.last().and_then(|o| self.nodes.get(*o as usize)) {
-                        Some(n) if n.kind == Kind::Object => Want::Key,
-                        _ => Want::Value,
-                    };
-                    continue;
-                }
-                (Want::CommaOrEnd | Want::KeyOrEnd, b'}')
-                | (Want::CommaOrEnd | Want::ValueOrEnd, b']') => {
-                    let wanted = if c == b'}' { Kind::Object } else { Kind::Array };
-                    let next = self.nodes.len() as u32;
-                    let opened = self.open.pop().and_then(|o| self.nodes.get_mut(o as usize));
-                    match opened {
-                        Some(n) if n.kind == wanted => {
-                            at += 1;
-                            n.end = at as u32;
-                            n.next = next;
-                        }
-                        _ => return Err(Syntax { reason: "brackets do not match", at }),
-                    }
-                    want = Want::CommaOrEnd;
-                }
-                (Want::Value | Want::ValueOrEnd, _) => {
-                    at = self.scalar(b, at)?;
-                    want = Want::CommaOrEnd;
-                }
-                _ => return Err(Syntax { reason: "unexpected character", at }),
-            }
-            if self.open.is_empty() {
-                return match b[at..].iter().position(|c| !c.is_ascii_whitespace()) {
-                    None => Ok(()),
-                    Some(n) => Err(Syntax { reason: "text after the value", at: at + n }),
-                };
-            }
+        }
+    }
+
+    fn enter(&mut self, at: usize, kind: Kind) -> Result<(), Syntax> {
+        if self.nodes.len() >= MAX_NODES {
+            return Err(Syntax { reason: "more than 8 million values", at });
+        }
+        self.open.push(self.nodes.len() as u32);
+        self.nodes.push(Node::new(at, at, kind));
+        self.inside = if kind == Kind::Object { Inside::Object } else { Inside::Array };
+        Ok(())
+    }
+
+    fn leave(&mut self, end: usize) {
+        let next = self.nodes.len() as u32;
+        let opened = self.open.pop().and_then(|o| self.nodes.get_mut(o as usize));
+        if let Some(node) = opened {
+            node.end = end as u32;
+            node.next = next;
+        }
+        let outer = self.open.last().and_then(|o| self.nodes.get(*o as usize));
+        self.inside = match outer.map(|n| n.kind) {
+            None => Inside::Nothing,
+            Some(Kind::Object) => Inside::Object,
+            Some(_) => Inside::Array,
+        };
+    }
+
+    /// Notes a key; returns the place of its value.
+    fn key(&mut self, b: &[u8], at: usize) -> Result<usize, Syntax> {
+        match b.get(at) {
+            Some(b'"') => {}
+            Some(_) => return Err(Syntax { reason: "no key", at }),
+            None => return Err(Syntax { reason: "cut short", at }),
+        }
+        let at = white(b, self.string(b, at)?);
+        match b.get(at) {
+            Some(b':') => Ok(white(b, at + 1)),
+            Some(_) => Err(Syntax { reason: "no colon after a key", at }),
+            None => Err(Syntax { reason: "cut short", at }),
         }
     }
 
     /// Notes the string that opens at `at`; returns the place after its closing quote.
+    #[inline]
     fn string(&mut self, b: &[u8], at: usize) -> Result<usize, Syntax> {
-        let mut p = at + 1;
-        let mut escaped = false;
-        loop {
-            p = plain_end(b, p);
-            match b.get(p) {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    escaped = true;
-                    match b.get(p + 1) {
-                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => p += 2,
-                        Some(b'u') => {
-                            let hex = b.get(p + 2..p + 6);
-                            if !hex.is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) {
-                                return Err(Syntax { reason: "bad escape", at: p });
-                            }
-                            p += 6;
-                        }
-                        Some(_) => return Err(Syntax { reason: "bad escape", at: p }),
-                        None => return Err(Syntax { reason: "cut short", at: p }),
-                    }
-                }
-                Some(_) => return Err(Syntax { reason: "control character in a string", at: p }),
-                None => return Err(Syntax { reason: "cut short", at: p }),
-            }
+        let mut p = plain_end(b, at + 1);
+        let escaped = b.get(p) != Some(&b'"');
+        if escaped {
+            p = escaped_end(b, p)?;
         }
-        let mut node = Node::new(at + 1, p, Kind::String);
-        node.escaped = escaped;
-        node.next = self.nodes.len() as u32 + 1;
-        self.nodes.push(node);
+        self.note(Node { escaped, ..Node::new(at + 1, p, Kind::String) }, at)?;
         Ok(p + 1)
+    }
+
+    /// Adds a value that holds no others.
+    #[inline]
+    fn note(&mut self, mut node: Node, at: usize) -> Result<(), Syntax> {
+        let len = self.nodes.len();
+        if len >= MAX_NODES {
+            return Err(Syntax { reason: "more than 8 million values", at });
+        }
+        node.next = len as u32 + 1;
+        self.nodes.push(node);
+        Ok(())
     }
 
     fn scalar(&mut self, b: &[u8], at: usize) -> Result<usize, Syntax> {
@@ -176,26 +199,64 @@ impl Index {
             },
             _ => return Err(Syntax { reason: "not a JSON value", at }),
         };
-        let mut node = Node::new(at, at + len, kind);
-        node.next = self.nodes.len() as u32 + 1;
-        self.nodes.push(node);
+        self.note(Node::new(at, at + len, kind), at)?;
         Ok(at + len)
+    }
+}
+
+/// The first place at or after `at` that is no white space.
+#[inline]
+fn white(b: &[u8], mut at: usize) -> usize {
+    while let Some(&c) = b.get(at)
+        && c <= b' '
+        && matches!(c, b' ' | b'\t' | b'\n' | b'\r')
+    {
+        at += 1;
+    }
+    at
+}
+
+/// The end of a string that has an escape, or something worse, at `p`.
+fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, Syntax> {
+    loop {
+        match b.get(p) {
+            Some(b'\\') => {
+                let Some(&c) = b.get(p + 1) else {
+                    return Err(Syntax { reason: "cut short", at: p });
+                };
+                if ESCAPES[c as usize] {
+                    p += 2;
+                } else {
+                    let hex = b.get(p + 2..p + 6).filter(|_| c == b'u');
+                    if !hex.is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) {
+                        return Err(Syntax { reason: "bad escape", at: p });
+                    }
+                    p += 6;
+                }
+            }
+            Some(b'"') => return Ok(p),
+            Some(_) => return Err(Syntax { reason: "control character in a string", at: p }),
+            None => return Err(Syntax { reason: "cut short", at: p }),
+        }
+        p = plain_end(b, p);
     }
 }
 
 /// The first place at or after `p` with a quote, a backslash or a control character.
 ///
-/// Eight bytes at a time: most of what agents send is inside strings.
+/// Most of what agents send is inside strings: eight bytes are looked at together.
+#[inline]
 fn plain_end(b: &[u8], mut p: usize) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    let zero = |v: u64| v.wrapping_sub(ONES) & !v & HIGH;
-    while let Some(chunk) = b.get(p..).and_then(<[u8]>::first_chunk::<8>) {
+    while let Some(chunk) = b.get(p..p + 8).and_then(<[u8]>::first_chunk::<8>) {
         let v = u64::from_le_bytes(*chunk);
-        let quote = zero(v ^ (ONES * u64::from(b'"')));
-        let slash = zero(v ^ (ONES * u64::from(b'\\')));
-        let control = v.wrapping_sub(ONES * 0x20) & !v & HIGH;
-        let hit = quote | slash | control;
+        // With one bit turned, the quote comes right after the control characters.
+        let low = v ^ (ONES * 2);
+        let low = low.wrapping_sub(ONES * 0x21) & !low;
+        let slash = v ^ (ONES * u64::from(b'\\'));
+        let slash = slash.wrapping_sub(ONES) & !slash;
+        let hit = (low | slash) & HIGH;
         if hit != 0 {
             return p + (hit.trailing_zeros() / 8) as usize;
         }

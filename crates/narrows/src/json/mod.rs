@@ -10,4 +10,4 @@ mod node;
 
 pub use decode::decode;
 pub use index::{Index, Syntax};
-pub use node::{Json, Kind};
+pub use node::{Doc, Json, Kind};

@@ -37,11 +37,33 @@ impl Node {
     }
 }
 
+/// An indexed text.
+pub struct Doc<'a> {
+    text: &'a str,
+    nodes: &'a [Node],
+}
+
+impl std::fmt::Debug for Doc<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Doc({} bytes)", self.text.len())
+    }
+}
+
+impl<'a> Doc<'a> {
+    pub(super) fn new(text: &'a str, nodes: &'a [Node]) -> Self {
+        Doc { text, nodes }
+    }
+
+    /// The outermost value.
+    pub fn root(&self) -> Json<'_> {
+        Json { doc: self, at: 0 }
+    }
+}
+
 /// One value of an indexed text.
 #[derive(Clone, Copy)]
 pub struct Json<'a> {
-    text: &'a str,
-    nodes: &'a [Node],
+    doc: &'a Doc<'a>,
     at: u32,
 }
 
@@ -53,13 +75,19 @@ impl std::fmt::Debug for Json<'_> {
 }
 
 impl<'a> Json<'a> {
-    pub(super) fn new(text: &'a str, nodes: &'a [Node], at: u32) -> Self {
-        Json { text, nodes, at }
-    }
-
     fn node(self) -> Node {
         let nothing = Node { start: 0, end: 0, next: 0, kind: Kind::Null, escaped: false };
-        self.nodes.get(self.at as usize).copied().unwrap_or(nothing)
+        self.doc.nodes.get(self.at as usize).copied().unwrap_or(nothing)
+    }
+
+    /// The place of this value in its text's index.
+    pub(crate) fn place(self) -> u32 {
+        self.at
+    }
+
+    /// Another value of the same text.
+    pub(crate) fn at_place(self, at: u32) -> Self {
+        Json { doc: self.doc, at }
     }
 
     /// What this value is.
@@ -70,7 +98,7 @@ impl<'a> Json<'a> {
     /// The text of this value as it stands in the source; of a string, what is between the quotes.
     pub fn raw(self) -> &'a str {
         let n = self.node();
-        self.text.get(n.start as usize..n.end as usize).unwrap_or_default()
+        self.doc.text.get(n.start as usize..n.end as usize).unwrap_or_default()
     }
 
     /// Whether a string has escapes.
@@ -100,6 +128,11 @@ impl<'a> Json<'a> {
         (n.kind == Kind::String).then(|| {
             if n.escaped { Cow::Owned(decode(self.raw())) } else { Cow::Borrowed(self.raw()) }
         })
+    }
+
+    /// The decoded string as a text of its own.
+    pub(crate) fn owned(self) -> Option<String> {
+        self.str().map(Cow::into_owned)
     }
 
     /// A string, or a number or boolean as it is written.
@@ -137,7 +170,9 @@ impl<'a> Json<'a> {
     }
 
     /// The keys and values of an object, in the order written; nothing for other kinds.
-    pub fn fields(self) -> impl Iterator<Item = (Cow<'a, str>, Json<'a>)> {
+    ///
+    /// Keys are given as they are written: one with escapes in it is none that we look for.
+    pub fn fields(self) -> impl Iterator<Item = (&'a str, Json<'a>)> {
         let n = self.node();
         let mut at = self.at + 1;
         let end = if n.kind == Kind::Object { n.next } else { 0 };
@@ -145,10 +180,10 @@ impl<'a> Json<'a> {
             if at >= end {
                 return None;
             }
-            let key = Json::new(self.text, self.nodes, at);
-            let value = Json::new(self.text, self.nodes, at + 1);
+            let key = Json { doc: self.doc, at };
+            let value = Json { doc: self.doc, at: at + 1 };
             at = value.node().next;
-            Some((key.str().unwrap_or_default(), value))
+            Some((key.raw(), value))
         })
     }
 
@@ -161,7 +196,7 @@ impl<'a> Json<'a> {
             if at >= end {
                 return None;
             }
-            let value = Json::new(self.text, self.nodes, at);
+            let value = Json { doc: self.doc, at };
             at = value.node().next;
             Some(value)
         })

@@ -9,7 +9,6 @@ use crate::event::{
 };
 use crate::id::EventId;
 use crate::tool::{Diff, Fresh, Location, Output, Permission, Todo, ToolCall};
-use std::borrow::Cow;
 
 /// Largest tree of an unknown packet that is kept.
 const MAX_UNKNOWN: usize = 64 * 1024;
@@ -20,12 +19,7 @@ struct By<'a>(&'a Paths);
 
 impl By<'_> {
     fn mode(&self, raw: Raw, mode: Mode) -> Clean {
-        let Raw(text) = raw;
-        let cleaned = match self.0.text(&text, mode) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(cleaned) => Some(cleaned),
-        };
-        Clean(cleaned.unwrap_or(text))
+        Clean(self.0.changed(raw.peek(), mode).unwrap_or_else(|| raw.0.shared()))
     }
 
     fn text(&self, raw: Raw) -> Clean {
@@ -37,7 +31,7 @@ impl By<'_> {
     }
 
     fn path(&self, raw: &Raw) -> Clean {
-        Clean(self.0.field(raw.peek()))
+        Clean(self.0.field(raw.peek()).into())
     }
 
     fn texts(&self, raw: Option<Raw>) -> Option<Clean> {
@@ -94,28 +88,30 @@ pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> E
                 })
                 .collect(),
         }),
-        Body::PromptResponse(r) => Body::PromptResponse(Response {
+        Body::PromptResponse(r) => Body::PromptResponse(Box::new(Response {
             stop_reason: by.texts(r.stop_reason),
             usage: r.usage,
             cost_usd: r.cost_usd,
             duration_ms: r.duration_ms,
-        }),
-        Body::ArtifactCreated(Artifact { artifact: a }) => Body::ArtifactCreated(Artifact {
-            artifact: ArtifactInfo {
+        })),
+        Body::ArtifactCreated(made) => {
+            let a = made.artifact;
+            let artifact = ArtifactInfo {
                 id: by.text(a.id),
                 r#type: by.text(a.r#type),
                 name: by.text(a.name),
                 path: by.path(&a.path),
                 preview_url: by.texts(a.preview_url),
-            },
-        }),
-        Body::FileChanged(f) => Body::FileChanged(FileChange {
+            };
+            Body::ArtifactCreated(Box::new(Artifact { artifact }))
+        }
+        Body::FileChanged(f) => Body::FileChanged(Box::new(FileChange {
             path: by.path(&f.path),
             action: f.action,
             size_bytes: f.size_bytes,
             tool_call_id: by.texts(f.tool_call_id),
-        }),
-        Body::PermissionRequest(a) => Body::PermissionRequest(Ask {
+        })),
+        Body::PermissionRequest(a) => Body::PermissionRequest(Box::new(Ask {
             request_id: by.text(a.request_id),
             tool_call_id: by.text(a.tool_call_id),
             title: by.texts(a.title),
@@ -128,23 +124,23 @@ pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> E
                     kind: by.text(o.kind),
                 })
                 .collect(),
-        }),
-        Body::PermissionAnswer(a) => Body::PermissionAnswer(Answer {
+        })),
+        Body::PermissionAnswer(a) => Body::PermissionAnswer(Box::new(Answer {
             request_id: by.text(a.request_id),
             tool_call_id: by.text(a.tool_call_id),
             decision: a.decision,
             option_id: by.texts(a.option_id),
             option: by.texts(a.option),
-        }),
+        })),
         Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&by, *i))),
         Body::Usage(u) => Body::Usage(u),
         Body::Notice(n) => Body::Notice(Note { kind: by.text(n.kind), text: by.text(n.text) }),
-        Body::Error(e) => Body::Error(Failure {
+        Body::Error(e) => Body::Error(Box::new(Failure {
             message: by.text(e.message),
             code: by.tree(e.code, MAX_UNKNOWN),
             details: by.tree(e.details, MAX_UNKNOWN),
             retryable: e.retryable,
-        }),
+        })),
         Body::Unknown(u) => Body::Unknown(Unknown {
             kind: by.text(u.kind),
             tree: by.tree(u.tree, MAX_UNKNOWN),

@@ -38,6 +38,8 @@ pub struct Sanitizer {
 /// The text block whose end may still be held back.
 #[derive(Debug)]
 struct OpenText {
+    /// The event that opened it, to recognise its block.
+    raw: Event<Raw>,
     /// An empty event of the block, to be filled with the rest at its end.
     shell: Event,
     seam: Seam,
@@ -92,28 +94,34 @@ impl Sanitizer {
     fn push_text(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) {
         let piece = event.body.text_mut().map(std::mem::take).unwrap_or_default();
         let last = event.body.is_whole();
-        let mut event = event::clean(&self.paths, event, None);
         let same = |t: &OpenText| {
-            t.shell.body.same_block(&event.body) && t.shell.parent == event.parent && !last
+            t.raw.body.same_block(&event.body) && t.raw.parent == event.parent && !last
         };
         if !self.text.as_ref().is_some_and(same) {
             self.end_text(out);
         }
+        let paths = &self.paths;
         let open = self.text.get_or_insert_with(|| {
-            let mut shell = event.clone();
-            shell.body.drop_images();
-            OpenText { shell, seam: Seam::default() }
+            let mut raw = event.clone();
+            raw.body.drop_images();
+            let shell = event::clean(paths, raw.clone(), None);
+            OpenText { raw, shell, seam: Seam::default() }
         });
-        let mut ready = open.seam.push(&self.paths, piece.peek()).unwrap_or_default();
+        let mut ready = open.seam.push(paths, piece.peek()).unwrap_or_default();
         if last {
-            ready.push(&open.seam.finish(&self.paths).unwrap_or_default());
-            self.text = None;
+            ready.push(&open.seam.finish(paths).unwrap_or_default());
         }
-        if last || event.body.has_images() || !ready.is_empty() {
-            if let Some(text) = event.body.text_mut() {
+        let images = event.body.has_images();
+        open.shell.time.clone_from(&event.time);
+        if last || images || !ready.is_empty() {
+            let mut shown = if images { event::clean(paths, event, None) } else { open.shell.clone() };
+            if let Some(text) = shown.body.text_mut() {
                 *text = ready;
             }
-            out.push(event);
+            out.push(shown);
+        }
+        if last {
+            self.text = None;
         }
     }
 

@@ -1,11 +1,13 @@
 //! What the sanitizer knows about host paths, and the three ways to clean a text of them.
 
 use super::{field, scan};
+use ecow::EcoString;
+use memchr::memchr3;
 use memchr::memmem::Finder;
 use std::borrow::Cow;
 
 /// Roots known at once; a session normally has one.
-const MAX_ROOTS: usize = 8;
+pub(super) const MAX_ROOTS: usize = 8;
 
 /// How much of a text is the agent's and how much the user's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +54,19 @@ pub struct Paths {
     pub(super) home: Vec<String>,
     /// Ids inside a known root: they appear in no output, whatever surrounds them.
     pub(super) ids: Vec<Finder<'static>>,
+    pub(super) word: Word,
+    /// Some root has an id, or a dashed name, that the search for its longest part does not find.
+    pub(super) vague: bool,
+}
+
+/// The word that every session path without a known root has.
+#[derive(Debug, Clone)]
+pub(super) struct Word(pub(super) Finder<'static>);
+
+impl Default for Word {
+    fn default() -> Self {
+        Word(Finder::new("sessions"))
+    }
 }
 
 impl Paths {
@@ -66,8 +81,11 @@ impl Paths {
         if self.roots.len() >= MAX_ROOTS || self.roots.iter().any(|r| r.parts == root.parts) {
             return;
         }
-        for part in &root.parts {
+        let plain = |part: &str| part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-');
+        self.vague |= !plain(&root.parts[root.key]) || root.parts.len() < 2;
+        for (i, part) in root.parts.iter().enumerate() {
             if scan::is_long_id(part.as_bytes()) {
+                self.vague |= i != root.key;
                 self.ids.push(Finder::new(part.as_bytes()).into_owned());
             }
         }
@@ -86,7 +104,19 @@ impl Paths {
 
     /// Cleans free text.
     pub fn text<'a>(&self, text: &'a str, mode: Mode) -> Cow<'a, str> {
-        scan::clean(self, text, mode)
+        match self.changed(text, mode) {
+            Some(clean) => Cow::Owned(clean.into()),
+            None => Cow::Borrowed(text),
+        }
+    }
+
+    /// The cleaned text, when it differs.
+    pub(super) fn changed(&self, text: &str, mode: Mode) -> Option<EcoString> {
+        // Every spelling of a path has a separator; most short texts have none.
+        if memchr3(b'/', b'\\', b'%', text.as_bytes()).is_some() {
+            return scan::clean(self, text, mode);
+        }
+        scan::mask_ids(self, text).map(EcoString::from)
     }
 
     /// Cleans a path field: relative to the session root where it lies inside.

@@ -5,9 +5,9 @@
 //! constant number of times: a walk never goes behind the last cut.
 
 use super::field::{normal, outside};
-use super::paths::{Mode, Paths, Root};
+use super::paths::{MAX_ROOTS, Mode, Paths, Root};
 use memchr::memmem;
-use std::borrow::Cow;
+use ecow::EcoString;
 
 /// Longest walk back to the beginning of a path.
 const MAX_BACK: usize = 4096;
@@ -46,12 +46,14 @@ enum Put {
     Text(String),
 }
 
-pub(super) fn clean<'a>(paths: &Paths, text: &'a str, mode: Mode) -> Cow<'a, str> {
-    let cuts = Scan { paths, b: text.as_bytes(), mode, floor: 0, shut: 0 }.run();
-    let mut out = if cuts.is_empty() {
-        Cow::Borrowed(text)
-    } else {
-        let mut out = String::with_capacity(text.len());
+/// The cleaned text, when it differs.
+pub(super) fn clean(paths: &Paths, text: &str, mode: Mode) -> Option<EcoString> {
+    let mut scan = Scan { paths, b: text.as_bytes(), mode, floor: 0, shut: 0, left: false };
+    let cuts = scan.run();
+    // Where every find of a root's part was cut, nothing else of it can be there.
+    let left = scan.left || paths.vague;
+    let mut out = (!cuts.is_empty()).then(|| {
+        let mut out = EcoString::with_capacity(text.len());
         let mut from = 0;
         for cut in &cuts {
             out.push_str(text.get(from..cut.start).unwrap_or_default());
@@ -63,13 +65,12 @@ pub(super) fn clean<'a>(paths: &Paths, text: &'a str, mode: Mode) -> Cow<'a, str
             from = cut.end;
         }
         out.push_str(text.get(from..).unwrap_or_default());
-        Cow::Owned(out)
-    };
-    if let Some(masked) = mask_ids(paths, &out) {
-        out = Cow::Owned(masked);
-    }
-    if let Some(masked) = mask_dashed(paths, &out) {
-        out = Cow::Owned(masked);
+        out
+    });
+    for mask in [mask_ids, mask_dashed] {
+        if left && let Some(masked) = mask(paths, out.as_deref().unwrap_or(text)) {
+            out = Some(masked.into());
+        }
     }
     out
 }
@@ -79,6 +80,9 @@ pub(super) fn mask_ids(paths: &Paths, text: &str) -> Option<String> {
     let mut out: Option<String> = None;
     for id in &paths.ids {
         let now = out.as_deref().unwrap_or(text);
+        if now.len() < id.needle().len() {
+            continue;
+        }
         if id.find(now.as_bytes()).is_some() {
             let needle = std::str::from_utf8(id.needle()).unwrap_or_default();
             out = Some(now.replace(needle, "…"));
@@ -121,14 +125,19 @@ struct Scan<'a> {
     floor: usize,
     /// No `sessions` anchor counts before this place: it lies in a path already cut, or in a URL.
     shut: usize,
+    /// A part of a root was found that is not in one of the cuts.
+    left: bool,
 }
 
 impl Scan<'_> {
-    fn run(mut self) -> Vec<Cut> {
+    fn run(&mut self) -> Vec<Cut> {
         let mut cuts = Vec::new();
-        let roots: Vec<&Root> = self.paths.roots.iter().filter(|r| r.parts.len() >= 2).collect();
-        let mut next: Vec<Option<usize>> = roots.iter().map(|r| r.finder.find(self.b)).collect();
-        let word = memmem::Finder::new("sessions");
+        let roots = self.paths.roots.as_slice();
+        let mut next = [None; MAX_ROOTS];
+        for (at, root) in next.iter_mut().zip(roots).filter(|(_, r)| r.parts.len() >= 2) {
+            *at = root.finder.find(self.b);
+        }
+        let word = &self.paths.word.0;
         let mut session = word.find(self.b);
         loop {
             let root = next.iter().enumerate().filter_map(|(i, at)| at.map(|at| (at, i))).min();
@@ -136,10 +145,12 @@ impl Scan<'_> {
                 (None, None) => break,
                 (Some((at, i)), s) if s.is_none_or(|s| at <= s) => {
                     next[i] = find_after(&roots[i].finder, self.b, at + 1);
-                    self.root(roots[i], at)
+                    let cut = self.root(&roots[i], at);
+                    self.left |= cut.is_none();
+                    cut
                 }
                 (_, Some(at)) => {
-                    session = find_after(&word, self.b, at + 1);
+                    session = find_after(word, self.b, at + 1);
                     if at < self.shut { None } else { self.session(at) }
                 }
                 (Some(_), None) => None,
@@ -153,7 +164,7 @@ impl Scan<'_> {
                     }
                 }
                 if session.is_some_and(|at| at < cut.end) {
-                    session = find_after(&word, self.b, cut.end);
+                    session = find_after(word, self.b, cut.end);
                 }
                 cuts.push(cut);
             }

@@ -36,7 +36,7 @@ impl Seam {
 }
 
 fn made(paths: &Paths, text: &str) -> Option<Clean> {
-    (!text.is_empty()).then(|| Clean(paths.text(text, Mode::Text).into_owned()))
+    (!text.is_empty()).then(|| Clean(paths.changed(text, Mode::Text).unwrap_or_else(|| text.into())))
 }
 
 /// The place up to which later text can change nothing.

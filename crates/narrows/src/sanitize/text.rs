@@ -5,7 +5,7 @@
 //! not cleaned cannot reach an output:
 //!
 //! ```compile_fail
-//! let forged = narrows::Clean(String::from("/home/me/secret"));
+//! let forged = narrows::Clean("/home/me/secret".into());
 //! ```
 //! ```compile_fail
 //! let forged: narrows::Clean = String::from("/home/me/secret").into();
@@ -23,50 +23,115 @@
 //! let text: narrows::Clean = serde_json::from_str("\"text\"").unwrap();
 //! ```
 
+use ecow::EcoString;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::fmt;
 
 /// Text as an agent wrote it.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Raw(pub(super) String);
+#[derive(Clone)]
+pub struct Raw(pub(super) Store);
+
+/// Short texts are shared; long ones were just decoded and are about to be cleaned into new ones.
+#[derive(Clone)]
+pub(super) enum Store {
+    Shared(EcoString),
+    Own(String),
+}
+
+impl From<EcoString> for Store {
+    fn from(text: EcoString) -> Self {
+        Store::Shared(text)
+    }
+}
+
+impl From<String> for Store {
+    fn from(text: String) -> Self {
+        Store::Own(text)
+    }
+}
+
+impl From<&str> for Store {
+    fn from(text: &str) -> Self {
+        Store::Shared(text.into())
+    }
+}
+
+impl From<std::borrow::Cow<'_, str>> for Store {
+    fn from(text: std::borrow::Cow<'_, str>) -> Self {
+        match text {
+            std::borrow::Cow::Borrowed(text) => text.into(),
+            std::borrow::Cow::Owned(text) => text.into(),
+        }
+    }
+}
+
+impl Store {
+    pub(super) fn shared(self) -> EcoString {
+        match self {
+            Store::Shared(text) => text,
+            Store::Own(text) => text.into(),
+        }
+    }
+}
+
+impl Default for Raw {
+    fn default() -> Self {
+        Raw(Store::Shared(EcoString::new()))
+    }
+}
+
+impl PartialEq for Raw {
+    fn eq(&self, other: &Self) -> bool {
+        self.peek() == other.peek()
+    }
+}
+
+impl Eq for Raw {}
 
 impl Raw {
     /// Wraps text that has not been cleaned.
-    pub fn new(text: impl Into<String>) -> Self {
+    #[allow(private_bounds, reason = "strings of every kind, and nothing else")]
+    pub fn new(text: impl Into<Store>) -> Self {
         Raw(text.into())
     }
 
     /// Whether there is no text.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.peek().is_empty()
     }
 
     /// For adapters, which may look at what they read but show nothing.
     pub(crate) fn peek(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Store::Shared(text) => text,
+            Store::Own(text) => text,
+        }
     }
 }
 
 impl fmt::Debug for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Raw({} bytes)", self.0.len())
+        write!(f, "Raw({} bytes)", self.peek().len())
     }
 }
 
 /// Text that has passed the sanitizer and may be shown.
+///
+/// One text stands in an event, in the state of its call and in a change: clones share it, and
+/// short ones need no allocation.
 #[derive(Clone, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
-pub struct Clean(pub(super) String);
+pub struct Clean(pub(super) EcoString);
 
 impl Clean {
     /// A text of this program's own.
     pub(crate) fn literal(text: &'static str) -> Self {
-        Clean(text.to_owned())
+        Clean(EcoString::from(text))
     }
 
     /// A number in decimal.
     pub(crate) fn number(n: u64) -> Self {
-        Clean(n.to_string())
+        Clean(ecow::eco_format!("{n}"))
     }
 
     /// The text.
@@ -81,23 +146,25 @@ impl Clean {
 
     /// The part after the first `at` bytes, if that is a place between two characters.
     pub(crate) fn after(&self, at: usize) -> Option<Clean> {
-        self.0.get(at..).map(|s| Clean(s.to_owned()))
+        self.0.get(at..).map(|s| Clean(EcoString::from(s)))
     }
 
     /// The first `chars` characters.
     pub fn head(&self, chars: usize) -> Clean {
         let end = self.0.char_indices().nth(chars).map_or(self.0.len(), |(i, _)| i);
-        Clean(self.0.get(..end).unwrap_or_default().to_owned())
+        Clean(EcoString::from(self.0.get(..end).unwrap_or_default()))
     }
 
     /// This text without white space at both ends.
     pub fn trimmed(&self) -> Clean {
-        Clean(self.0.trim().to_owned())
+        Clean(EcoString::from(self.0.trim()))
     }
 
     /// Joins clean parts.
     pub(crate) fn concat(parts: &[&Clean]) -> Clean {
-        Clean(parts.iter().map(|p| p.0.as_str()).collect())
+        let mut all = EcoString::new();
+        parts.iter().for_each(|p| all.push_str(&p.0));
+        Clean(all)
     }
 }
 

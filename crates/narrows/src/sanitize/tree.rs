@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 64;
 pub(super) fn clean(paths: &Paths, tree: &Tree<Raw>, limit: usize) -> Tree<Clean> {
     let json = tree.0.peek();
     if json.len() > limit {
-        return Tree(Clean(format!("\"({} bytes left out)\"", json.len())));
+        return Tree(Clean(ecow::eco_format!("\"({} bytes left out)\"", json.len())));
     }
     let b = json.as_bytes();
     let mut out = String::with_capacity(json.len());
@@ -54,7 +54,7 @@ pub(super) fn clean(paths: &Paths, tree: &Tree<Raw>, limit: usize) -> Tree<Clean
         }
     }
     out.push_str(json.get(from..).unwrap_or_default());
-    Tree(Clean(out))
+    Tree(Clean(out.into()))
 }
 
 /// Where the string that begins at `at` has its closing quote.

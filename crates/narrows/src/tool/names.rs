@@ -51,7 +51,7 @@ pub fn by_shape(input: Option<Json<'_>>, notes: Option<Json<'_>>) -> Option<Tool
             continue;
         }
         let text = value.kind() == Kind::String;
-        match &*key {
+        match key {
             "todos" if value.kind() == Kind::Array => return Some(ToolName::TodoWrite),
             "subagent_type" | "subagentType" => return Some(ToolName::Task),
             "patchText" | "patch_text" => return Some(ToolName::ApplyPatch),

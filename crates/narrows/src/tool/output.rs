@@ -5,16 +5,22 @@
 /// Three agents wrap it three ways: `<file>` with `00001| `, `<content>` with `1: `, and a fenced
 /// block with `1⇥`. Numbers are stripped only if they count up line by line: a file may itself
 /// hold lines that begin so.
-pub fn file_text(text: &str) -> String {
-    if let Some(body) = between(text, "<file>\n", "</file>") {
-        return numbered(body, "| ").unwrap_or_else(|| body.to_owned());
+/// None when nothing is wrapped around the text.
+pub fn file_text(text: &str) -> Option<String> {
+    if text.starts_with("<file>") {
+        let body = between(text, "<file>\n", "</file>").unwrap_or_default();
+        return Some(unnumbered(body, "| "));
     }
     if text.starts_with("<path>") {
-        if let Some(body) = between(text, "<content>\n", "</content>") {
-            return numbered(body, ": ").unwrap_or_else(|| body.to_owned());
-        }
+        let body = between(text, "<content>\n", "</content>")?;
+        return Some(unnumbered(body, ": "));
     }
-    fenced(text).and_then(|body| numbered(body, "\t")).unwrap_or_else(|| text.to_owned())
+    fenced(text).and_then(|body| numbered(body, "\t").or_else(|| numbered(body, "→")))
+}
+
+/// A body without its line numbers, or as it is when they do not count up.
+fn unnumbered(body: &str, mark: &str) -> String {
+    numbered(body, mark).unwrap_or_else(|| body.to_owned())
 }
 
 /// The text from behind `open` up to the last `close`, which may be missing in a cut text.
@@ -31,31 +37,37 @@ fn fenced(text: &str) -> Option<&str> {
     body.trim_end().strip_suffix("```").map(|b| b.strip_suffix('\n').unwrap_or(b))
 }
 
-/// Strips consecutive line numbers; none when the lines are not numbered.
+/// Strips line numbers that count up by one; none when some line is not numbered so.
 fn numbered(body: &str, mark: &str) -> Option<String> {
     let mut out = String::with_capacity(body.len());
     let mut last: Option<u64> = None;
-    for line in body.split('\n') {
+    let mut lines = body.split('\n');
+    for line in lines.by_ref() {
         let number = line.split_once(mark).and_then(|(n, rest)| {
             let digits = n.trim_start();
             let number: u64 = digits.parse().ok().filter(|_| !digits.starts_with('+'))?;
             last.is_none_or(|last| number == last + 1).then_some((number, rest))
         });
-        match (number, last) {
-            (Some((n, rest)), before) => {
-                if before.is_some() {
+        match number {
+            Some((n, rest)) => {
+                if last.is_some() {
                     out.push('\n');
                 }
                 out.push_str(rest);
                 last = Some(n);
             }
-            (None, None) if line.trim().is_empty() => {}
-            (None, None) => return None,
-            // What follows the numbered lines is the agent's own note: the end of the file.
-            (None, Some(_)) => break,
+            None if is_note(line) => break,
+            None => return None,
         }
     }
-    last.map(|_| out)
+    // What follows may only be the agent's own note about the end.
+    lines.all(is_note).then_some(out)
+}
+
+/// A line that an agent adds to what it read.
+fn is_note(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line == "..." || (line.starts_with('(') && line.ends_with(')'))
 }
 
 /// A command's output, out of the fenced block some agents put it in.
@@ -99,6 +111,7 @@ mod tests {
     #[test]
     fn reads_are_unwrapped() {
         let old = "<file>\n00001| a\n00002| \n00003| b\n\n(End of file - total 3 lines)\n</file>";
+        let file_text = |text: &str| super::file_text(text).unwrap_or_else(|| text.to_owned());
         assert_eq!(file_text(old), "a\n\nb");
         let new = "<path>/x</path>\n<type>file</type>\n<content>\n1: a\n2: 1: b\n\n(End of file)\n</content>";
         assert_eq!(file_text(new), "a\n1: b");
@@ -109,6 +122,11 @@ mod tests {
 
     #[test]
     fn text_that_only_looks_numbered_stays() {
+        let file_text = |text: &str| super::file_text(text).unwrap_or_else(|| text.to_owned());
+        let doc = "# Doc\nUse:\n<file>\nname\n</file>\nand more";
+        assert_eq!(file_text(doc), doc);
+        assert_eq!(file_text("<file>\n00001| x\n00007| gap\n</file>"), "00001| x\n00007| gap\n");
+        assert_eq!(file_text("<file>\n\n(End of file - total 0 lines)\n</file>"), "");
         assert_eq!(file_text("12| a\n15| b"), "12| a\n15| b");
         assert_eq!(file_text("1\tx\n2\ty"), "1\tx\n2\ty");
         assert_eq!(file_text("```\ncode\n```"), "```\ncode\n```");

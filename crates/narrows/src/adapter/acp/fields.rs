@@ -3,82 +3,233 @@
 use crate::json::{Json, Kind};
 
 /// What a message may hold. Absent and null are the same.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a> {
-    // The wrapping.
-    pub(super) msg: Option<Json<'a>>,
-    pub(super) dir: Option<Json<'a>>,
-    pub(super) time: Option<Json<'a>>,
-    pub(super) stored: Option<Json<'a>>,
-    // JSON-RPC.
-    pub(super) id: Option<Json<'a>>,
-    pub(super) method: Option<Json<'a>>,
-    pub(super) params: Option<Json<'a>>,
-    pub(super) result: Option<Json<'a>>,
-    pub(super) error: Option<Json<'a>>,
-    pub(super) update: Option<Json<'a>>,
-    // The discriminators.
-    pub(super) kind: Option<Json<'a>>,
-    pub(super) session_update: Option<Json<'a>>,
-    // What is common to chunks and calls.
-    pub(super) content: Option<Json<'a>>,
-    pub(super) meta: Option<Json<'a>>,
-    pub(super) message_id: Option<Json<'a>>,
-    // Calls.
-    pub(super) call_id: Option<Json<'a>>,
-    pub(super) tool_name: Option<Json<'a>>,
-    pub(super) name: Option<Json<'a>>,
-    pub(super) title: Option<Json<'a>>,
-    pub(super) tool_kind: Option<Json<'a>>,
-    pub(super) status: Option<Json<'a>>,
-    pub(super) input: Option<Json<'a>>,
-    pub(super) output: Option<Json<'a>>,
-    pub(super) locations: Option<Json<'a>>,
+    object: Json<'a>,
+    /// The place of each field's value, 0 when it is not there.
+    at: [u32; Slot::Count as usize],
+}
+
+#[derive(Clone, Copy)]
+enum Slot {
+    Msg,
+    Dir,
+    Time,
+    Stored,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Update,
+    Kind,
+    SessionUpdate,
+    Content,
+    Meta,
+    MessageId,
+    CallId,
+    ToolName,
+    Name,
+    Title,
+    ToolKind,
+    Status,
+    Input,
+    Output,
+    Locations,
+    Count,
 }
 
 impl<'a> Fields<'a> {
     /// Reads an object. The last of two equal keys wins, but an empty value never hides a full one:
     /// some back ends send `raw_input: {}` beside `rawInput`.
     pub(super) fn read(object: Json<'a>) -> Self {
-        let mut f = Fields::default();
+        let mut f = Fields { object, at: [0; Slot::Count as usize] };
         for (key, value) in object.fields() {
-            let slot = match &*key {
-                "type" => &mut f.kind,
-                "sessionUpdate" | "session_update" => &mut f.session_update,
-                "content" => &mut f.content,
-                "toolCallId" | "tool_call_id" => &mut f.call_id,
-                "title" => &mut f.title,
-                "kind" => &mut f.tool_kind,
-                "status" => &mut f.status,
-                "rawInput" | "raw_input" => &mut f.input,
-                "rawOutput" | "raw_output" => &mut f.output,
-                "locations" => &mut f.locations,
-                "_meta" => &mut f.meta,
-                "messageId" | "message_id" => &mut f.message_id,
-                "toolName" | "tool_name" => &mut f.tool_name,
-                "name" => &mut f.name,
-                "msg" => &mut f.msg,
-                "dir" => &mut f.dir,
-                "ts" | "timestamp" => &mut f.time,
-                "message_metadata" | "messageMetadata" => {
-                    if value.kind() == Kind::Object {
-                        f.stored = Some(value);
-                    }
-                    continue;
-                }
-                "id" => &mut f.id,
-                "method" => &mut f.method,
-                "params" => &mut f.params,
-                "result" => &mut f.result,
-                "error" => &mut f.error,
-                "update" => &mut f.update,
+            // By length first: most keys are told apart without looking at them.
+            let slot = match key.len() {
+                2 => match key {
+                    "ts" => Slot::Time,
+                    "id" => Slot::Id,
+                    _ => continue,
+                },
+                3 => match key {
+                    "msg" => Slot::Msg,
+                    "dir" => Slot::Dir,
+                    _ => continue,
+                },
+                4 => match key {
+                    "type" => Slot::Kind,
+                    "kind" => Slot::ToolKind,
+                    "name" => Slot::Name,
+                    _ => continue,
+                },
+                5 => match key {
+                    "title" => Slot::Title,
+                    "_meta" => Slot::Meta,
+                    "error" => Slot::Error,
+                    _ => continue,
+                },
+                6 => match key {
+                    "status" => Slot::Status,
+                    "method" => Slot::Method,
+                    "params" => Slot::Params,
+                    "result" => Slot::Result,
+                    "update" => Slot::Update,
+                    _ => continue,
+                },
+                7 => match key {
+                    "content" => Slot::Content,
+                    _ => continue,
+                },
+                8 => match key {
+                    "rawInput" => Slot::Input,
+                    "toolName" => Slot::ToolName,
+                    _ => continue,
+                },
+                9 => match key {
+                    "raw_input" => Slot::Input,
+                    "rawOutput" => Slot::Output,
+                    "locations" => Slot::Locations,
+                    "messageId" => Slot::MessageId,
+                    "tool_name" => Slot::ToolName,
+                    "timestamp" => Slot::Time,
+                    _ => continue,
+                },
+                10 => match key {
+                    "toolCallId" => Slot::CallId,
+                    "raw_output" => Slot::Output,
+                    "message_id" => Slot::MessageId,
+                    _ => continue,
+                },
+                12 => match key {
+                    "tool_call_id" => Slot::CallId,
+                    _ => continue,
+                },
+                13 => match key {
+                    "sessionUpdate" => Slot::SessionUpdate,
+                    _ => continue,
+                },
+                14 => match key {
+                    "session_update" => Slot::SessionUpdate,
+                    _ => continue,
+                },
+                15 => match key {
+                    "messageMetadata" => Slot::Stored,
+                    _ => continue,
+                },
+                16 => match key {
+                    "message_metadata" => Slot::Stored,
+                    _ => continue,
+                },
                 _ => continue,
             };
-            let hides = value.is_empty() && slot.is_some();
+            let place = &mut f.at[slot as usize];
+            let hides = value.is_empty() && *place != 0;
             if !value.is_null() && !hides {
-                *slot = Some(value);
+                *place = value.place();
             }
         }
         f
+    }
+
+    fn slot(&self, slot: Slot) -> Option<Json<'a>> {
+        let at = self.at[slot as usize];
+        (at != 0).then(|| self.object.at_place(at))
+    }
+
+    pub(super) fn msg(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Msg)
+    }
+
+    pub(super) fn dir(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Dir)
+    }
+
+    pub(super) fn time(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Time)
+    }
+
+    pub(super) fn stored(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Stored).filter(|s| s.kind() == Kind::Object)
+    }
+
+    pub(super) fn id(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Id)
+    }
+
+    pub(super) fn method(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Method)
+    }
+
+    pub(super) fn params(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Params)
+    }
+
+    pub(super) fn result(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Result)
+    }
+
+    pub(super) fn error(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Error)
+    }
+
+    pub(super) fn update(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Update)
+    }
+
+    pub(super) fn kind(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Kind)
+    }
+
+    pub(super) fn session_update(&self) -> Option<Json<'a>> {
+        self.slot(Slot::SessionUpdate)
+    }
+
+    pub(super) fn content(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Content)
+    }
+
+    pub(super) fn meta(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Meta)
+    }
+
+    pub(super) fn message_id(&self) -> Option<Json<'a>> {
+        self.slot(Slot::MessageId)
+    }
+
+    pub(super) fn call_id(&self) -> Option<Json<'a>> {
+        self.slot(Slot::CallId)
+    }
+
+    pub(super) fn tool_name(&self) -> Option<Json<'a>> {
+        self.slot(Slot::ToolName)
+    }
+
+    pub(super) fn name(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Name)
+    }
+
+    pub(super) fn title(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Title)
+    }
+
+    pub(super) fn tool_kind(&self) -> Option<Json<'a>> {
+        self.slot(Slot::ToolKind)
+    }
+
+    pub(super) fn status(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Status)
+    }
+
+    pub(super) fn input(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Input)
+    }
+
+    pub(super) fn output(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Output)
+    }
+
+    pub(super) fn locations(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Locations)
     }
 }

@@ -17,6 +17,7 @@ use super::Yield;
 use crate::recent::Recent;
 use crate::json::{Index, Json, Kind};
 use crate::packet::Packet;
+use crate::sanitize::Raw;
 use crate::time::Time;
 use fields::Fields;
 use tool::Known;
@@ -45,6 +46,8 @@ pub struct Acp {
     leave: Recent<rpc::Leave>,
     /// The first half of a character that was cut over two chunks, and its text block.
     half: Option<(u32, update::BlockKey)>,
+    /// The id of the last text block.
+    last_block: Raw,
     line: u64,
 }
 
@@ -56,6 +59,7 @@ impl Default for Acp {
             asked: Recent::new(MAX_PENDING),
             leave: Recent::new(MAX_PENDING),
             half: None,
+            last_block: Raw::default(),
             line: 0,
         }
     }
@@ -71,11 +75,11 @@ impl Acp {
         let mut index = std::mem::take(&mut self.index);
         match index.read(text) {
             Err(e) => out.malformed(packet, e.reason, e.at),
-            Ok(root) => match root.kind() {
-                Kind::Object => self.object(root, out),
+            Ok(doc) => match doc.root().kind() {
+                Kind::Object => self.object(doc.root(), out),
                 // A batch.
-                Kind::Array if root.items().all(|i| i.kind() == Kind::Object) => {
-                    for item in root.items() {
+                Kind::Array if doc.root().items().all(|i| i.kind() == Kind::Object) => {
+                    for item in doc.root().items() {
                         self.object(item, out);
                     }
                 }
@@ -88,32 +92,32 @@ impl Acp {
     /// One object: takes off what is wrapped around the message.
     fn object(&mut self, object: Json<'_>, out: &mut Yield) {
         let f = Fields::read(object);
-        if let Some(time) = f.time.and_then(Json::str).and_then(|t| Time::parse(&t)) {
+        if let Some(time) = f.time().and_then(Json::str).and_then(|t| Time::parse(&t)) {
             out.time = Some(time);
         }
-        if let Some(msg) = f.msg.filter(|m| m.kind() == Kind::Object) {
-            let from = match f.dir.and_then(Json::str).as_deref() {
+        if let Some(msg) = f.msg().filter(|m| m.kind() == Kind::Object) {
+            let from = match f.dir().and_then(Json::str).as_deref() {
                 Some("agent->client") => From::Agent,
                 Some("client->agent") => From::Client,
                 _ => From::Unknown,
             };
             return self.message(msg, &Fields::read(msg), from, out);
         }
-        if let Some(stored) = f.stored {
+        if let Some(stored) = f.stored() {
             return self.row(object, stored, out);
         }
         self.message(object, &f, From::Unknown, out);
     }
 
     fn message(&mut self, object: Json<'_>, f: &Fields<'_>, from: From, out: &mut Yield) {
-        if let Some(method) = f.method.and_then(Json::str) {
+        if let Some(method) = f.method().and_then(Json::str) {
             return self.call(&method, object, f, from, out);
         }
-        if let Some(update) = f.update.filter(|u| u.kind() == Kind::Object) {
+        if let Some(update) = f.update().filter(|u| u.kind() == Kind::Object) {
             return self.update(update, &Fields::read(update), out);
         }
-        let answer = f.result.is_some() || f.error.is_some_and(|e| e.kind() == Kind::Object);
-        if f.kind.is_none() && f.session_update.is_none() && f.id.is_some() && answer {
+        let answer = f.result().is_some() || f.error().is_some_and(|e| e.kind() == Kind::Object);
+        if f.kind().is_none() && f.session_update().is_none() && f.id().is_some() && answer {
             return self.answer(object, f, from, out);
         }
         self.update(object, f, out);
@@ -124,7 +128,7 @@ impl Acp {
         let role = row.any(&["type", "role"]).and_then(Json::str);
         let f = Fields::read(stored);
         if role.as_deref() == Some("user") {
-            let words = f.content.or_else(|| row.any(&["content", "text", "message"]));
+            let words = f.content().or_else(|| row.any(&["content", "text", "message"]));
             self.prompt(words, out);
             return;
         }

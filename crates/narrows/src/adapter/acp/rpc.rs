@@ -33,9 +33,9 @@ impl Acp {
         from: From,
         out: &mut Yield,
     ) {
-        let params = f.params;
+        let params = f.params();
         let get = |name: &str| params.and_then(|p| p.get(name));
-        let id = f.id.and_then(Json::scalar);
+        let id = f.id().and_then(Json::scalar);
         if let (Some(id), true) = (&id, from != From::Agent && is_clients(method)) {
             *self.asked.open(id).0 = Asked { method: method.into(), time: out.time.clone() };
         }
@@ -88,12 +88,12 @@ impl Acp {
                 kind: Raw::new(kind.as_str()),
             })
             .collect();
-        out.push(Body::PermissionRequest(Ask {
+        out.push(Body::PermissionRequest(Box::new(Ask {
             request_id: Raw::new(id),
             tool_call_id: Raw::new(call_id.as_str()),
-            title: f.title.and_then(Json::str).map(Raw::new),
+            title: f.title().and_then(Json::str).map(Raw::new),
             options: choices,
-        }));
+        })));
         *self.leave.open(id).0 = Leave { call: call_id, options };
     }
 
@@ -105,8 +105,8 @@ impl Acp {
         from: From,
         out: &mut Yield,
     ) {
-        let id = f.id.and_then(Json::scalar).unwrap_or_default();
-        let get = |name: &str| f.result.and_then(|r| r.get(name));
+        let id = f.id().and_then(Json::scalar).unwrap_or_default();
+        let get = |name: &str| f.result().and_then(|r| r.get(name));
         // Ids of the two sides overlap: where nobody tells who answers, the shape does.
         let to_agent = match from {
             From::Client => true,
@@ -121,7 +121,7 @@ impl Acp {
         }
         let asked = self.asked.take(&id);
         let method = asked.as_ref().map(|a| &*a.method);
-        if let Some(error) = f.error {
+        if let Some(error) = f.error() {
             let minor = method.is_some_and(|m| {
                 !matches!(m, "session/prompt" | "session/new" | "session/load" | "session/resume")
             });
@@ -129,16 +129,16 @@ impl Acp {
                 out.quiet += 1;
                 return;
             }
-            out.push(Body::Error(failure(error, error.get("data"))));
+            out.push(Body::Error(Box::new(failure(error, error.get("data")))));
             return;
         }
         if get("stopReason").is_some() {
             let began = asked.as_ref().and_then(|a| a.time.as_ref());
             let duration = out.time.as_ref().zip(began).and_then(|(end, start)| end.since(start));
-            out.push(Body::PromptResponse(response(f.result, duration)));
+            out.push(Body::PromptResponse(Box::new(response(f.result(), duration))));
             return;
         }
-        match (f.result, method) {
+        match (f.result(), method) {
             (Some(result), Some("initialize")) => info::agent(result, out),
             (Some(result), Some("session/new" | "session/load" | "session/resume")) => {
                 info::session(result, out);
@@ -167,13 +167,13 @@ fn leave_given(id: &str, leave: Leave, outcome: Json<'_>, out: &mut Yield) {
         },
         _ => Decision::Cancelled,
     };
-    out.push(Body::PermissionAnswer(Answer {
+    out.push(Body::PermissionAnswer(Box::new(Answer {
         request_id: Raw::new(id),
         tool_call_id: Raw::new(leave.call),
         decision,
         option_id: chosen.as_deref().map(Raw::new),
         option: option.map(|o| Raw::new(o.1.as_str())),
-    }));
+    })));
 }
 
 /// An error packet or the error of an answer.

@@ -42,14 +42,14 @@ const MAX_LIST: usize = 10_000;
 impl Acp {
     /// Yields what a packet says of a call; returns the call's id.
     pub(super) fn tool(&mut self, f: &Fields<'_>, said: Said, out: &mut Yield) -> String {
-        let id = match f.call_id.and_then(Json::scalar).filter(|id| !id.is_empty()) {
+        let id = match f.call_id().and_then(Json::scalar).filter(|id| !id.is_empty()) {
             Some(id) => id.into_owned(),
             None => format!("line-{}", self.line),
         };
         let (known, first) = self.calls.open(&id);
-        let meta = Meta::read(f.meta);
-        let input = f.input.filter(|i| i.kind() == Kind::Object);
-        let word = f.tool_kind.and_then(Json::str);
+        let meta = Meta::read(f.meta());
+        let input = f.input().filter(|i| i.kind() == Kind::Object);
+        let word = f.tool_kind().and_then(Json::str);
         let kind = word.as_deref().and_then(ToolKind::parse);
         if kind.is_some() && (known.kind.is_none() || known.kind == Some(ToolKind::Other)) {
             known.kind = kind;
@@ -63,32 +63,32 @@ impl Acp {
         call.is_todo = call.tool_name == ToolName::TodoWrite;
         call.raw_kind = word.filter(|_| kind.is_none()).map(Raw::new);
         call.name = own_name.map(Raw::new);
-        call.status = f.status.and_then(Json::str).and_then(|s| ToolStatus::parse(&s));
+        call.status = f.status().and_then(Json::str).and_then(|s| ToolStatus::parse(&s));
         let about = said == Said::ForLeave && !first;
         if !about {
-            call.agent_title = f.title.and_then(Json::str).map(Raw::new);
-            read_input(&mut call, input, f.input);
+            call.agent_title = f.title().and_then(Json::str).map(Raw::new);
+            read_input(&mut call, input, f.input());
         }
         if let Some(said) = &call.said {
             known.said = Some(said.peek().into());
         }
-        let content = f.content.filter(|c| c.kind() == Kind::Array);
-        let output = Given { call: &call, known, meta: &meta, content, output: f.output, input };
+        let content = f.content().filter(|c| c.kind() == Kind::Array);
+        let output = Given { call: &call, known, meta: &meta, content, output: f.output(), input };
         let given = given::read(&output);
         call.said = call.said.or(given.said);
         call.output = given.output;
         call.error = given.error;
         call.exit_code = given.exit_code;
         call.task_output = given.task_output;
-        let notes = f.output.and_then(|o| o.get("metadata"));
+        let notes = f.output().and_then(|o| o.get("metadata"));
         read_notes(&mut call, notes, &meta);
         call.todos = todos(&call, input, notes);
         call.diffs = diffs(&call, content, input, notes);
         call.is_new_file = is_new(&call, notes, &meta, content);
         call.images = images(content, out);
-        call.locations = locations(f.locations);
+        call.locations = locations(f.locations());
         command_of_title(&mut call, f, &id);
-        file_path(&mut call, known, f.title);
+        file_path(&mut call, known, f.title());
         if about {
             call.status = None;
         }
@@ -127,7 +127,7 @@ impl<'a> Meta<'a> {
     fn read(meta: Option<Json<'a>>) -> Self {
         let mut m = Meta::default();
         for (key, value) in meta.into_iter().flat_map(Json::fields) {
-            match &*key {
+            match key {
                 "toolName" => m.tool_name = Some(value),
                 "claudeCode" => {
                     m.tool_name = value.get("toolName").or(m.tool_name);
@@ -146,7 +146,7 @@ impl<'a> Meta<'a> {
 
 /// The tool's name where the agent tells it: a field, `_meta`, or the front of gemini's ids.
 fn explicit_name(f: &Fields<'_>, meta: &Meta<'_>, id: &str) -> Option<String> {
-    let told = [f.tool_name, f.name, meta.tool_name];
+    let told = [f.tool_name(), f.name(), meta.tool_name];
     let told = told.into_iter().flatten().filter_map(Json::str).find(|n| !n.is_empty());
     match told {
         Some(name) => Some(name.into_owned()),
@@ -177,13 +177,13 @@ fn identify(
     if known.named {
         return;
     }
-    let title = f.title.and_then(Json::str);
+    let title = f.title().and_then(Json::str);
     let pattern = input.and_then(|i| i.text("pattern"));
     let titled = title
         .filter(|t| pattern.as_deref() != Some(t))
         .and_then(|t| by_name(&t, known.kind))
         .filter(|tool| agrees(*tool, known.kind));
-    let shaped = by_shape(input, f.output.and_then(|o| o.get("metadata")));
+    let shaped = by_shape(input, f.output().and_then(|o| o.get("metadata")));
     // A read, an edit and a write share a shape that grows: believe the kind.
     let shaped = shaped.filter(|tool| match (tool, known.kind) {
         (ToolName::Read, Some(kind)) => kind == ToolKind::Read,
@@ -199,7 +199,7 @@ fn read_input(call: &mut ToolCall<Raw>, input: Option<Json<'_>>, any: Option<Jso
     });
     let mut fetched = None;
     for (key, value) in input.into_iter().flat_map(Json::fields) {
-        let slot = match &*key {
+        let slot = match key {
             "description" => &mut call.said,
             "command" if value.kind() == Kind::Array => {
                 call.command = command_line(value);
@@ -411,7 +411,7 @@ fn locations(list: Option<Json<'_>>) -> Option<Vec<Location<Raw>>> {
 
 /// Gemini sends no arguments: the title of a running command is the command.
 fn command_of_title(call: &mut ToolCall<Raw>, f: &Fields<'_>, id: &str) {
-    let gemini = id.contains("__call_") && call.tool_name == ToolName::Bash && f.input.is_none();
+    let gemini = id.contains("__call_") && call.tool_name == ToolName::Bash && f.input().is_none();
     if gemini && call.command.is_none() {
         // A replayed call has the tool's display name there instead.
         call.command = call.agent_title.clone().filter(|t| t.peek() != "Shell");

@@ -6,7 +6,6 @@ use crate::sanitize::Raw;
 use crate::tool::{
     Output, ToolCall, ToolKind, ToolName, ToolStatus, exit_code, file_text, shell_text, task_text,
 };
-use std::borrow::Cow;
 
 /// Where results are found.
 pub(super) struct Given<'a> {
@@ -70,44 +69,39 @@ fn exit(g: &Given<'_>) -> Option<i64> {
 
 fn error(g: &Given<'_>) -> Option<String> {
     let error = g.output?.get("error")?;
-    let text = error.str().or_else(|| error.text("message"));
-    Some(text.unwrap_or_else(|| error.raw().into()).into_owned())
+    let text = error.owned().or_else(|| error.get("message").and_then(Json::owned));
+    Some(text.unwrap_or_else(|| error.raw().into()))
 }
 
 /// The raw output as text: a string, or the text blocks of a list.
-fn string<'a>(g: &Given<'a>) -> Option<Cow<'a, str>> {
+fn string(g: &Given<'_>) -> Option<String> {
     let out = g.output?;
     match out.kind() {
-        Kind::String => out.str(),
-        Kind::Array => {
-            let texts = out.items().filter_map(|b| b.text("text"));
-            let joined = texts.collect::<Vec<_>>().join("");
-            (!joined.is_empty()).then_some(Cow::Owned(joined))
-        }
+        Kind::String => out.owned(),
+        Kind::Array => join(out.items().filter_map(|b| b.get("text"))),
         _ => None,
     }
 }
 
-/// The text blocks of the content, joined.
-fn content<'a>(g: &Given<'a>) -> Option<Cow<'a, str>> {
-    let mut joined: Option<Cow<'a, str>> = None;
-    for item in g.content?.items() {
-        let block = item.get("content").filter(|c| c.kind() == Kind::Object);
-        let Some(text) = block.and_then(|b| b.text("text")) else { continue };
-        joined = Some(match joined {
-            None => text,
-            Some(before) => Cow::Owned(format!("{before}{text}")),
-        });
-    }
-    joined
+/// Texts one after the other.
+fn join<'a>(texts: impl Iterator<Item = Json<'a>>) -> Option<String> {
+    texts.filter_map(Json::owned).reduce(|mut all, text| {
+        all.push_str(&text);
+        all
+    })
 }
 
-fn named<'a>(g: &Given<'a>, names: &[&str]) -> Option<Cow<'a, str>> {
-    g.output.filter(|o| o.kind() == Kind::Object)?.any(names).and_then(Json::str)
+/// The text blocks of the content, joined.
+fn content(g: &Given<'_>) -> Option<String> {
+    join(g.content?.items().filter_map(|item| item.get("content")?.get("text")))
+}
+
+fn named(g: &Given<'_>, names: &[&str]) -> Option<String> {
+    g.output.filter(|o| o.kind() == Kind::Object)?.any(names).and_then(Json::owned)
 }
 
 /// What a subagent answered.
-fn answer<'a>(g: &Given<'a>) -> Option<Cow<'a, str>> {
+fn answer(g: &Given<'_>) -> Option<String> {
     named(g, &["output"]).or_else(|| content(g)).or_else(|| string(g))
 }
 
@@ -118,23 +112,23 @@ fn text_of(g: &Given<'_>, found: &mut Found) -> Option<String> {
         ToolKind::Read => {
             let text = content(g).filter(|t| !is_description(g, t, found));
             let text = text.or_else(|| named(g, &["output", "content"])).or_else(|| string(g));
-            text.map(|t| file_text(&t)).or_else(|| dump(g))
+            text.map(|t| file_text(&t).unwrap_or(t)).or_else(|| dump(g))
         }
         ToolKind::Search => {
             let files = g.output.and_then(|o| o.get("files")).map(|list| {
                 let names = list.items().filter_map(Json::scalar);
-                Cow::Owned(names.collect::<Vec<_>>().join("\n"))
+                String::from(names.collect::<Vec<_>>().join("\n"))
             });
             let text = named(g, &["output"]).or(files).or_else(|| string(g));
             let text = text.or_else(|| content(g).filter(|t| !is_description(g, t, found)));
-            text.map(Cow::into_owned).or_else(|| dump(g))
+            text.or_else(|| dump(g))
         }
         // The new text of an edit is in its diffs.
         ToolKind::Edit if has_diff(g) => None,
         _ => {
             let text = named(g, &["output"]).or_else(|| string(g));
             let text = text.or_else(|| content(g).filter(|t| !is_description(g, t, found)));
-            text.map(Cow::into_owned).or_else(|| dump(g))
+            text.or_else(|| dump(g))
         }
     }
 }
@@ -146,28 +140,30 @@ fn has_diff(g: &Given<'_>) -> bool {
 
 fn command_output(g: &Given<'_>, found: &mut Found) -> Option<String> {
     if g.output.is_some_and(|o| o.kind() == Kind::Object) {
-        let plain = named(g, &["output", "stdout", "formatted_output", "aggregated_output"]);
-        let noted = g.output.and_then(|o| o.path(&["metadata", "output"])).and_then(Json::str);
+        let string = |json: &Json<'_>| json.kind() == Kind::String;
+        let names = ["output", "stdout", "formatted_output", "aggregated_output"];
+        let plain = g.output.and_then(|o| o.any(&names)).filter(string);
+        let noted = g.output.and_then(|o| o.path(&["metadata", "output"])).filter(string);
         // One of the two may be cut: the longer one is the output.
         let longer = match (plain, noted) {
-            (Some(a), Some(b)) => Some(if b.len() > a.len() { b } else { a }),
+            (Some(a), Some(b)) => Some(if b.raw().len() > a.raw().len() { b } else { a }),
             (a, b) => a.or(b),
         };
-        return longer.map(Cow::into_owned).or_else(|| dump(g));
+        return longer.and_then(Json::owned).or_else(|| dump(g));
     }
     if let Some(text) = string(g) {
         if text.starts_with("<persisted-output>") {
             // Too long for the model, but the screen still got the beginning.
             if let Some(shown) = content(g) {
-                return Some(shell_text(&shown).to_owned());
+                return Some(shell_text(&shown).into());
             }
         }
         found.exit_code = found.exit_code.or_else(|| exit_code(&text));
         let after = text.split_once('\n').map_or("", |(_, rest)| rest);
-        return Some(if exit_code(&text).is_some() { after.to_owned() } else { text.into_owned() });
+        return Some(if exit_code(&text).is_some() { after.into() } else { text });
     }
     let text = content(g).filter(|t| !is_description(g, t, found))?;
-    Some(shell_text(&text).to_owned())
+    Some(if text.starts_with("```") { shell_text(&text).into() } else { text })
 }
 
 /// Before a call runs, some agents put its description where the output will be.
@@ -184,6 +180,6 @@ fn is_description(g: &Given<'_>, text: &str, found: &mut Found) -> bool {
 fn dump(g: &Given<'_>) -> Option<String> {
     let out = g.output.filter(|o| !o.is_empty())?;
     let known = |key: &str| matches!(key, "exit_code" | "exitCode" | "metadata" | "error");
-    let more = out.kind() != Kind::Object || out.fields().any(|(key, _)| !known(&key));
-    (more && !matches!(out.kind(), Kind::Array)).then(|| out.raw().to_owned())
+    let more = out.kind() != Kind::Object || out.fields().any(|(key, _)| !known(key));
+    (more && !matches!(out.kind(), Kind::Array)).then(|| out.raw().into())
 }

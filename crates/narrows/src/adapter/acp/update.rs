@@ -15,7 +15,7 @@ use crate::sanitize::Raw;
 use crate::tool::ToolStatus;
 
 /// What tells text blocks apart.
-pub(super) type BlockKey = (Speaker, Option<String>);
+pub(super) type BlockKey = (Speaker, Option<Raw>);
 
 /// Whose text a chunk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub(super) enum Speaker {
 impl Acp {
     /// One update: the type is found by `type`, else by `sessionUpdate`.
     pub(super) fn update(&mut self, object: Json<'_>, f: &Fields<'_>, out: &mut Yield) {
-        let by_type = f.kind.and_then(Json::str);
-        let by_update = f.session_update.and_then(Json::str);
+        let by_type = f.kind().and_then(Json::str);
+        let by_update = f.session_update().and_then(Json::str);
         let known = by_type.as_deref().is_some_and(|k| self.dispatch(k, object, f, out))
             || by_update.as_deref().is_some_and(|k| self.dispatch(k, object, f, out));
         if !known {
@@ -46,7 +46,7 @@ impl Acp {
             "agent_thought_chunk" => self.chunk(Speaker::Thought, f, false, out),
             "agent_thought" => self.chunk(Speaker::Thought, f, true, out),
             "user_message_chunk" => self.chunk(Speaker::User, f, false, out),
-            "user_message" => self.prompt(f.content, out),
+            "user_message" => self.prompt(f.content(), out),
             "tool_call" | "tool_call_start" => {
                 self.tool(f, Said::Start, out);
             }
@@ -54,9 +54,9 @@ impl Acp {
                 self.tool(f, Said::Progress, out);
             }
             "plan" | "agent_plan_update" => plan(object, out),
-            "prompt_response" => out.push(Body::PromptResponse(response(Some(object), None))),
+            "prompt_response" => out.push(Body::PromptResponse(Box::new(response(Some(object), None)))),
             "artifact_created" => artifact(object, out),
-            "error" => out.push(Body::Error(failure(object, object.get("details")))),
+            "error" => out.push(Body::Error(Box::new(failure(object, object.get("details"))))),
             "available_commands_update" => info::commands(object, out),
             "current_mode_update" => {
                 info::mode(object.any(&["currentModeId", "current_mode_id"]), out);
@@ -70,9 +70,11 @@ impl Acp {
     }
 
     fn chunk(&mut self, speaker: Speaker, f: &Fields<'_>, whole: bool, out: &mut Yield) {
-        let mut words = words(f.content, out);
-        let block = f.message_id.and_then(Json::scalar).map(std::borrow::Cow::into_owned);
-        self.join_halves(f.content, (speaker, block.clone()), &mut words);
+        let mut words = words(f.content(), out);
+        let block_id = f.message_id().and_then(Json::scalar).map(|id| self.block_id(&id));
+        if self.half.is_some() || words.last.is_some_and(Json::escaped) {
+            self.join_halves((speaker, block_id.as_ref()), &mut words);
+        }
         if words.text.is_empty() && words.images.is_empty() {
             out.quiet += 1;
             return;
@@ -80,10 +82,9 @@ impl Acp {
         if self.is_aside(speaker, f, &words.text, out) {
             return;
         }
-        let block_id = block.map(Raw::new);
         let text = Raw::new(words.text);
         let images = words.images;
-        let parent = f.meta.and_then(|m| m.path(&["claudeCode", "parentToolUseId"]));
+        let parent = f.meta().and_then(|m| m.path(&["claudeCode", "parentToolUseId"]));
         let parent = parent.and_then(Json::str).map(Raw::new);
         let chunk = |text| Chunk { text, images: images.clone(), block_id: block_id.clone(), whole };
         let body = match speaker {
@@ -94,6 +95,14 @@ impl Acp {
             }
         };
         out.push_in(parent, body);
+    }
+
+    /// The id of a text block. Most chunks belong to the block of the one before.
+    fn block_id(&mut self, id: &str) -> Raw {
+        if self.last_block.peek() != id {
+            self.last_block = Raw::new(id);
+        }
+        self.last_block.clone()
     }
 
     /// Text that is not what it stands for: internal text, and notices in the agent's voice.
@@ -115,7 +124,7 @@ impl Acp {
                     out.push(Body::SessionInfo(Box::new(info)));
                     return true;
                 }
-                let level = f.meta.and_then(|m| m.path(&["claudeCode", "level"]));
+                let level = f.meta().and_then(|m| m.path(&["claudeCode", "level"]));
                 let Some(level) = level.and_then(Json::str) else { return false };
                 out.push(note(&level));
             }
@@ -125,20 +134,20 @@ impl Acp {
     }
 
     /// Mends a character whose two halves came in two chunks.
-    fn join_halves(&mut self, content: Option<Json<'_>>, key: BlockKey, words: &mut Words) {
-        let raw = content.and_then(|c| if c.kind() == Kind::Object { c.get("text") } else { Some(c) });
-        let Some(raw) = raw.filter(|r| r.kind() == Kind::String && r.escaped()).map(Json::raw) else {
-            self.half = None;
-            return;
-        };
-        if let Some((high, of)) = self.half.take()
-            && of == key
-            && let Some(low @ 0xDC00..=0xDFFF) = unit_at(raw, 0)
-            && let Some(c) = char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
-        {
-            let rest = words.text.strip_prefix(char::REPLACEMENT_CHARACTER).unwrap_or(&words.text);
-            words.text = format!("{c}{rest}");
+    fn join_halves(&mut self, key: (Speaker, Option<&Raw>), words: &mut Words<'_>) {
+        let raw = words.last.filter(|j| j.escaped()).map(Json::raw);
+        if let Some((high, of)) = self.half.take() {
+            let low = raw.and_then(|raw| unit_at(raw, 0)).filter(|u| (0xDC00..=0xDFFF).contains(u));
+            let same = of.0 == key.0 && of.1.as_ref() == key.1;
+            let whole = low.filter(|_| same).and_then(|low| {
+                char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+            });
+            let bad = char::REPLACEMENT_CHARACTER;
+            let rest = words.text.strip_prefix(bad).filter(|_| whole.is_some());
+            // A half that stays alone is shown as what it is: no character.
+            words.text = ecow::eco_format!("{}{}", whole.unwrap_or(bad), rest.unwrap_or(&words.text));
         }
+        let Some(raw) = raw else { return };
         let slashes = |at: usize| raw.as_bytes()[..at].iter().rev().take_while(|c| **c == b'\\').count();
         if let Some(at) = raw.len().checked_sub(6)
             && let Some(high @ 0xD800..=0xDBFF) = unit_at(raw, at)
@@ -146,7 +155,7 @@ impl Acp {
             && words.text.ends_with(char::REPLACEMENT_CHARACTER)
         {
             words.text.pop();
-            self.half = Some((high, key));
+            self.half = Some((high, (key.0, key.1.cloned())));
         }
     }
 }
@@ -181,7 +190,7 @@ fn artifact(object: Json<'_>, out: &mut Yield) {
     let artifact = object.get("artifact");
     let get = |names: &[&str]| artifact.and_then(|a| a.any(names)).and_then(Json::scalar);
     let text = |names: &[&str]| Raw::new(get(names).unwrap_or_default());
-    out.push(Body::ArtifactCreated(Artifact {
+    out.push(Body::ArtifactCreated(Box::new(Artifact {
         artifact: ArtifactInfo {
             id: text(&["id"]),
             r#type: text(&["type"]),
@@ -189,5 +198,5 @@ fn artifact(object: Json<'_>, out: &mut Yield) {
             path: text(&["path"]),
             preview_url: get(&["preview_url", "previewUrl"]).filter(|u| !u.is_empty()).map(Raw::new),
         },
-    }));
+    })));
 }
