@@ -9,6 +9,7 @@ use crate::id::EventId;
 use crate::recent::Recent;
 use crate::sanitize::Clean;
 use crate::time::Time;
+use std::collections::BTreeMap;
 use crate::tool::{
     DiffAction, Fresh, Output, Permission, Scope, ToolCall, ToolKind, ToolName, ToolStatus, Tri,
     by_name, title_of,
@@ -26,10 +27,14 @@ const MAX_HELD_ALL: usize = 64 << 20;
 pub struct Calls {
     calls: Recent<State>,
     held: usize,
+    /// Calls that have not ended, in the order they began.
+    open: BTreeMap<u64, Clean>,
+    began: u64,
 }
 
 #[derive(Debug)]
 struct State {
+    number: u64,
     known: ToolCall,
     began: Option<Time>,
     held: usize,
@@ -37,13 +42,13 @@ struct State {
 
 impl Default for State {
     fn default() -> Self {
-        State { known: ToolCall::unknown(), began: None, held: 0 }
+        State { number: 0, known: ToolCall::unknown(), began: None, held: 0 }
     }
 }
 
 impl Default for Calls {
     fn default() -> Self {
-        Calls { calls: Recent::new(MAX_CALLS), held: 0 }
+        Calls { calls: Recent::new(MAX_CALLS), held: 0, open: BTreeMap::new(), began: 0 }
     }
 }
 
@@ -70,7 +75,37 @@ impl Calls {
                 }
                 out.push(event);
             }
+            Body::PromptResponse(response) => {
+                let cancelled = response.stop_reason.as_deref() == Some("cancelled");
+                self.cancel(cancelled, event.time.as_ref(), out);
+                out.push(event);
+            }
+            Body::Error(_) => {
+                self.cancel(false, event.time.as_ref(), out);
+                out.push(event);
+            }
             _ => out.push(event),
+        }
+    }
+
+    /// The turn is over: what was refused, or cut off by a cancelled turn, will not go on.
+    fn cancel(&mut self, all: bool, time: Option<&Time>, out: &mut Vec<Event>) {
+        let mut ids = Vec::new();
+        for id in self.open.values() {
+            let state = self.calls.get_mut(id);
+            let refused = |p: &Permission| &*p.decision != "allowed";
+            if state.is_some_and(|s| all || s.known.permission.as_ref().is_some_and(refused)) {
+                ids.push(id.clone());
+            }
+        }
+        for id in ids {
+            let mut call = ToolCall::unknown();
+            call.status = Some(ToolStatus::Cancelled);
+            let fresh = Fresh::default();
+            let tool = Box::new(ToolEvent { id, call, fresh, grew_from: None, first: false });
+            let body = Body::ToolCallProgress(tool);
+            let event = Event { id: EventId::default(), time: time.cloned(), parent: None, body };
+            self.merge(event, out);
         }
     }
 
@@ -96,6 +131,12 @@ impl Calls {
             fresh.tool();
         }
         if first {
+            self.began += 1;
+            state.number = self.began;
+            self.open.insert(state.number, tool.id.clone());
+            if self.open.len() > MAX_CALLS {
+                self.open.pop_first();
+            }
             state.began = time.cloned();
             known.command = Some(Clean::default());
             known.file_path = Some(Clean::default());
@@ -114,7 +155,9 @@ impl Calls {
         }
         let ended = !was_final && known.status.is_some_and(ToolStatus::is_final);
         if ended {
-            let duration_ms = time.zip(state.began.as_ref()).and_then(|(end, start)| end.since(start));
+            self.open.remove(&state.number);
+            // A call of which only the end was seen took nobody knows how long.
+            let duration_ms = time.filter(|_| !first).zip(state.began.as_ref()).and_then(|(end, start)| end.since(start));
             fresh = fresh.or(known.merge(ToolCall { duration_ms, ..ToolCall::unknown() }));
             if known.status == Some(ToolStatus::Completed) {
                 file_changes(&tool.id, known, changes);
@@ -238,7 +281,8 @@ fn words(known: &ToolCall) -> ToolCall {
     let title = title_of(known.tool_name, known.kind, new);
     let full = |text: &Option<Clean>| text.clone().filter(|t| !t.is_empty());
     // A title that merely names the tool describes nothing.
-    let own = || full(&known.agent_title).filter(|t| by_name(t, Some(known.kind)).is_none());
+    let names = |t: &Clean| by_name(t, Some(known.kind)).is_some_and(|n| n != ToolName::Mcp);
+    let own = || full(&known.agent_title).filter(|t| !names(t));
     let description = match (known.tool_name, known.kind) {
         (ToolName::Task, _) => full(&known.said).or(Some(Clean::literal("Running subagent"))),
         (_, ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => {
@@ -273,7 +317,7 @@ fn file_changes(id: &Clean, known: &ToolCall, changes: &mut Vec<FileChange>) {
     for diff in known.diffs.iter().flatten().filter(|d| !d.path.is_empty()) {
         let action = match diff.action {
             Some(DiffAction::Delete) => FileAction::Deleted,
-            Some(DiffAction::Add) if known.is_new_file != Some(Tri::No) => by_call,
+            Some(DiffAction::Add) if known.is_new_file != Some(Tri::No) => FileAction::Created,
             _ => by_call,
         };
         let whole = diff.scope == Scope::File && action != FileAction::Deleted;

@@ -121,6 +121,13 @@ impl Items {
         }
     }
 
+    /// The source is over: nothing streams any more.
+    pub fn settle(&mut self) {
+        for item in self.list.iter_mut().flatten() {
+            set_fields(&mut item.body, Set::IsStreaming(false));
+        }
+    }
+
     fn item(&mut self, id: &str) -> Option<&mut Item> {
         let hot = self.list.get(self.last).and_then(Option::as_ref).is_some_and(|i| &*i.id == id);
         if !hot {

@@ -462,10 +462,11 @@ impl<T> Body<T> {
             | Body::TextChunk(_)
             | Body::ThinkingChunk(_)
             | Body::ToolCallStart(_)
-            | Body::PromptResponse(_)
             | Body::Notice(_)
             | Body::Error(_) => true,
-            Body::PlanUpdate(_)
+            // The answer to a prompt is not always the last thing of its turn.
+            Body::PromptResponse(_)
+            | Body::PlanUpdate(_)
             | Body::ArtifactCreated(_)
             | Body::FileChanged(_)
             | Body::PermissionRequest(_)
@@ -475,6 +476,17 @@ impl<T> Body<T> {
             | Body::Unknown(_)
             | Body::Malformed(_) => false,
         }
+    }
+
+    /// Whether text that is held back must come out before this, though it may go on after it.
+    pub(crate) fn pauses_text(&self) -> bool {
+        matches!(
+            self,
+            Body::PromptResponse(_)
+                | Body::PlanUpdate(_)
+                | Body::ArtifactCreated(_)
+                | Body::PermissionRequest(_)
+        )
     }
 
     /// The call of a tool event.

@@ -114,9 +114,8 @@ impl Lines {
         let (number, offset) = (self.number, self.offset);
         self.offset += length + end;
         let mut bytes = line.strip_suffix(b"\r").unwrap_or(line);
-        if number == 1 {
-            bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-        }
+        // A byte order mark, also where files were joined.
+        bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         found(Line { number, offset, bytes, length, cut: false });
     }
 }

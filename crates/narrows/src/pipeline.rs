@@ -122,6 +122,10 @@ impl Pipeline {
 
     /// The input is over: lets go of what was held back.
     pub fn finish(&mut self, out: &mut Vec<Step>) {
+        self.adapter.finish(&mut self.yielded);
+        for event in self.yielded.events.drain(..) {
+            self.sanitizer.push(event, &mut self.clean);
+        }
         self.sanitizer.finish(&mut self.clean);
         self.complete(out);
     }

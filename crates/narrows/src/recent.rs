@@ -15,6 +15,10 @@ impl<V: Default> Recent<V> {
         Recent { cap, map: HashMap::new(), order: VecDeque::new() }
     }
 
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.map.contains_key(key)
+    }
+
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
         self.map.get_mut(key)
     }
@@ -34,20 +38,6 @@ impl<V: Default> Recent<V> {
             self.order.push_back(key.into());
         }
         (self.map.entry(key.into()).or_default(), new)
-    }
-
-    /// Takes out the entries that `gone` names, oldest first.
-    pub(crate) fn drain_if(&mut self, gone: impl Fn(&V) -> bool) -> Vec<V> {
-        let mut out = Vec::new();
-        let map = &mut self.map;
-        self.order.retain(|key| {
-            let goes = map.get(key).is_none_or(&gone);
-            if goes && let Some(value) = map.remove(key) {
-                out.push(value);
-            }
-            !goes
-        });
-        out
     }
 
     pub(crate) fn take(&mut self, key: &str) -> Option<V> {

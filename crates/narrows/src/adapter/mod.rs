@@ -63,6 +63,13 @@ impl Adapter {
         }
     }
 
+    /// The input is over.
+    pub fn finish(&mut self, out: &mut Yield) {
+        match self {
+            Adapter::Acp(acp) => acp.finish(out),
+        }
+    }
+
     /// Reads one packet.
     pub fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
         out.time = packet.arrived.cloned();

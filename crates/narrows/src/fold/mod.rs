@@ -136,7 +136,7 @@ impl Fold {
                 self.put(event, id, body, out);
                 self.info.status = Status::Failed;
                 self.info.error = Some(failure.message.clone());
-                self.end_turn(false, out);
+                self.end_turn(out);
             }
             Body::FileChanged(_) => {}
             Body::Unknown(_) => {

@@ -21,12 +21,15 @@ enum Kind {
 #[derive(Debug)]
 pub(super) struct OpenText {
     id: Clean,
+    order: u64,
     kind: Kind,
     block: Option<Clean>,
     parent: Option<Clean>,
     /// What it says so far; none when that is too long.
     kept: Option<String>,
     images: Vec<Image>,
+    /// Its turn was answered: it is shown as done, but may still go on.
+    settled: bool,
 }
 
 /// The prompt that came last, while nothing came after it.
@@ -54,8 +57,20 @@ impl Fold {
     }
 
     pub(super) fn close_text(&mut self, out: &mut Vec<Change>) {
-        if let Some(open) = self.text.take() {
+        if let Some(open) = self.text.take().filter(|open| !open.settled) {
             out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
+        }
+    }
+
+    /// The turn was answered. Only the last thing on the screen can still go on.
+    pub(super) fn settle_text(&mut self, out: &mut Vec<Change>) {
+        let Some(mut open) = self.text.take() else { return };
+        if !open.settled {
+            out.push(Change::Set { id: open.id.clone(), set: Set::IsStreaming(false) });
+        }
+        if open.order + 1 == self.order {
+            open.settled = true;
+            self.text = Some(open);
         }
     }
 
@@ -81,9 +96,11 @@ impl Fold {
             }
             return;
         }
-        let id = self.open(event, chunk, kind, true, out);
+        let id = self.open(event, chunk, kind, !self.info.answered, out);
         self.text = Some(OpenText {
             id,
+            order: self.order - 1,
+            settled: self.info.answered,
             kind,
             block: chunk.block_id.clone(),
             parent: event.parent.clone(),
@@ -103,7 +120,9 @@ impl Fold {
             Some(open) if replaces(&open) => {
                 let (id, text) = (open.id.clone(), chunk.text.clone());
                 out.push(Change::Set { id, set: Set::Content(text) });
-                out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
+                if !open.settled {
+                    out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
+                }
             }
             open => {
                 self.text = open;
@@ -182,11 +201,12 @@ impl Fold {
 
     pub(super) fn resume_text(&mut self, item: &Item) {
         let (id, parent) = (item.id.clone(), item.parent.clone());
+        let settled = self.info.answered && item.order + 1 == self.order;
         let (kind, kept, block, images) = match &item.body {
-            ItemBody::Text { content, is_streaming: true, block_id, images } => {
+            ItemBody::Text { content, is_streaming, block_id, images } if *is_streaming || settled => {
                 (Kind::Text, content, block_id.clone(), images.clone())
             }
-            ItemBody::Thinking { content, is_streaming: true, block_id } => {
+            ItemBody::Thinking { content, is_streaming, block_id } if *is_streaming || settled => {
                 (Kind::Thinking, content, block_id.clone(), Vec::new())
             }
             ItemBody::UserMessage { text, images, origin, block_id }
@@ -205,7 +225,8 @@ impl Fold {
             _ => return,
         };
         let kept = (kept.len() <= MAX_KEPT).then(|| kept.to_string());
-        self.text = Some(OpenText { id, kind, block, parent, kept, images });
+        let order = item.order;
+        self.text = Some(OpenText { id, order, kind, block, parent, kept, images, settled });
     }
 }
 

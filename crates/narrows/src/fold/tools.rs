@@ -3,7 +3,7 @@
 use super::Fold;
 use crate::calls::permission;
 use crate::change::{Change, Set};
-use crate::event::{Answer, Ask, Decision, Event, ToolEvent};
+use crate::event::{Answer, Ask, Event, ToolEvent};
 use crate::item::{Item, ItemBody, ToolItem};
 use crate::sanitize::Clean;
 use crate::tool::{Output, Permission, ToolCall, ToolKind, ToolName, ToolStatus};
@@ -17,22 +17,20 @@ pub(super) struct OpenCall {
     id: Clean,
     tool_name: ToolName,
     kind: ToolKind,
-    /// Somebody refused it.
-    rejected: bool,
 }
 
 impl Default for OpenCall {
     fn default() -> Self {
         let (tool_name, kind) = (ToolName::Unknown, ToolKind::Other);
-        OpenCall { id: Clean::default(), tool_name, kind, rejected: false }
+        OpenCall { id: Clean::default(), tool_name, kind }
     }
 }
 
 impl OpenCall {
     /// Says something of the call and leaves the rest.
-    fn say(&self, status: Option<ToolStatus>, permission: Option<Permission>) -> Set {
-        let (tool_name, kind) = (self.tool_name, self.kind);
-        let call = ToolCall { tool_name, kind, status, permission, ..ToolCall::unknown() };
+    fn say(&self, permission: Permission) -> Set {
+        let (tool_name, kind, permission) = (self.tool_name, self.kind, Some(permission));
+        let call = ToolCall { tool_name, kind, permission, ..ToolCall::unknown() };
         Set::ToolCall(Box::new(call))
     }
 }
@@ -126,9 +124,8 @@ impl Fold {
     pub(super) fn answer(&mut self, answer: &Answer, out: &mut Vec<Change>) {
         self.drop_asks(out, |ask| ask.request == answer.request_id);
         if let Some(open) = self.calls.get_mut(&answer.tool_call_id) {
-            open.rejected = answer.decision != Decision::Allowed;
             let decided = permission(answer.decision, answer.option.as_ref());
-            let set = open.say(None, Some(decided));
+            let set = open.say(decided);
             out.push(Change::Set { id: answer.tool_call_id.clone(), set });
         }
     }
@@ -143,14 +140,6 @@ impl Fold {
         });
     }
 
-    /// The turn is over: what was refused, or cut off by a cancelled turn, will not go on.
-    pub(super) fn cancel_calls(&mut self, all: bool, out: &mut Vec<Change>) {
-        for open in self.calls.drain_if(|open| all || open.rejected) {
-            let set = open.say(Some(ToolStatus::Cancelled), None);
-            out.push(Change::Set { id: open.id, set });
-        }
-    }
-
     pub(super) fn resume_tool(&mut self, item: &Item) {
         match &item.body {
             ItemBody::ToolCall { tool_call } => {
@@ -160,7 +149,6 @@ impl Fold {
                     open.id = item.id.clone();
                     open.tool_name = call.tool_name;
                     open.kind = call.kind;
-                    open.rejected = call.permission.as_ref().is_some_and(|p| &*p.decision != "allowed");
                 }
             }
             ItemBody::Permission { request_id, tool_call_id, .. } => self.asks.push(OpenAsk {

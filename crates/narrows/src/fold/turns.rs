@@ -29,17 +29,16 @@ impl Fold {
     pub(super) fn answered(&mut self, response: &Response, out: &mut Vec<Change>) {
         self.info.status = Status::Idle;
         self.info.cost_usd = response.cost_usd.or(self.info.cost_usd);
-        let cancelled = response.stop_reason.as_deref() == Some("cancelled");
-        self.end_turn(cancelled, out);
+        self.end_turn(out);
     }
 
-    pub(super) fn end_turn(&mut self, cancelled: bool, out: &mut Vec<Change>) {
+    pub(super) fn end_turn(&mut self, out: &mut Vec<Change>) {
         self.news = true;
         self.info.answers += 1;
         self.info.answered = true;
         self.prompt = None;
+        self.settle_text(out);
         self.drop_asks(out, |_| true);
-        self.cancel_calls(cancelled, out);
     }
 
     /// What is new about the session.

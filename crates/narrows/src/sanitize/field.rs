@@ -69,6 +69,10 @@ fn inside<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> 
     if let Some(at) = parts.windows(4).position(sandbox) {
         return parts.get(at + 4..);
     }
+    let workspace = |w: &[&str]| w[0] == "workspace" && w[1] == "sessions" && is_id(w[2]);
+    if parts.windows(3).position(workspace) == Some(0) {
+        return parts.get(3..);
+    }
     let hex = |id: &str| id.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f' | b'-'));
     let session = |w: &[&str]| w[0] == "sessions" && (is_long_id(w[1].as_bytes()) || hex(w[1]));
     parts.windows(2).position(session).and_then(|at| parts.get(at + 2..))
@@ -83,11 +87,12 @@ fn after_home<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a st
     if n > 0 && parts.len() >= n && paths.home.iter().zip(parts).all(|(a, b)| a == b) {
         return parts.get(n..);
     }
-    match parts {
-        ["root", ..] => parts.get(1..),
-        ["Users" | "home", _, ..] => parts.get(2..),
-        _ => None,
+    if parts.first() == Some(&"root") {
+        return parts.get(1..);
     }
+    // Also below a mount: `/mnt/c/Users/name`.
+    let home = |w: &[&str]| matches!(w[0], "Users" | "users" | "home") && !w[1].is_empty();
+    parts.windows(2).take(4).position(home).and_then(|at| parts.get(at + 2..))
 }
 
 /// Joins the parts below the root, resolving `.` and `..`; what leaves the root is only named.

@@ -72,6 +72,8 @@ impl Sanitizer {
         }
         if event.body.ends_text() {
             self.end_text(out);
+        } else if event.body.pauses_text() {
+            self.pause_text(out);
         }
         if matches!(event.body, Body::PromptResponse(_) | Body::Error(_)) {
             self.end_outputs(out);
@@ -126,11 +128,19 @@ impl Sanitizer {
     }
 
     fn end_text(&mut self, out: &mut Vec<Event>) {
-        let Some(mut open) = self.text.take() else { return };
-        let rest = open.seam.finish(&self.paths);
-        if let (Some(rest), Some(text)) = (rest, open.shell.body.text_mut()) {
-            *text = rest;
-            out.push(open.shell);
+        self.pause_text(out);
+        self.text = None;
+    }
+
+    /// Lets go of what is held back; the block may still go on.
+    fn pause_text(&mut self, out: &mut Vec<Event>) {
+        let Some(open) = &mut self.text else { return };
+        if let Some(rest) = open.seam.pause(&self.paths) {
+            let mut event = open.shell.clone();
+            if let Some(text) = event.body.text_mut() {
+                *text = rest;
+            }
+            out.push(event);
         }
     }
 

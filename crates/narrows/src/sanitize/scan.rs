@@ -187,15 +187,39 @@ impl Scan<'_> {
         if start < self.floor || !self.name_ends(end) {
             return None;
         }
-        match self.sep_before(start) {
-            Some(lead) if lead >= self.floor => match self.back(lead, self.style(lead)) {
-                Back::Start(from) => Some(self.cut(from, end)),
-                // Only the root goes: the rest of the address is not ours.
-                Back::Url => Some(self.cut_at(start, end)),
-            },
-            _ if start > self.floor && self.b.get(start - 1).copied().is_some_and(is_name) => None,
-            _ => Some(self.cut(start, end)),
+        let Some(lead) = self.sep_before(start).filter(|lead| *lead >= self.floor) else {
+            let glued = start > self.floor && self.b.get(start - 1).copied().is_some_and(is_name);
+            return (!glued).then(|| self.cut(start, end));
+        };
+        if lead == self.floor || !is_path_byte(self.b[lead - 1]) {
+            return Some(self.cut(lead, end));
         }
+        match self.back(lead, self.style(lead)) {
+            // A flag, a colour, a drive or `file:` stands before the root.
+            Back::Start(from) if !self.has_folder(from, lead) => Some(self.cut(self.drive(from, lead), end)),
+            // The root's names lie inside another path: that is another place.
+            Back::Start(_) => None,
+            // Only the root goes: the rest of the address is not ours.
+            Back::Url => Some(Cut { start, end, put: Put::Dot }),
+        }
+    }
+
+    /// Whether there is a separator between two places.
+    fn has_folder(&self, from: usize, to: usize) -> bool {
+        let before = self.b.get(from..to).unwrap_or_default();
+        let after_drive = if before.len() > 1 && before[1] == b':' { 2 } else { 0 };
+        let rest = before.get(after_drive..).unwrap_or_default();
+        let file = rest.get(..7).is_some_and(|s| s.eq_ignore_ascii_case(b"file://"));
+        let rest = if file { &rest[7..] } else { rest };
+        rest.iter().any(|c| matches!(c, b'/' | b'\\'))
+    }
+
+    /// Where a root begins whose leading separator is at `lead`: a drive letter and `file:` belong
+    /// to it, a flag that is glued to it does not.
+    fn drive(&self, from: usize, lead: usize) -> usize {
+        let before = self.b.get(from..lead).unwrap_or_default();
+        let file = before.get(..5).is_some_and(|s| s.eq_ignore_ascii_case(b"file:"));
+        if file || before.ends_with(b":") { from } else { lead }
     }
 
     /// A session path whose word `sessions` stands at `at`.
@@ -254,11 +278,15 @@ impl Scan<'_> {
         let Some(rest) = self.sep_after(end) else {
             return Cut { start, end, put: Put::Dot };
         };
+        let mut rest = rest;
+        while self.b.get(rest..).is_some_and(|b| b.starts_with(b"./")) {
+            rest += 2;
+        }
         let token = self.b.get(rest..self.token_end(rest)).unwrap_or_default();
         if token.is_empty() {
             return Cut { start, end, put: Put::Dot };
         }
-        if token.starts_with(b"..") {
+        if memmem::find(token, b"..").is_some() {
             let text = String::from_utf8_lossy(token);
             let parts: Vec<&str> = text.split(['/', '\\']).filter(|p| !p.is_empty()).collect();
             if normal(&parts).starts_with("<outside>") {
@@ -267,11 +295,6 @@ impl Scan<'_> {
             }
         }
         Cut { start, end: rest, put: Put::Nothing }
-    }
-
-    /// The cut of exactly what is given.
-    fn cut_at(&self, start: usize, end: usize) -> Cut {
-        Cut { start, end, put: Put::Dot }
     }
 
     /// Where the separator that ends at `at` begins.
@@ -349,11 +372,15 @@ impl Scan<'_> {
                 let escape = matches!(self.b.get(at), Some(b'n' | b't' | b'r'));
                 return Back::Start((at + usize::from(escape)).min(lead));
             }
-            if is_stop(c) {
+            if c == b'm' && self.is_colour(at, low) {
+                break;
+            }
+            if is_stop(c) && !self.is_soft(at, low) {
                 break;
             }
             at -= 1;
         }
+        at = self.after_flag(at, lead);
         if at > low && self.b[at - 1] == b' ' && !self.is_absolute(at) {
             if let Some(joined) = self.words_before(at, low) {
                 return match self.back(joined, backslashes) {
@@ -369,6 +396,40 @@ impl Scan<'_> {
         Back::Start(at)
     }
 
+    /// Whether the escape sequence of a colour ends at `at`.
+    fn is_colour(&self, at: usize, low: usize) -> bool {
+        let before = self.b.get(low..at - 1).unwrap_or_default();
+        let digits = before.iter().rev().take(16).take_while(|c| c.is_ascii_digit() || **c == b';');
+        let len = digits.count();
+        before.get(..before.len() - len).is_some_and(|b| b.ends_with(b"\x1b["))
+    }
+
+    /// Whether a delimiter before `at` is rather part of a folder's name: what follows it begins
+    /// no path, and what stands before it, in the same word, does.
+    fn is_soft(&self, at: usize, low: usize) -> bool {
+        let c = self.b[at - 1];
+        let apostrophe = c == b'\'' && at > low + 1 && self.b[at - 2].is_ascii_alphanumeric();
+        let soft = apostrophe || matches!(c, b',' | b';' | b'&' | b'=' | b'(' | b')' | b'{' | b'}');
+        if !soft || self.is_absolute(at) {
+            return false;
+        }
+        let before = self.b.get(low..at - 1).unwrap_or_default();
+        let word = before.iter().rev().take(MAX_ID).take_while(|c| !c.is_ascii_whitespace());
+        word.take_while(|c| **c != b'"').any(|c| *c == b'/')
+    }
+
+    /// `-I/path`, `@/path` and the like: the path begins at its separator.
+    fn after_flag(&self, at: usize, lead: usize) -> usize {
+        let Some(word) = self.b.get(at..=lead) else { return at };
+        let len = word.iter().take_while(|c| !matches!(c, b'/' | b'\\')).count();
+        let flag = match word.first() {
+            Some(b'-') => len <= 3,
+            Some(b'@' | b'#' | b'+' | b'$') => len == 1,
+            _ => false,
+        };
+        if flag { at + len } else { at }
+    }
+
     /// A walk that came to a colon: a drive letter, `file:`, another address, or a mere delimiter.
     fn colon(&self, at: usize, low: usize) -> Back {
         let before = self.b.get(low..at - 1).unwrap_or_default();
@@ -382,6 +443,14 @@ impl Scan<'_> {
                 return Back::Start(at - 1 - len);
             }
             return Back::Url;
+        }
+        // A port: what stands before it is a host.
+        if self.b.get(at).is_some_and(u8::is_ascii_digit) {
+            let len = before.iter().rev().take(MAX_ID).take_while(|c| !is_stop(**c)).count();
+            let host = before.get(before.len() - len..).unwrap_or_default();
+            if memmem::find(host, b"://").is_some() {
+                return Back::Url;
+            }
         }
         Back::Start(at)
     }
@@ -415,6 +484,11 @@ impl Scan<'_> {
 enum Back {
     Start(usize),
     Url,
+}
+
+/// A byte that may stand in a path before a separator.
+fn is_path_byte(c: u8) -> bool {
+    !is_stop(c)
 }
 
 /// A byte that ends a path in text.

@@ -1,6 +1,6 @@
 //! Text that arrives in pieces: the tail that a path could still grow into is held back.
 
-use super::paths::{Mode, Paths};
+use super::paths::{Mode, Paths, Root};
 use super::text::Clean;
 
 /// Most text held back; a longer path without an end is let go in parts.
@@ -10,6 +10,8 @@ const MAX_HELD: usize = 8 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Seam {
     held: String,
+    /// What was shown of `held` already, when the stream paused there.
+    shown: Clean,
 }
 
 impl Seam {
@@ -20,19 +22,62 @@ impl Seam {
             self.held.push_str(piece.get(cut..).unwrap_or_default());
             return made(paths, piece.get(..cut).unwrap_or_default());
         }
+        let paused = if self.shown.is_empty() { 0 } else { self.held.len() };
         self.held.push_str(piece);
         let cut = safe_end(paths, &self.held);
+        if cut == 0 || cut < paused {
+            return None;
+        }
         let out = made(paths, self.held.get(..cut).unwrap_or_default());
         self.held.drain(..cut);
+        self.rest(out)
+    }
+
+    /// Shows what is held back, without ending the stream: what comes next may show that it was
+    /// the beginning of a path.
+    pub(super) fn pause(&mut self, paths: &Paths) -> Option<Clean> {
+        if self.held.is_empty() {
+            return None;
+        }
+        let all = made(paths, begun(paths, &self.held));
+        let out = self.rest(all.clone());
+        self.shown = all.unwrap_or_default();
         out
     }
 
     /// Ends the stream; returns what was held back.
     pub(super) fn finish(&mut self, paths: &Paths) -> Option<Clean> {
-        let out = made(paths, &self.held);
+        let out = made(paths, begun(paths, &self.held));
         self.held.clear();
-        out
+        self.rest(out)
     }
+
+    /// What of `out` was not shown at a pause.
+    fn rest(&mut self, out: Option<Clean>) -> Option<Clean> {
+        let shown = std::mem::take(&mut self.shown);
+        let out = out?;
+        if shown.is_empty() {
+            return Some(out);
+        }
+        let both = out.char_indices().zip(shown.chars());
+        let same = both.take_while(|((_, a), b)| a == b).last();
+        let from = same.map_or(0, |((at, c), _)| at + c.len_utf8());
+        out.after(from).filter(|rest| !rest.is_empty())
+    }
+}
+
+/// The text without the beginning of a root that it ends in: more than its first folder.
+fn begun<'a>(paths: &Paths, text: &'a str) -> &'a str {
+    let start = word_start(text.as_bytes(), text.len());
+    let last = text.get(start..).unwrap_or_default();
+    let Some(slash) = last.find('/') else { return text };
+    let tail = last.get(slash..).unwrap_or_default();
+    let begins = |root: &Root| {
+        let full: String = root.parts.iter().flat_map(|p| ["/", p.as_str()]).collect();
+        tail.len() < full.len() && full.starts_with(tail) && tail.matches('/').count() > 1
+    };
+    let cut = paths.roots.iter().any(begins);
+    if cut { text.get(..start + slash).unwrap_or_default() } else { text }
 }
 
 fn made(paths: &Paths, text: &str) -> Option<Clean> {

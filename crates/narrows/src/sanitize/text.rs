@@ -218,6 +218,11 @@ impl Tree<Raw> {
 }
 
 impl Tree<Clean> {
+    /// `{}`
+    pub(crate) fn empty() -> Self {
+        Tree(Clean::literal("{}"))
+    }
+
     /// The JSON text.
     pub fn json(&self) -> &str {
         &self.0.0

@@ -9,8 +9,13 @@ pub fn by_name(name: &str, kind: Option<ToolKind>) -> Option<ToolName> {
     let plain = name.bytes().filter(|c| !matches!(c, b'_' | b'-' | b' '));
     let mut len = 0;
     for c in plain {
-        *word.get_mut(len)? = c.to_ascii_lowercase();
+        if let Some(place) = word.get_mut(len) {
+            *place = c.to_ascii_lowercase();
+        }
         len += 1;
+    }
+    if len > word.len() {
+        return name.starts_with("mcp_").then_some(ToolName::Mcp);
     }
     Some(match word.get(..len)? {
         b"glob" | b"findfiles" => ToolName::Glob,
@@ -36,7 +41,7 @@ pub fn by_name(name: &str, kind: Option<ToolKind>) -> Option<ToolName> {
         b"question" | b"askuserquestion" | b"askuser" => ToolName::Question,
         b"notebook" | b"notebookedit" => ToolName::Notebook,
         b"exitplanmode" | b"enterplanmode" => ToolName::PlanMode,
-        w if w.starts_with(b"mcp") && name.starts_with("mcp__") => ToolName::Mcp,
+        w if w.starts_with(b"mcp") && name.starts_with("mcp_") => ToolName::Mcp,
         _ => return None,
     })
 }
@@ -46,6 +51,9 @@ pub fn by_shape(input: Option<Json<'_>>, notes: Option<Json<'_>>) -> Option<Tool
     let input = input?;
     let (mut file, mut old, mut content, mut pattern, mut url, mut query) =
         (false, false, false, false, false, false);
+    if input.get("server").is_some() && input.get("tool").is_some() {
+        return Some(ToolName::Mcp);
+    }
     for (key, value) in input.fields() {
         if value.is_null() {
             continue;
@@ -55,7 +63,7 @@ pub fn by_shape(input: Option<Json<'_>>, notes: Option<Json<'_>>) -> Option<Tool
             "todos" if value.kind() == Kind::Array => return Some(ToolName::TodoWrite),
             "subagent_type" | "subagentType" => return Some(ToolName::Task),
             "patchText" | "patch_text" => return Some(ToolName::ApplyPatch),
-            "command" if text || value.kind() == Kind::Array => return Some(ToolName::Bash),
+            "command" | "cmd" if text || value.kind() == Kind::Array => return Some(ToolName::Bash),
             "notebook_path" | "notebookPath" => return Some(ToolName::Notebook),
             "questions" if value.kind() == Kind::Array => return Some(ToolName::Question),
             "filePath" | "file_path" => file |= text,
@@ -71,17 +79,20 @@ pub fn by_shape(input: Option<Json<'_>>, notes: Option<Json<'_>>) -> Option<Tool
         () if file && old => Some(ToolName::Edit),
         () if file && content => Some(ToolName::Write),
         () if file => Some(ToolName::Read),
-        () if pattern => {
-            let notes = notes?;
-            if notes.get("matches").is_some() {
-                return Some(ToolName::Grep);
-            }
-            notes.get("count").map(|_| ToolName::Glob)
-        }
+        () if pattern => by_notes(notes),
         () if url => Some(ToolName::WebFetch),
         () if query => Some(ToolName::WebSearch),
         () => None,
     }
+}
+
+/// Which search it was: only its result tells.
+pub fn by_notes(notes: Option<Json<'_>>) -> Option<ToolName> {
+    let notes = notes?;
+    if notes.get("matches").is_some() {
+        return Some(ToolName::Grep);
+    }
+    notes.get("count").map(|_| ToolName::Glob)
 }
 
 impl ToolName {
@@ -145,7 +156,8 @@ pub fn title_of(tool: ToolName, kind: ToolKind, new: Tri) -> &'static str {
         ToolName::Lsp => "Asking the language server",
         ToolName::Question => "Asking a question",
         ToolName::PlanMode => "Presenting the plan",
-        ToolName::Mcp | ToolName::Unknown => match kind {
+        ToolName::Mcp => "Running tool",
+        ToolName::Unknown => match kind {
             ToolKind::Search => "Searching",
             ToolKind::Read => "Reading",
             ToolKind::Execute => "Running command",

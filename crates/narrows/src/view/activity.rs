@@ -49,7 +49,7 @@ pub struct Message {
 #[serde(untagged)]
 pub(super) enum What {
     #[serde(rename_all = "camelCase")]
-    Call { tool_use_id: Clean, tool: &'static str, name: Clean, input: Option<Tree<Clean>> },
+    Call { tool_use_id: Clean, tool: &'static str, name: Clean, input: Tree<Clean> },
     #[serde(rename_all = "camelCase")]
     Result {
         tool_use_id: Clean,
@@ -120,6 +120,8 @@ impl Activity {
                     text: Clean::default(),
                     thinking,
                 });
+                block.last.id = event.id;
+                block.last.time.clone_from(&event.time);
                 if c.whole {
                     block.text = c.text.clone();
                 } else {
@@ -170,7 +172,7 @@ impl Activity {
         let ended = call.status.is_some_and(ToolStatus::is_final);
         let seen = self.calls.open(&tool.id).0;
         // A call begins with empty arguments: it is told when they are there.
-        let ready = call.input.is_some() || call.status != Some(ToolStatus::Pending);
+        let ready = call.status != Some(ToolStatus::Pending);
         let (tell_call, tell_result) = (!seen.called && ready, ended && !seen.ended);
         seen.called |= tell_call;
         seen.ended |= tell_result;
@@ -180,7 +182,7 @@ impl Activity {
                 tool_use_id: tool.id.clone(),
                 tool: tool_word(call.tool_name),
                 name: call.name.clone().unwrap_or_else(|| own_name(call.tool_name)),
-                input: call.input.clone(),
+                input: call.input.clone().unwrap_or_else(Tree::empty),
             };
             out.push(self.message("agent_tool_call", seq, event, body));
         }

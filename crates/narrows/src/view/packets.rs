@@ -3,7 +3,7 @@
 use crate::event::{ArtifactInfo, Body, Event, PlanEntry, ToolEvent, Usage};
 use crate::sanitize::{Clean, Tree};
 use crate::time::Time;
-use crate::tool::{Diff, Location, Output, Todo, ToolKind, ToolName, ToolStatus};
+use crate::tool::{Diff, Location, Output, Todo, ToolKind, ToolName, ToolStatus, Tri};
 use serde::Serialize;
 
 /// One packet.
@@ -14,6 +14,8 @@ pub struct Packet<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     session_update: Option<&'static str>,
     timestamp: Option<&'a Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_tool_call_id: Option<&'a Clean>,
     #[serde(flatten)]
     body: Shape<'a>,
 }
@@ -30,10 +32,18 @@ enum Shape<'a> {
     Call(Box<Call<'a>>),
     Plan { entries: &'a [PlanEntry] },
     #[serde(rename_all = "camelCase")]
-    Response { stop_reason: Option<&'a Clean>, usage: Option<&'a Usage> },
+    Response {
+        stop_reason: Option<&'a Clean>,
+        usage: Option<&'a Usage>,
+        #[serde(rename = "_meta")]
+        meta: Empty,
+    },
     Artifact { artifact: &'a ArtifactInfo },
     Error { message: &'a Clean, code: Option<&'a Tree<Clean>>, details: Option<&'a Tree<Clean>> },
 }
+
+#[derive(Debug, Clone, Serialize)]
+struct Empty {}
 
 #[derive(Debug, Clone, Serialize)]
 struct Text<'a> {
@@ -49,10 +59,17 @@ struct Call<'a> {
     tool_name: ToolName,
     kind: ToolKind,
     status: Option<ToolStatus>,
-    raw_input: Option<&'a Tree<Clean>>,
+    raw_input: RawInput<'a>,
     raw_output: Option<RawOutput<'a>>,
     content: Option<Vec<Block<'a>>>,
-    locations: Option<&'a [Location]>,
+    locations: &'a [Location],
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+enum RawInput<'a> {
+    Given(&'a Tree<Clean>),
+    Empty(Empty),
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -71,6 +88,8 @@ struct Metadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    exists: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     todos: Option<&'a [Todo]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diagnostics: Option<&'a Tree<Clean>>,
@@ -83,7 +102,7 @@ enum Block<'a> {
     Diff {
         r#type: &'static str,
         #[serde(flatten)]
-        diff: &'a Diff,
+        diff: Diff,
     },
 }
 
@@ -108,7 +127,11 @@ pub fn packet(event: &Event) -> Option<Packet<'_>> {
         Body::PromptResponse(r) => (
             "prompt_response",
             None,
-            Shape::Response { stop_reason: r.stop_reason.as_ref(), usage: r.usage.as_ref() },
+            Shape::Response {
+                stop_reason: r.stop_reason.as_ref(),
+                usage: r.usage.as_ref(),
+                meta: Empty {},
+            },
         ),
         Body::ArtifactCreated(a) => {
             ("artifact_created", None, Shape::Artifact { artifact: &a.artifact })
@@ -131,21 +154,35 @@ pub fn packet(event: &Event) -> Option<Packet<'_>> {
         | Body::Unknown(_)
         | Body::Malformed(_) => return None,
     };
-    Some(Packet { r#type: kind, session_update: update, timestamp: event.time.as_ref(), body })
+    Some(Packet {
+        r#type: kind,
+        session_update: update,
+        timestamp: event.time.as_ref(),
+        parent_tool_call_id: event.parent.as_ref(),
+        body,
+    })
 }
 
 fn call(tool: &ToolEvent) -> Shape<'_> {
     let c = &tool.call;
+    // These front ends replace what they have: the part that output grew by is no use to them.
     let text = match &c.output {
-        Some(Output::Whole(text) | Output::More(text)) if !text.is_empty() => Some(text),
+        Some(Output::Whole(text)) if !text.is_empty() || c.exit_code.is_some() => Some(text),
         _ => None,
     };
+    let ended = c.status.is_some_and(ToolStatus::is_final);
+    let text = text.filter(|_| ended || c.kind != ToolKind::Edit);
     // The card of a task shows the prompt; on this wire the answer is the output.
     let text = if c.tool_name == ToolName::Task { c.task_output.as_ref() } else { text };
     let metadata = Metadata {
         exit: c.exit_code,
         truncated: c.truncated,
         count: c.count,
+        exists: match c.is_new_file {
+            Some(Tri::Yes) => Some(false),
+            Some(Tri::No) => Some(true),
+            Some(Tri::Unknown) | None => None,
+        },
         todos: c.todos.as_deref(),
         diagnostics: c.diagnostics.as_ref(),
     };
@@ -161,16 +198,23 @@ fn call(tool: &ToolEvent) -> Shape<'_> {
             content: Text { r#type: "text", text },
         }));
     }
-    content.extend(c.diffs.iter().flatten().map(|diff| Block::Diff { r#type: "diff", diff }));
+    content.extend(c.diffs.iter().flatten().map(|diff| {
+        let mut diff = diff.clone();
+        // On this wire an empty old text means a new file.
+        if c.is_new_file == Some(Tri::Yes) && diff.old_text.is_none() {
+            diff.old_text = Some(Clean::default());
+        }
+        Block::Diff { r#type: "diff", diff }
+    }));
     Shape::Call(Box::new(Call {
         tool_call_id: &tool.id,
         title: c.agent_title.as_ref().or(c.title.as_ref()),
         tool_name: c.tool_name,
         kind: c.kind,
         status: c.status,
-        raw_input: c.input.as_ref(),
+        raw_input: c.input.as_ref().map_or(RawInput::Empty(Empty {}), RawInput::Given),
         raw_output,
         content: (!content.is_empty()).then_some(content),
-        locations: c.locations.as_deref(),
+        locations: c.locations.as_deref().unwrap_or_default(),
     }))
 }

@@ -77,10 +77,12 @@ impl Progress {
             }
             _ => {}
         }
-        self.began = self.began.take().or_else(|| event.time.clone());
-        if self.answered {
+        // What comes before the first sign of work is no progress.
+        let idle = matches!(event.body, Body::SessionInfo(_) | Body::Usage(_) | Body::Unknown(_));
+        if self.answered || (idle && self.began.is_none()) {
             return None;
         }
+        self.began = self.began.take().or_else(|| event.time.clone());
         let since = self.told.as_ref().or(self.began.as_ref());
         let waited = event.time.as_ref().zip(since).and_then(|(now, then)| now.since(then));
         if !due && waited.is_none_or(|ms| ms < self.interval_ms) {

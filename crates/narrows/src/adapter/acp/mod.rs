@@ -44,10 +44,14 @@ pub struct Acp {
     asked: Recent<rpc::Asked>,
     /// Requests of the agent for leave, by id.
     leave: Recent<rpc::Leave>,
+    /// Other requests of the agent: their answers are no part of the transcript.
+    others: Recent<()>,
     /// The first half of a character that was cut over two chunks, and its text block.
     half: Option<(u32, update::BlockKey)>,
     /// The id of the last text block.
     last_block: Raw,
+    /// Codex has told that something failed, and will say what.
+    failing: bool,
     line: u64,
 }
 
@@ -58,8 +62,10 @@ impl Default for Acp {
             calls: Recent::new(MAX_CALLS),
             asked: Recent::new(MAX_PENDING),
             leave: Recent::new(MAX_PENDING),
+            others: Recent::new(MAX_PENDING),
             half: None,
             last_block: Raw::default(),
+            failing: false,
             line: 0,
         }
     }
@@ -87,6 +93,11 @@ impl Acp {
             },
         }
         self.index = index;
+    }
+
+    /// The input is over.
+    pub(super) fn finish(&mut self, out: &mut Yield) {
+        self.lone_half(out);
     }
 
     /// One object: takes off what is wrapped around the message.
@@ -125,6 +136,9 @@ impl Acp {
 
     /// A stored row: the packet is kept in its metadata.
     fn row(&mut self, row: Json<'_>, stored: Json<'_>, out: &mut Yield) {
+        let times = [stored.any(&["timestamp", "ts"]), row.any(&["created_at", "createdAt"])];
+        let time = times.into_iter().flatten().filter_map(Json::str).find_map(|t| Time::parse(&t));
+        out.time = time.or(out.time.take());
         let role = row.any(&["type", "role"]).and_then(Json::str);
         let f = Fields::read(stored);
         if role.as_deref() == Some("user") {

@@ -39,6 +39,10 @@ impl Acp {
         if let (Some(id), true) = (&id, from != From::Agent && is_clients(method)) {
             *self.asked.open(id).0 = Asked { method: method.into(), time: out.time.clone() };
         }
+        let leave = method == "session/request_permission";
+        if let (Some(id), false, false) = (&id, is_clients(method), leave) {
+            self.others.open(id);
+        }
         match method {
             "session/update" => match get("update").filter(|u| u.kind() == Kind::Object) {
                 Some(update) => self.update(update, &Fields::read(update), out),
@@ -65,13 +69,20 @@ impl Acp {
 
     /// The agent asks leave for a call: the call as it is now, then the question.
     fn ask_leave(&mut self, id: &str, params: Option<Json<'_>>, out: &mut Yield) {
-        let Some(call) = params.and_then(|p| p.any(&["toolCall", "tool_call"])) else { return };
+        let call = params.and_then(|p| p.any(&["toolCall", "tool_call"]));
+        let Some(call) = call.filter(|c| c.kind() == Kind::Object) else {
+            if let Some(params) = params {
+                unknown("session/request_permission", params, out);
+            }
+            return;
+        };
         let f = Fields::read(call);
         let call_id = self.tool(&f, super::tool::Said::ForLeave, out);
         let list = params.and_then(|p| p.get("options"));
         let options: Vec<_> = list
             .into_iter()
             .flat_map(Json::items)
+            .filter(|o| o.kind() == Kind::Object)
             .take(64)
             .map(|o| {
                 let text = |names: &[&str]| {
@@ -108,14 +119,17 @@ impl Acp {
         let id = f.id().and_then(Json::scalar).unwrap_or_default();
         let get = |name: &str| f.result().and_then(|r| r.get(name));
         // Ids of the two sides overlap: where nobody tells who answers, the shape does.
+        let other = self.others.take(&id).is_some();
         let to_agent = match from {
             From::Client => true,
             From::Agent => false,
-            From::Unknown => get("outcome").is_some(),
+            From::Unknown => get("outcome").is_some() || (other && !self.asked.has(&id)),
         };
         if to_agent {
             return match (self.leave.take(&id), get("outcome")) {
-                (Some(leave), Some(outcome)) => leave_given(&id, leave, outcome, out),
+                (Some(leave), Some(outcome)) => leave_given(&id, leave, Some(outcome), out),
+                // Refused to answer is not leave.
+                (Some(leave), None) if f.error().is_some() => leave_given(&id, leave, None, out),
                 _ => out.quiet += 1,
             };
         }
@@ -155,10 +169,11 @@ impl Acp {
     }
 }
 
-fn leave_given(id: &str, leave: Leave, outcome: Json<'_>, out: &mut Yield) {
-    let chosen = outcome.any(&["optionId", "option_id"]).and_then(Json::scalar);
+fn leave_given(id: &str, leave: Leave, outcome: Option<Json<'_>>, out: &mut Yield) {
+    let chosen = outcome.and_then(|o| o.any(&["optionId", "option_id"])).and_then(Json::scalar);
     let option = chosen.as_deref().and_then(|id| leave.options.iter().find(|o| o.0 == id));
-    let decision = match outcome.text("outcome").as_deref() {
+    let word = outcome.and_then(|o| o.str().or_else(|| o.text("outcome")));
+    let decision = match word.as_deref() {
         Some("selected") => match option.map(|o| o.2.as_str()) {
             Some(kind) if kind.starts_with("reject") => Decision::Rejected,
             Some(_) => Decision::Allowed,

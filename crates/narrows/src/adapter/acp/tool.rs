@@ -11,7 +11,7 @@ use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
 use crate::tool::{
     Diff, DiffAction, Fresh, Image, Location, Scope, Todo, ToolCall, ToolKind, ToolName, ToolStatus,
-    Tri, agrees, by_name, by_shape,
+    Tri, agrees, by_name, by_notes, by_shape,
 };
 
 /// In which kind of packet something is said of a call.
@@ -32,6 +32,11 @@ pub(super) struct Known {
     named: bool,
     /// A better file path than the title is known.
     path: bool,
+    /// It searches for something.
+    searches: bool,
+    /// How many arguments are known, and whether they tell what is done to what.
+    arguments: usize,
+    told: bool,
     /// The agent's description, to tell it from output.
     pub(super) said: Option<Box<str>>,
 }
@@ -64,10 +69,17 @@ impl Acp {
         call.raw_kind = word.filter(|_| kind.is_none()).map(Raw::new);
         call.name = own_name.map(Raw::new);
         call.status = f.status().and_then(Json::str).and_then(|s| ToolStatus::parse(&s));
+        let arguments = input.map_or(0, |i| i.fields().count());
+        known.searches |= input.is_some_and(|i| i.get("pattern").is_some());
+        // A question for leave repeats the call, with less than is known or with more.
         let about = said == Said::ForLeave && !first;
-        if !about {
-            call.agent_title = f.title().and_then(Json::str).map(Raw::new);
+        if !about || known.arguments == 0 {
+            call.agent_title = f.title().and_then(Json::str).filter(|t| !t.is_empty()).map(Raw::new);
+        }
+        if !about || arguments > known.arguments || !known.told {
             read_input(&mut call, input, f.input());
+            known.told |= call.command.is_some() || call.file_path.is_some();
+            known.arguments = arguments.max(known.arguments);
         }
         if let Some(said) = &call.said {
             known.said = Some(said.peek().into());
@@ -83,7 +95,9 @@ impl Acp {
         let notes = f.output().and_then(|o| o.get("metadata"));
         read_notes(&mut call, notes, &meta);
         call.todos = todos(&call, input, notes);
-        call.diffs = diffs(&call, content, input, notes);
+        // Gemini's diffs, and those of a write, are whole files.
+        let whole = call.tool_name == ToolName::Write || id.contains("__call_");
+        call.diffs = diffs(&call, content, input, notes, whole);
         call.is_new_file = is_new(&call, notes, &meta, content);
         call.images = images(content, out);
         call.locations = locations(f.locations());
@@ -183,7 +197,9 @@ fn identify(
         .filter(|t| pattern.as_deref() != Some(t))
         .and_then(|t| by_name(&t, known.kind))
         .filter(|tool| agrees(*tool, known.kind));
-    let shaped = by_shape(input, f.output().and_then(|o| o.get("metadata")));
+    let notes = f.output().and_then(|o| o.get("metadata"));
+    let searched = known.searches.then(|| by_notes(notes)).flatten();
+    let shaped = by_shape(input, notes).or(searched);
     // A read, an edit and a write share a shape that grows: believe the kind.
     let shaped = shaped.filter(|tool| match (tool, known.kind) {
         (ToolName::Read, Some(kind)) => kind == ToolKind::Read,
@@ -201,11 +217,11 @@ fn read_input(call: &mut ToolCall<Raw>, input: Option<Json<'_>>, any: Option<Jso
     for (key, value) in input.into_iter().flat_map(Json::fields) {
         let slot = match key {
             "description" => &mut call.said,
-            "command" if value.kind() == Kind::Array => {
+            "command" | "cmd" if value.kind() == Kind::Array => {
                 call.command = command_line(value);
                 continue;
             }
-            "command" => &mut call.command,
+            "command" | "cmd" => &mut call.command,
             "pattern" | "query" => &mut call.pattern,
             "subagent_type" | "subagentType" => &mut call.subagent_type,
             "filePath" | "file_path" => &mut call.file_path,
@@ -276,7 +292,9 @@ fn diffs(
     content: Option<Json<'_>>,
     input: Option<Json<'_>>,
     notes: Option<Json<'_>>,
+    whole: bool,
 ) -> Option<Vec<Diff<Raw>>> {
+    let exists = notes.and_then(|n| n.get("exists")).and_then(Json::bool) == Some(true);
     let text = |json: Json<'_>, names: &[&str]| json.any(names).and_then(Json::str).map(Raw::new);
     let mut list: Vec<Diff<Raw>> = Vec::new();
     for item in content.into_iter().flat_map(Json::items) {
@@ -284,11 +302,15 @@ fn diffs(
             continue;
         }
         let action = action(item.path(&["_meta", "kind"]));
+        if item.get("path").is_none() && item.any(&["newText", "new_text"]).is_none() {
+            continue;
+        }
         list.push(Diff {
             path: text(item, &["path"]).unwrap_or_default(),
-            old_text: text(item, &["oldText", "old_text"]),
+            // opencode sends an empty old text for a file that it overwrites: it is not known.
+            old_text: text(item, &["oldText", "old_text"]).filter(|t| !(exists && t.is_empty())),
             new_text: text(item, &["newText", "new_text"]),
-            scope: if action == Some(DiffAction::Add) { Scope::File } else { Scope::Hunk },
+            scope: if whole || action == Some(DiffAction::Add) { Scope::File } else { Scope::Hunk },
             action,
             additions: None,
             deletions: None,

@@ -36,13 +36,18 @@ pub(super) fn read(g: &Given<'_>) -> Found {
     }
     let failed = g.call.status == Some(ToolStatus::Failed);
     if failed && g.call.kind != ToolKind::Execute {
-        found.error = error(g).or_else(|| text_of(g, &mut Found::default())).map(Raw::new);
+        let told = error(g).or_else(|| string(g)).or_else(|| text_of(g, &mut Found::default()));
+        found.error = told.map(Raw::new);
         return found;
     }
-    if failed && found.exit_code.is_none() {
-        found.exit_code = string(g).as_deref().and_then(exit_code);
-        if found.exit_code.is_none() {
-            found.error = error(g).or_else(|| text_of(g, &mut Found::default())).map(Raw::new);
+    if failed {
+        found.exit_code = found.exit_code.or_else(|| string(g).as_deref().and_then(exit_code));
+        found.error = error(g).map(Raw::new);
+        if found.exit_code.is_none() && found.error.is_none() {
+            found.error = text_of(g, &mut Found::default()).map(Raw::new);
+            return found;
+        }
+        if found.error.is_some() && named(g, &["output"]).is_none() {
             return found;
         }
     }
@@ -93,7 +98,10 @@ fn join<'a>(texts: impl Iterator<Item = Json<'a>>) -> Option<String> {
 
 /// The text blocks of the content, joined.
 fn content(g: &Given<'_>) -> Option<String> {
-    join(g.content?.items().filter_map(|item| item.get("content")?.get("text")))
+    join(g.content?.items().filter_map(|item| {
+        let block = item.get("content")?;
+        block.get("text").or_else(|| block.path(&["resource", "text"]))
+    }))
 }
 
 fn named(g: &Given<'_>, names: &[&str]) -> Option<String> {

@@ -8,7 +8,7 @@ use super::{Acp, info};
 use crate::adapter::Yield;
 use crate::adapter::internal::{Internal, classify};
 use crate::event::{
-    Artifact, ArtifactInfo, Body, Chunk, Message, Note, Origin, Plan, PlanEntry,
+    Artifact, ArtifactInfo, Body, Chunk, Failure, Message, Note, Origin, Plan, PlanEntry,
 };
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
@@ -28,6 +28,9 @@ pub(super) enum Speaker {
 impl Acp {
     /// One update: the type is found by `type`, else by `sessionUpdate`.
     pub(super) fn update(&mut self, object: Json<'_>, f: &Fields<'_>, out: &mut Yield) {
+        if self.half.is_some() && f.content().is_none() {
+            self.lone_half(out);
+        }
         let by_type = f.kind().and_then(Json::str);
         let by_update = f.session_update().and_then(Json::str);
         let known = by_type.as_deref().is_some_and(|k| self.dispatch(k, object, f, out))
@@ -46,7 +49,7 @@ impl Acp {
             "agent_thought_chunk" => self.chunk(Speaker::Thought, f, false, out),
             "agent_thought" => self.chunk(Speaker::Thought, f, true, out),
             "user_message_chunk" => self.chunk(Speaker::User, f, false, out),
-            "user_message" => self.prompt(f.content(), out),
+            "user_message" | "user" => self.prompt(f.content().or(object.get("text")), out),
             "tool_call" | "tool_call_start" => {
                 self.tool(f, Said::Start, out);
             }
@@ -62,7 +65,14 @@ impl Acp {
                 info::mode(object.any(&["currentModeId", "current_mode_id"]), out);
             }
             "config_option_update" => info::config(object, out),
-            "session_info_update" => info::title(object, out),
+            "session_info_update" => {
+                let status = object.path(&["_meta", "codex", "threadStatus", "type"]);
+                let status = status.and_then(Json::str);
+                if let Some(status) = &status {
+                    self.failing = status == "systemError";
+                }
+                info::title(object, out);
+            }
             "usage_update" => info::usage(object, out),
             _ => return false,
         }
@@ -97,6 +107,18 @@ impl Acp {
         out.push_in(parent, body);
     }
 
+    /// The first half of a character whose second half will not come.
+    pub(super) fn lone_half(&mut self, out: &mut Yield) {
+        let Some((_, (speaker, block_id))) = self.half.take() else { return };
+        let text = Raw::new("\u{FFFD}");
+        let chunk = Chunk { text, images: Vec::new(), block_id, whole: false };
+        match speaker {
+            Speaker::Agent => out.push(Body::TextChunk(chunk)),
+            Speaker::Thought => out.push(Body::ThinkingChunk(chunk)),
+            Speaker::User => {}
+        }
+    }
+
     /// The id of a text block. Most chunks belong to the block of the one before.
     fn block_id(&mut self, id: &str) -> Raw {
         if self.last_block.peek() != id {
@@ -106,11 +128,12 @@ impl Acp {
     }
 
     /// Text that is not what it stands for: internal text, and notices in the agent's voice.
-    fn is_aside(&self, speaker: Speaker, f: &Fields<'_>, text: &str, out: &mut Yield) -> bool {
+    fn is_aside(&mut self, speaker: Speaker, f: &Fields<'_>, text: &str, out: &mut Yield) -> bool {
         let note = |kind: &str| {
             Body::Notice(Note { kind: Raw::new(kind), text: Raw::new(text.trim()) })
         };
         match speaker {
+            Speaker::User if !is_for_user(f.content()) => out.quiet += 1,
             Speaker::User => match classify(text) {
                 Some(Internal::Interrupted) => out.push(note("interrupted")),
                 Some(Internal::Compaction) => out.push(note("compaction")),
@@ -123,6 +146,20 @@ impl Acp {
                     let info = crate::event::Info { mode: Some(Raw::new(mode.trim())), ..Default::default() };
                     out.push(Body::SessionInfo(Box::new(info)));
                     return true;
+                }
+                // Codex has no error of its own: it says what failed, in a text without an id.
+                if f.message_id().is_none() {
+                    if std::mem::take(&mut self.failing) {
+                        let message = Raw::new(text.trim());
+                        let (code, details, retryable) = (None, None, None);
+                        let failure = Failure { message, code, details, retryable };
+                        out.push(Body::Error(Box::new(failure)));
+                        return true;
+                    }
+                    if text.starts_with("Warning: ") && text.ends_with("\n\n") {
+                        out.push(note("warning"));
+                        return true;
+                    }
                 }
                 let level = f.meta().and_then(|m| m.path(&["claudeCode", "level"]));
                 let Some(level) = level.and_then(Json::str) else { return false };
@@ -158,6 +195,12 @@ impl Acp {
             self.half = Some((high, (key.0, key.1.cloned())));
         }
     }
+}
+
+/// Whether content is meant for the user's eyes too.
+fn is_for_user(content: Option<Json<'_>>) -> bool {
+    let audience = content.and_then(|c| c.path(&["annotations", "audience"]));
+    audience.is_none_or(|list| list.items().any(|who| who.str().as_deref() == Some("user")))
 }
 
 /// The code unit of a `\u` escape at `at`.

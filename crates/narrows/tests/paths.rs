@@ -1,0 +1,38 @@
+//! The truth table of path cleaning: `tests/paths.txt`, one case a block.
+//!
+//! `text`, `path` and `body` say how the input is cleaned, `root` which root is known.
+
+use narrows::Paths;
+use narrows::sanitize::Mode;
+
+#[test]
+fn every_row_of_the_table_holds() {
+    let table = include_str!("paths.txt");
+    let mut wrong = Vec::new();
+    let mut rows = 0;
+    for block in table.split("\n\n").filter(|b| !b.trim().is_empty()) {
+        let mut paths = Paths::new();
+        let mut lines = block.lines().filter(|l| !l.starts_with('#'));
+        let Some(mut head) = lines.next() else { continue };
+        while let Some(root) = head.strip_prefix("root ") {
+            paths.add_root(root);
+            head = lines.next().unwrap_or_default();
+        }
+        let unescape = |s: &str| s.replace("\\n", "\n").replace("\\e", "\u{1b}");
+        let (mode, input) = head.split_once(' ').unwrap_or((head, ""));
+        let input = unescape(input);
+        let want = unescape(lines.next().and_then(|l| l.strip_prefix("=> ")).unwrap_or_default());
+        let got = match mode {
+            "text" => paths.text(&input, Mode::Text).into_owned(),
+            "body" => paths.text(&input, Mode::Body).into_owned(),
+            "path" => paths.field(&input),
+            other => panic!("no such mode: {other}"),
+        };
+        rows += 1;
+        if got != want {
+            wrong.push(format!("{mode} {input:?}\n  got  {got:?}\n  want {want:?}"));
+        }
+    }
+    assert!(rows > 50, "the table is missing");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
