@@ -30,6 +30,8 @@ pub struct Fold {
     /// The order of the next item.
     order: u64,
     text: Option<text::OpenText>,
+    /// The text that is the last thing on the screen.
+    tail: Option<text::OpenText>,
     prompt: Option<text::LastPrompt>,
     todo: Option<turns::OpenTodo>,
     calls: Recent<tools::OpenCall>,
@@ -44,6 +46,7 @@ impl Default for Fold {
             last: EventId::default(),
             order: 0,
             text: None,
+            tail: None,
             prompt: None,
             todo: None,
             calls: Recent::new(MAX_OPEN),
@@ -187,6 +190,7 @@ impl Fold {
         };
         self.order += 1;
         self.prompt = None;
+        self.tail = None;
         out.push(Change::Put { item: Box::new(item) });
     }
 }

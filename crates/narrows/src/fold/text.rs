@@ -18,7 +18,7 @@ enum Kind {
 }
 
 /// The text that grows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct OpenText {
     id: Clean,
     order: u64,
@@ -53,25 +53,22 @@ impl Fold {
             Body::ThinkingChunk(c) => (Kind::Thinking, &c.block_id),
             _ => return false,
         };
-        open.kind == kind && open.block == *block && open.parent == event.parent
+        let last = !open.settled || open.order + 1 == self.order;
+        last && open.kind == kind && open.block == *block && open.parent == event.parent
     }
 
     pub(super) fn close_text(&mut self, out: &mut Vec<Change>) {
-        if let Some(open) = self.text.take().filter(|open| !open.settled) {
+        // A text whose turn was answered is shown as done already. It can go on until something
+        // else comes onto the screen.
+        if let Some(open) = self.text.take_if(|open| !open.settled) {
             out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
         }
     }
 
     /// The turn was answered. Only the last thing on the screen can still go on.
     pub(super) fn settle_text(&mut self, out: &mut Vec<Change>) {
-        let Some(mut open) = self.text.take() else { return };
-        if !open.settled {
-            out.push(Change::Set { id: open.id.clone(), set: Set::IsStreaming(false) });
-        }
-        if open.order + 1 == self.order {
-            open.settled = true;
-            self.text = Some(open);
-        }
+        self.close_text(out);
+        self.text = self.tail.clone();
     }
 
     pub(super) fn chunk(&mut self, event: &Event, chunk: &Chunk, out: &mut Vec<Change>) {
@@ -83,6 +80,9 @@ impl Fold {
         if chunk.whole {
             return self.whole(event, chunk, kind, out);
         }
+        if !self.goes_on(event) {
+            self.text = None;
+        }
         if let Some(open) = &mut self.text {
             if !chunk.text.is_empty() {
                 keep(&mut open.kept, &chunk.text);
@@ -91,22 +91,29 @@ impl Fold {
             }
             if !chunk.images.is_empty() {
                 open.images.extend(chunk.images.iter().cloned());
+                if let Some(tail) = self.tail.as_mut().filter(|tail| tail.id == open.id) {
+                    tail.images.clone_from(&open.images);
+                }
                 let (id, images) = (open.id.clone(), open.images.clone());
                 out.push(Change::Set { id, set: Set::Images(images) });
             }
             return;
         }
         let id = self.open(event, chunk, kind, !self.info.answered, out);
-        self.text = Some(OpenText {
+        self.text = Some(self.opened(event, chunk, kind, id));
+    }
+
+    fn opened(&self, event: &Event, chunk: &Chunk, kind: Kind, id: Clean) -> OpenText {
+        OpenText {
             id,
             order: self.order - 1,
             settled: self.info.answered,
             kind,
             block: chunk.block_id.clone(),
             parent: event.parent.clone(),
-            kept: Some(chunk.text.to_string()),
+            kept: (chunk.text.len() <= MAX_KEPT).then(|| chunk.text.to_string()),
             images: chunk.images.clone(),
-        });
+        }
     }
 
     /// A text at once. It replaces what was streamed of it, and is closed.
@@ -114,20 +121,19 @@ impl Fold {
         let replaces = |open: &OpenText| {
             let named = open.block.is_some();
             let begun = open.kept.as_ref().is_some_and(|kept| chunk.text.starts_with(kept.as_str()));
-            open.kind == kind && (named || begun)
+            !open.settled && open.kind == kind && (named || begun)
         };
         match self.text.take() {
             Some(open) if replaces(&open) => {
                 let (id, text) = (open.id.clone(), chunk.text.clone());
                 out.push(Change::Set { id, set: Set::Content(text) });
-                if !open.settled {
-                    out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
-                }
+                out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
             }
             open => {
                 self.text = open;
                 self.close_text(out);
-                self.open(event, chunk, kind, false, out);
+                let id = self.open(event, chunk, kind, false, out);
+                self.text = self.info.answered.then(|| self.opened(event, chunk, kind, id));
             }
         }
     }
@@ -150,6 +156,8 @@ impl Fold {
         };
         let id = self.name(name, event);
         self.put(event, id.clone(), body, out);
+        let opened = self.opened(event, chunk, kind, id.clone());
+        self.tail = Some(OpenText { kept: None, settled: true, ..opened });
         id
     }
 
@@ -203,10 +211,10 @@ impl Fold {
         let (id, parent) = (item.id.clone(), item.parent.clone());
         let settled = self.info.answered && item.order + 1 == self.order;
         let (kind, kept, block, images) = match &item.body {
-            ItemBody::Text { content, is_streaming, block_id, images } if *is_streaming || settled => {
+            ItemBody::Text { content, block_id, images, .. } => {
                 (Kind::Text, content, block_id.clone(), images.clone())
             }
-            ItemBody::Thinking { content, is_streaming, block_id } if *is_streaming || settled => {
+            ItemBody::Thinking { content, block_id, .. } => {
                 (Kind::Thinking, content, block_id.clone(), Vec::new())
             }
             ItemBody::UserMessage { text, images, origin, block_id }
@@ -224,9 +232,22 @@ impl Fold {
             }
             _ => return,
         };
-        let kept = (kept.len() <= MAX_KEPT).then(|| kept.to_string());
-        let order = item.order;
-        self.text = Some(OpenText { id, order, kind, block, parent, kept, images, settled });
+        let (order, streams) = (item.order, !settled);
+        let kept = (streams && kept.len() <= MAX_KEPT).then(|| kept.to_string());
+        let open = OpenText { id, order, kind, block, parent, kept, images, settled };
+        if order + 1 == self.order {
+            self.tail = Some(OpenText { kept: None, settled: true, ..open.clone() });
+        }
+        if settled || is_streaming(item) {
+            self.text = Some(open);
+        }
+    }
+}
+
+fn is_streaming(item: &Item) -> bool {
+    match &item.body {
+        ItemBody::Text { is_streaming, .. } | ItemBody::Thinking { is_streaming, .. } => *is_streaming,
+        _ => false,
     }
 }
 

@@ -39,7 +39,7 @@ impl Seam {
         if self.held.is_empty() {
             return None;
         }
-        let all = made(paths, begun(paths, &self.held));
+        let all = made(paths, self.held.get(..begun(paths, &self.held, 1)).unwrap_or_default());
         let out = self.rest(all.clone());
         self.shown = all.unwrap_or_default();
         out
@@ -47,7 +47,7 @@ impl Seam {
 
     /// Ends the stream; returns what was held back.
     pub(super) fn finish(&mut self, paths: &Paths) -> Option<Clean> {
-        let out = made(paths, begun(paths, &self.held));
+        let out = made(paths, self.held.get(..begun(paths, &self.held, 2)).unwrap_or_default());
         self.held.clear();
         self.rest(out)
     }
@@ -66,18 +66,19 @@ impl Seam {
     }
 }
 
-/// The text without the beginning of a root that it ends in: more than its first folder.
-fn begun<'a>(paths: &Paths, text: &'a str) -> &'a str {
+/// Where the beginning of a root, of at least so many folders, stands at the end of the text; the
+/// text's end when there is none.
+fn begun(paths: &Paths, text: &str, folders: usize) -> usize {
     let start = word_start(text.as_bytes(), text.len());
     let last = text.get(start..).unwrap_or_default();
-    let Some(slash) = last.find('/') else { return text };
+    let Some(slash) = last.find('/') else { return text.len() };
     let tail = last.get(slash..).unwrap_or_default();
     let begins = |root: &Root| {
         let full: String = root.parts.iter().flat_map(|p| ["/", p.as_str()]).collect();
-        tail.len() < full.len() && full.starts_with(tail) && tail.matches('/').count() > 1
+        tail.len() < full.len() && full.starts_with(tail)
     };
-    let cut = paths.roots.iter().any(begins);
-    if cut { text.get(..start + slash).unwrap_or_default() } else { text }
+    let cut = tail.matches('/').count() >= folders && paths.roots.iter().any(begins);
+    if cut { start + slash } else { text.len() }
 }
 
 fn made(paths: &Paths, text: &str) -> Option<Clean> {

@@ -1,5 +1,5 @@
 //! What the tests share: running a fixture through the pipeline.
-#![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
 use narrows::{Config, Event, Items, Packets, Pipeline, Row, Step};
 use std::fs;
