@@ -9,9 +9,6 @@ use clap::Parser;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-//#[global_allocator]
-//static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     // Usage errors leave here with exit code 2.
     let args = Args::parse();
@@ -24,7 +21,12 @@ fn main() -> ExitCode {
         // Whoever read our output has had enough: that is no failure.
         Err(fault) if fault.error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
-            let _ = writeln!(std::io::stderr(), "narrows: {}: {}", fault.what, fault.error);
+            let _ = writeln!(
+                std::io::stderr(),
+                "narrows: {}: {}",
+                fault.what,
+                fault.error
+            );
             ExitCode::FAILURE
         }
     }

@@ -14,11 +14,17 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
     let (mut input, name): (Box<dyn Read>, String) = match &args.file {
         Some(path) if path.as_os_str() != "-" => {
             let name = path.display().to_string();
-            (Box::new(File::open(path).map_err(Fault::new(name.as_str()))?), name)
+            (
+                Box::new(File::open(path).map_err(Fault::new(name.as_str()))?),
+                name,
+            )
         }
         _ => (Box::new(io::stdin().lock()), "standard input".to_owned()),
     };
-    let mut config = Config { events_only: args.view != View::Items, ..Config::default() };
+    let mut config = Config {
+        events_only: args.view != View::Items,
+        ..Config::default()
+    };
     config.format = match args.from {
         // One format so far: what is none of it shows as unknown or malformed events.
         From::Auto | From::Acp => Format::Acp,
@@ -49,14 +55,26 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
         });
         pipeline.take_blobs();
         // A reader at the other end sees what has come, also when nothing more comes for a while.
-        done.and_then(|()| printer.out.flush()).map_err(Fault::new("standard output"))?;
+        done.and_then(|()| printer.out.flush())
+            .map_err(Fault::new("standard output"))?;
     }
     packets.finish(|given| pipeline.push(given, &mut steps));
     pipeline.finish(&mut steps);
-    printer.steps(&mut steps).and_then(|()| printer.finish()).map_err(Fault::new("standard output"))?;
+    printer
+        .steps(&mut steps)
+        .and_then(|()| printer.finish())
+        .map_err(Fault::new("standard output"))?;
     if printer.malformed > 0 {
-        let lines = if printer.malformed == 1 { "line" } else { "lines" };
-        let _ = writeln!(io::stderr(), "narrows: {} malformed {lines}", printer.malformed);
+        let lines = if printer.malformed == 1 {
+            "line"
+        } else {
+            "lines"
+        };
+        let _ = writeln!(
+            io::stderr(),
+            "narrows: {} malformed {lines}",
+            printer.malformed
+        );
     }
     Ok(())
 }
@@ -100,7 +118,8 @@ impl<'a> Printer<'a> {
                 }
                 View::Items => step.changes.into_iter().for_each(|c| self.items.apply(c)),
                 View::Activity => {
-                    self.activity.push(self.seq, &step.event, &mut self.messages);
+                    self.activity
+                        .push(self.seq, &step.event, &mut self.messages);
                     self.messages()?;
                 }
                 View::Packets => {
@@ -123,6 +142,7 @@ impl<'a> Printer<'a> {
     fn finish(&mut self) -> io::Result<()> {
         match self.args.view {
             View::Items => {
+                self.items.settle();
                 for item in self.items.ordered() {
                     line(&mut self.out, item)?;
                 }

@@ -2,16 +2,21 @@
 //!
 //! The cost per unit may not grow by more than 1.6 times from one size to the next, once it can be
 //! measured. Exits with 1 when a shape is superlinear.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "a test may fail loudly"
+)]
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 mod support;
 
+use std::fmt::Write as _;
 use support::generate::{ROOT, Session};
 use support::shapes::SHAPES;
 use support::{events_only, timed, whole_pipeline};
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const SIZES: [usize; 6] = [16_384, 32_768, 65_536, 131_072, 262_144, 524_288];
 const LIMIT: f64 = 1.6;
@@ -21,14 +26,17 @@ const FLOOR_NS: u64 = 20_000_000;
 fn main() {
     let mut bad = 0;
     for (name, make) in SHAPES {
-        for (view, work) in [("items", whole_pipeline as fn(&[u8]) -> usize), ("events", events_only)] {
+        for (view, work) in [
+            ("items", whole_pipeline as fn(&[u8]) -> usize),
+            ("events", events_only),
+        ] {
             let mut row = String::new();
             let mut verdict = "linear";
             let mut last: Option<f64> = None;
             for n in SIZES {
                 let bytes = make(n);
                 let best = (0..3).map(|_| timed(|| work(&bytes)).0).min().unwrap_or(0);
-                row.push_str(&format!(" {:>8.1}", best as f64 / 1e6));
+                let _ = write!(row, " {:>8.1}", best as f64 / 1e6);
                 let per = best as f64 / n as f64;
                 if best > FLOOR_NS {
                     if last.is_some_and(|last| per / last > LIMIT) {

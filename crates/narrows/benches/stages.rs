@@ -1,4 +1,11 @@
 //! Where the time of the pipeline goes: each line adds one stage to the one above.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "a test may fail loudly"
+)]
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 mod support;
@@ -19,9 +26,23 @@ fn main() {
         println!("{name}");
         let only = std::env::var("STAGE").ok().and_then(|s| s.parse().ok());
         for depth in (0..=6).filter(|d| only.is_none_or(|o: usize| o == *d)) {
-            let best = (0..ROUNDS).map(|_| timed(|| run(&bytes, depth)).0).min().unwrap_or(1);
-            let stage = ["split", "index", "adapter", "sanitizer", "calls", "fold", "items"][depth];
-            println!("  {stage:<10} {:>8.0} MB/s", bytes.len() as f64 * 1e3 / best as f64);
+            let best = (0..ROUNDS)
+                .map(|_| timed(|| run(&bytes, depth)).0)
+                .min()
+                .unwrap_or(1);
+            let stage = [
+                "split",
+                "index",
+                "adapter",
+                "sanitizer",
+                "calls",
+                "fold",
+                "items",
+            ][depth];
+            println!(
+                "  {stage:<10} {:>8.0} MB/s",
+                bytes.len() as f64 * 1e3 / best as f64
+            );
         }
     }
 }
@@ -32,7 +53,8 @@ fn run(bytes: &[u8], depth: usize) -> usize {
     let (mut index, mut adapter) = (Index::default(), Adapter::new(Format::Acp));
     let mut paths = Paths::new();
     paths.add_root(ROOT);
-    let (mut sanitizer, mut calls, mut fold) = (Sanitizer::new(paths), Calls::default(), Fold::new());
+    let (mut sanitizer, mut calls, mut fold) =
+        (Sanitizer::new(paths), Calls::default(), Fold::new());
     let (mut yielded, mut clean, mut complete) = (Yield::default(), Vec::new(), Vec::new());
     let (mut changes, mut items, mut n) = (Vec::new(), Items::new(), 0);
     packets.push(bytes, |given| {

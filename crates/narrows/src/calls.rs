@@ -9,11 +9,11 @@ use crate::id::EventId;
 use crate::recent::Recent;
 use crate::sanitize::Clean;
 use crate::time::Time;
-use std::collections::BTreeMap;
 use crate::tool::{
     DiffAction, Fresh, Output, Permission, Scope, ToolCall, ToolKind, ToolName, ToolStatus, Tri,
     by_name, title_of,
 };
+use std::collections::BTreeMap;
 
 /// Calls that are remembered; the oldest is forgotten first.
 const MAX_CALLS: usize = 1 << 16;
@@ -42,13 +42,23 @@ struct State {
 
 impl Default for State {
     fn default() -> Self {
-        State { number: 0, known: ToolCall::unknown(), began: None, held: 0 }
+        State {
+            number: 0,
+            known: ToolCall::unknown(),
+            began: None,
+            held: 0,
+        }
     }
 }
 
 impl Default for Calls {
     fn default() -> Self {
-        Calls { calls: Recent::new(MAX_CALLS), held: 0, open: BTreeMap::new(), began: 0 }
+        Calls {
+            calls: Recent::new(MAX_CALLS),
+            held: 0,
+            open: BTreeMap::new(),
+            began: 0,
+        }
     }
 }
 
@@ -71,7 +81,8 @@ impl Calls {
             }
             Body::PermissionAnswer(answer) => {
                 if let Some(state) = self.calls.get_mut(&answer.tool_call_id) {
-                    state.known.permission = Some(permission(answer.decision, answer.option.as_ref()));
+                    state.known.permission =
+                        Some(permission(answer.decision, answer.option.as_ref()));
                 }
                 out.push(event);
             }
@@ -102,9 +113,20 @@ impl Calls {
             let mut call = ToolCall::unknown();
             call.status = Some(ToolStatus::Cancelled);
             let fresh = Fresh::default();
-            let tool = Box::new(ToolEvent { id, call, fresh, grew_from: None, first: false });
+            let tool = Box::new(ToolEvent {
+                id,
+                call,
+                fresh,
+                grew_from: None,
+                first: false,
+            });
             let body = Body::ToolCallProgress(tool);
-            let event = Event { id: EventId::default(), time: time.cloned(), parent: None, body };
+            let event = Event {
+                id: EventId::default(),
+                time: time.cloned(),
+                parent: None,
+                body,
+            };
             self.merge(event, out);
         }
     }
@@ -151,14 +173,23 @@ impl Calls {
             && known.status == Some(ToolStatus::Completed)
         {
             let failed = Some(ToolStatus::Failed);
-            fresh = fresh.or(known.merge(ToolCall { status: failed, ..ToolCall::unknown() }));
+            fresh = fresh.or(known.merge(ToolCall {
+                status: failed,
+                ..ToolCall::unknown()
+            }));
         }
         let ended = !was_final && known.status.is_some_and(ToolStatus::is_final);
         if ended {
             self.open.remove(&state.number);
             // A call of which only the end was seen took nobody knows how long.
-            let duration_ms = time.filter(|_| !first).zip(state.began.as_ref()).and_then(|(end, start)| end.since(start));
-            fresh = fresh.or(known.merge(ToolCall { duration_ms, ..ToolCall::unknown() }));
+            let duration_ms = time
+                .filter(|_| !first)
+                .zip(state.began.as_ref())
+                .and_then(|(end, start)| end.since(start));
+            fresh = fresh.or(known.merge(ToolCall {
+                duration_ms,
+                ..ToolCall::unknown()
+            }));
             if known.status == Some(ToolStatus::Completed) {
                 file_changes(&tool.id, known, changes);
             }
@@ -201,7 +232,10 @@ pub(crate) fn permission(decision: Decision, option: Option<&Clean>) -> Permissi
         Decision::Rejected => "rejected",
         Decision::Cancelled => "cancelled",
     };
-    Permission { decision: Clean::literal(decision), option: option.cloned() }
+    Permission {
+        decision: Clean::literal(decision),
+        option: option.cloned(),
+    }
 }
 
 /// A status only moves forward; a call of which nobody told one is pending.
@@ -238,7 +272,9 @@ fn take_output(known: &mut ToolCall, news: Option<Output>, fresh: &mut Fresh) ->
     match (old, news) {
         (_, None) => None,
         (Some(old), Some(Output::Whole(new))) if *old == new => None,
-        (Some(old), Some(Output::Whole(new))) if !old.is_empty() && new.starts_with(old.as_str()) => {
+        (Some(old), Some(Output::Whole(new)))
+            if !old.is_empty() && new.starts_with(old.as_str()) =>
+        {
             fresh.output();
             let from = old.len();
             *old = new;
@@ -321,7 +357,11 @@ fn file_changes(id: &Clean, known: &ToolCall, changes: &mut Vec<FileChange>) {
             _ => by_call,
         };
         let whole = diff.scope == Scope::File && action != FileAction::Deleted;
-        let size = diff.new_text.as_ref().filter(|_| whole).map(|t| t.len() as u64);
+        let size = diff
+            .new_text
+            .as_ref()
+            .filter(|_| whole)
+            .map(|t| t.len() as u64);
         if changes.iter().all(|c| c.path != diff.path) {
             changes.push(FileChange {
                 path: diff.path.clone(),
@@ -331,9 +371,16 @@ fn file_changes(id: &Clean, known: &ToolCall, changes: &mut Vec<FileChange>) {
             });
         }
     }
-    if changes.is_empty() && let Some(path) = known.file_path.clone().filter(|p| !p.is_empty()) {
+    if changes.is_empty()
+        && let Some(path) = known.file_path.clone().filter(|p| !p.is_empty())
+    {
         let tool_call_id = Some(id.clone());
-        changes.push(FileChange { path, action: by_call, size_bytes: None, tool_call_id });
+        changes.push(FileChange {
+            path,
+            action: by_call,
+            size_bytes: None,
+            tool_call_id,
+        });
     }
 }
 

@@ -51,14 +51,33 @@ pub enum ItemBody {
         block_id: Option<Clean>,
     },
     #[serde(rename_all = "camelCase")]
-    ToolCall { tool_call: Box<ToolItem> },
+    ToolCall {
+        tool_call: Box<ToolItem>,
+    },
     #[serde(rename_all = "camelCase")]
-    TodoList { todo_list: TodoList },
-    Artifact { artifact: ArtifactInfo },
+    TodoList {
+        todo_list: TodoList,
+    },
+    Artifact {
+        artifact: ArtifactInfo,
+    },
     #[serde(rename_all = "camelCase")]
-    Permission { request_id: Clean, tool_call_id: Clean, title: Option<Clean>, options: Vec<Choice> },
-    Notice { kind: Clean, text: Clean },
-    Error { message: Clean, code: Option<Tree<Clean>>, details: Option<Tree<Clean>>, retryable: Option<bool> },
+    Permission {
+        request_id: Clean,
+        tool_call_id: Clean,
+        title: Option<Clean>,
+        options: Vec<Choice>,
+    },
+    Notice {
+        kind: Clean,
+        text: Clean,
+    },
+    Error {
+        message: Clean,
+        code: Option<Tree<Clean>>,
+        details: Option<Tree<Clean>>,
+        retryable: Option<bool>,
+    },
 }
 
 /// A tool card.

@@ -152,8 +152,11 @@ impl Pipeline {
             self.calls.merge(event, &mut self.complete);
         }
         for mut event in self.complete.drain(..) {
-            event.id =
-                EventId { source: self.source, packet: self.packet.max(1), index: self.index };
+            event.id = EventId {
+                source: self.source,
+                packet: self.packet.max(1),
+                index: self.index,
+            };
             self.index += 1;
             let mut changes = Vec::new();
             if let Some(fold) = &mut self.fold {

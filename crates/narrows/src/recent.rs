@@ -12,7 +12,11 @@ pub(crate) struct Recent<V> {
 
 impl<V: Default> Recent<V> {
     pub(crate) fn new(cap: usize) -> Self {
-        Recent { cap, map: HashMap::new(), order: VecDeque::new() }
+        Recent {
+            cap,
+            map: HashMap::new(),
+            order: VecDeque::new(),
+        }
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
@@ -28,7 +32,9 @@ impl<V: Default> Recent<V> {
         let new = !self.map.contains_key(key);
         if new {
             while self.map.len() >= self.cap {
-                let Some(oldest) = self.order.pop_front() else { break };
+                let Some(oldest) = self.order.pop_front() else {
+                    break;
+                };
                 self.map.remove(&oldest);
             }
             // Entries that were taken out leave their names behind: sweep them now and then.

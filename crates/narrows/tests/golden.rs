@@ -1,6 +1,13 @@
 //! Golden folders: `fixtures/<format>/<case>/{input.jsonl, events.jsonl, items.json}`.
 //!
 //! `make bless` rewrites the expected files; the diff is the review.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "a test may fail loudly"
+)]
 
 mod common;
 
@@ -27,5 +34,8 @@ fn every_case_gives_its_events_and_items() {
             }
         }
     }
-    assert!(wrong.is_empty(), "differ from what is expected (see `make bless`): {wrong:#?}");
+    assert!(
+        wrong.is_empty(),
+        "differ from what is expected (see `make bless`): {wrong:#?}"
+    );
 }

@@ -1,4 +1,11 @@
 //! Laws that hold for every input.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "a test may fail loudly"
+)]
 
 mod common;
 
@@ -28,18 +35,94 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 fn word() -> impl Strategy<Value = String> {
     let words = [
-        "type", "sessionUpdate", "session_update", "content", "text", "toolCallId", "tool_call_id",
-        "title", "kind", "status", "rawInput", "raw_input", "rawOutput", "locations", "path", "line",
-        "_meta", "claudeCode", "toolName", "name", "messageId", "timestamp", "ts", "dir", "msg",
-        "method", "params", "update", "id", "result", "error", "message", "code", "details",
-        "stopReason", "usage", "entries", "todos", "priority", "artifact", "options", "optionId",
-        "outcome", "toolCall", "command", "filePath", "pattern", "metadata", "exit", "output",
-        "files", "diff", "oldText", "newText", "agent_message_chunk", "agent_thought_chunk",
-        "tool_call", "tool_call_update", "plan", "prompt_response", "artifact_created", "image",
-        "data", "mimeType", "completed", "failed", "pending", "in_progress", "bash", "read", "edit",
-        "execute", "session/update", "session/prompt", "session/request_permission", "cwd", "2.0",
-        "agent->client", "client->agent", "user_message_chunk", "message_metadata", "user",
-        "terminal_output_delta", "terminal_exit", "exit_code", "cancelled", "selected", "allow_once",
+        "type",
+        "sessionUpdate",
+        "session_update",
+        "content",
+        "text",
+        "toolCallId",
+        "tool_call_id",
+        "title",
+        "kind",
+        "status",
+        "rawInput",
+        "raw_input",
+        "rawOutput",
+        "locations",
+        "path",
+        "line",
+        "_meta",
+        "claudeCode",
+        "toolName",
+        "name",
+        "messageId",
+        "timestamp",
+        "ts",
+        "dir",
+        "msg",
+        "method",
+        "params",
+        "update",
+        "id",
+        "result",
+        "error",
+        "message",
+        "code",
+        "details",
+        "stopReason",
+        "usage",
+        "entries",
+        "todos",
+        "priority",
+        "artifact",
+        "options",
+        "optionId",
+        "outcome",
+        "toolCall",
+        "command",
+        "filePath",
+        "pattern",
+        "metadata",
+        "exit",
+        "output",
+        "files",
+        "diff",
+        "oldText",
+        "newText",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "tool_call",
+        "tool_call_update",
+        "plan",
+        "prompt_response",
+        "artifact_created",
+        "image",
+        "data",
+        "mimeType",
+        "completed",
+        "failed",
+        "pending",
+        "in_progress",
+        "bash",
+        "read",
+        "edit",
+        "execute",
+        "session/update",
+        "session/prompt",
+        "session/request_permission",
+        "cwd",
+        "2.0",
+        "agent->client",
+        "client->agent",
+        "user_message_chunk",
+        "message_metadata",
+        "user",
+        "terminal_output_delta",
+        "terminal_exit",
+        "exit_code",
+        "cancelled",
+        "selected",
+        "allow_once",
     ];
     prop::sample::select(words.to_vec()).prop_map(str::to_owned)
 }
@@ -52,7 +135,10 @@ fn packet() -> impl Strategy<Value = Value> {
     let title = prop::sample::select(vec!["bash", "read", "todowrite", "edit", "3 todos", "x/y"]);
     let kind = prop::sample::select(vec!["execute", "read", "other", "edit", "search"]);
     let chunk = prop::sample::select(vec![
-        "agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "agent_message",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "user_message_chunk",
+        "agent_message",
     ]);
     let block = prop::option::of(prop::sample::select(vec!["m1", "m2"]));
     prop_oneof![
@@ -93,7 +179,10 @@ fn packet() -> impl Strategy<Value = Value> {
 }
 
 fn lines(packets: &[Value]) -> Vec<u8> {
-    packets.iter().flat_map(|p| format!("{p}\n").into_bytes()).collect()
+    packets
+        .iter()
+        .flat_map(|p| format!("{p}\n").into_bytes())
+        .collect()
 }
 
 fn rooted() -> Config {
@@ -242,7 +331,12 @@ fn every_fixture_can_be_cut_and_resumed() {
                 fold.push(event, &mut changes);
                 apply(&mut items, changes);
             }
-            assert_eq!(whole, common::items_json(&items), "{} cut at {cut}", case.display());
+            assert_eq!(
+                whole,
+                common::items_json(&items),
+                "{} cut at {cut}",
+                case.display()
+            );
         }
     }
 }
@@ -267,6 +361,8 @@ fn one_pipeline_serves_many_packets_without_finish() {
     let mut pipeline = Pipeline::default();
     let mut packets = Packets::default();
     let mut steps = Vec::new();
-    packets.push(b"{\"type\":\"agent_message\",\"content\":\"a\"}\n", |g| pipeline.push(g, &mut steps));
+    packets.push(b"{\"type\":\"agent_message\",\"content\":\"a\"}\n", |g| {
+        pipeline.push(g, &mut steps)
+    });
     assert_eq!(steps.len(), 1);
 }

@@ -1,6 +1,13 @@
 //! The truth table of path cleaning: `tests/paths.txt`, one case a block.
 //!
 //! `text`, `path` and `body` say how the input is cleaned, `root` which root is known.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "a test may fail loudly"
+)]
 
 use narrows::Paths;
 use narrows::sanitize::Mode;
@@ -13,7 +20,9 @@ fn every_row_of_the_table_holds() {
     for block in table.split("\n\n").filter(|b| !b.trim().is_empty()) {
         let mut paths = Paths::new();
         let mut lines = block.lines().filter(|l| !l.starts_with('#'));
-        let Some(mut head) = lines.next() else { continue };
+        let Some(mut head) = lines.next() else {
+            continue;
+        };
         while let Some(root) = head.strip_prefix("root ") {
             paths.add_root(root);
             head = lines.next().unwrap_or_default();
@@ -21,7 +30,12 @@ fn every_row_of_the_table_holds() {
         let unescape = |s: &str| s.replace("\\n", "\n").replace("\\e", "\u{1b}");
         let (mode, input) = head.split_once(' ').unwrap_or((head, ""));
         let input = unescape(input);
-        let want = unescape(lines.next().and_then(|l| l.strip_prefix("=> ")).unwrap_or_default());
+        let want = unescape(
+            lines
+                .next()
+                .and_then(|l| l.strip_prefix("=> "))
+                .unwrap_or_default(),
+        );
         let got = match mode {
             "text" => paths.text(&input, Mode::Text).into_owned(),
             "body" => paths.text(&input, Mode::Body).into_owned(),

@@ -26,13 +26,46 @@ impl Dice {
 }
 
 const WORDS: &[&str] = &[
-    "the ", "a ", "file ", "function ", "returns ", "now ", "we ", "should ", "check ", "`main` ",
-    "and ", "then ", "tests ", "pass. ", "Let me ", "look ", "at ", "naïve ", "café ", "error ",
-    "in ", "of ", "module ", "types ", "first.\n", "Next, ", "update ", "because ", "it ", "is ",
+    "the ",
+    "a ",
+    "file ",
+    "function ",
+    "returns ",
+    "now ",
+    "we ",
+    "should ",
+    "check ",
+    "`main` ",
+    "and ",
+    "then ",
+    "tests ",
+    "pass. ",
+    "Let me ",
+    "look ",
+    "at ",
+    "naïve ",
+    "café ",
+    "error ",
+    "in ",
+    "of ",
+    "module ",
+    "types ",
+    "first.\n",
+    "Next, ",
+    "update ",
+    "because ",
+    "it ",
+    "is ",
 ];
 const FILES: &[&str] = &[
-    "src/main.rs", "src/lib.rs", "outputs/web/page.tsx", "files/data.json", "README.md",
-    "tests/api_test.py", "pkg/server/handler.go", "docs/guide.md",
+    "src/main.rs",
+    "src/lib.rs",
+    "outputs/web/page.tsx",
+    "files/data.json",
+    "README.md",
+    "tests/api_test.py",
+    "pkg/server/handler.go",
+    "docs/guide.md",
 ];
 /// What tools print: real code and prose, line by line.
 const TEXTS: &[&str] = &[
@@ -52,7 +85,12 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(seed: u64, big: u64) -> Self {
-        Session { dice: Dice::new(seed), call: 0, message: 0, big }
+        Session {
+            dice: Dice::new(seed),
+            call: 0,
+            message: 0,
+            big,
+        }
     }
 
     /// At least `bytes` bytes of packets, one a line.
@@ -66,14 +104,20 @@ impl Session {
 
     fn turn(&mut self, out: &mut Vec<u8>) {
         let prompt = json!({"sessionId": "s", "prompt": [{"type": "text", "text": "Go on."}]});
-        line(out, &json!({"jsonrpc": "2.0", "id": self.message, "method": "session/prompt", "params": prompt}));
+        line(
+            out,
+            &json!({"jsonrpc": "2.0", "id": self.message, "method": "session/prompt", "params": prompt}),
+        );
         for _ in 0..3 {
             self.text("agent_thought_chunk", 40, out);
             self.text("agent_message_chunk", 80, out);
             self.tool(out);
         }
         let answer = json!({"stopReason": "end_turn"});
-        line(out, &json!({"jsonrpc": "2.0", "id": self.message, "result": answer}));
+        line(
+            out,
+            &json!({"jsonrpc": "2.0", "id": self.message, "result": answer}),
+        );
     }
 
     /// One text in `pieces` chunks.
@@ -85,7 +129,10 @@ impl Session {
             if self.dice.roll(40) == 0 {
                 text = format!("{ROOT}/{} ", self.dice.pick(FILES));
             }
-            update(out, json!({"sessionUpdate": kind, "messageId": id, "content": {"type": "text", "text": text}}));
+            update(
+                out,
+                &json!({"sessionUpdate": kind, "messageId": id, "content": {"type": "text", "text": text}}),
+            );
         }
     }
 
@@ -94,7 +141,7 @@ impl Session {
         loop {
             for line in self.dice.pick(TEXTS).lines() {
                 if self.dice.roll(50) == 0 {
-                    text.push_str(&format!("{ROOT}/{}:12: note\n", self.dice.pick(FILES)));
+                    text.extend([ROOT, "/", self.dice.pick(FILES), ":12: note\n"]);
                 }
                 text.push_str(line);
                 text.push('\n');
@@ -124,7 +171,10 @@ impl Session {
                 json!({"output": text, "metadata": {"output": text, "exit": 0, "truncated": false}}),
             ),
             2 | 3 => {
-                let body = format!("<file>\n00001| {}\n</file>", text.replace('\n', "\n00002| "));
+                let body = format!(
+                    "<file>\n00001| {}\n</file>",
+                    text.replace('\n', "\n00002| ")
+                );
                 (
                     "read",
                     "read",
@@ -147,14 +197,26 @@ impl Session {
             ),
         };
         let shown = output["output"].clone();
-        update(out, json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": kind, "status": "pending", "locations": [], "rawInput": {}}));
-        update(out, json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress", "kind": kind, "title": title, "locations": [{"path": path}], "rawInput": input}));
-        update(out, json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed", "title": path, "content": [{"type": "content", "content": {"type": "text", "text": shown}}], "rawOutput": output}));
+        update(
+            out,
+            &json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": kind, "status": "pending", "locations": [], "rawInput": {}}),
+        );
+        update(
+            out,
+            &json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "in_progress", "kind": kind, "title": title, "locations": [{"path": path}], "rawInput": input}),
+        );
+        update(
+            out,
+            &json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed", "title": path, "content": [{"type": "content", "content": {"type": "text", "text": shown}}], "rawOutput": output}),
+        );
     }
 }
 
-fn update(out: &mut Vec<u8>, update: Value) {
-    line(out, &json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "ses_e1f4aa968ffeAntBEY5hjjxcJF", "update": update}}));
+fn update(out: &mut Vec<u8>, update: &Value) {
+    line(
+        out,
+        &json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "ses_e1f4aa968ffeAntBEY5hjjxcJF", "update": update}}),
+    );
 }
 
 fn line(out: &mut Vec<u8>, packet: &Value) {

@@ -10,7 +10,10 @@ use narrows::{Config, Items, Packets, Pipeline};
 /// CPU nanoseconds of this thread. The machines are noisy: wall time says little.
 pub(crate) fn cpu() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0)
+    text.split(' ')
+        .next()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0)
 }
 
 /// Runs `work` and returns its CPU nanoseconds.
@@ -54,7 +57,10 @@ pub(crate) fn whole_pipeline(bytes: &[u8]) -> usize {
 /// Split, parse, clean, complete and print the events; returns the bytes printed.
 pub(crate) fn events_only(bytes: &[u8]) -> usize {
     let mut packets = Packets::default();
-    let mut config = Config { events_only: true, ..Config::default() };
+    let mut config = Config {
+        events_only: true,
+        ..Config::default()
+    };
     config.paths.add_root(generate::ROOT);
     let mut pipeline = Pipeline::new(config);
     let (mut steps, mut line, mut printed) = (Vec::new(), Vec::new(), 0);
@@ -82,7 +88,8 @@ pub(crate) fn events_only(bytes: &[u8]) -> usize {
 pub(crate) fn value_baseline(bytes: &[u8]) -> usize {
     let mut n = 0;
     for line in bytes.split(|c| *c == b'\n').filter(|l| !l.is_empty()) {
-        let value: serde_json::Value = serde_json::from_slice(line).expect("made-up packets are JSON");
+        let value: serde_json::Value =
+            serde_json::from_slice(line).expect("made-up packets are JSON");
         n += usize::from(std::hint::black_box(value).is_object());
     }
     n

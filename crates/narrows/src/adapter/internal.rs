@@ -15,13 +15,22 @@ pub(super) enum Internal {
 pub(super) fn classify(text: &str) -> Option<Internal> {
     const TABLE: &[(&str, Internal)] = &[
         ("[Request interrupted by user", Internal::Interrupted),
-        ("This session is being continued from a previous conversation", Internal::Compaction),
+        (
+            "This session is being continued from a previous conversation",
+            Internal::Compaction,
+        ),
         ("[Function Response:", Internal::Context),
-        ("This is the Gemini CLI. We are setting up the context", Internal::Context),
+        (
+            "This is the Gemini CLI. We are setting up the context",
+            Internal::Context,
+        ),
         ("<system-reminder>", Internal::Context),
         ("<environment_context>", Internal::Context),
         ("<session_context>", Internal::Context),
     ];
     let text = text.trim_start();
-    TABLE.iter().find(|(start, _)| text.starts_with(start)).map(|(_, what)| *what)
+    TABLE
+        .iter()
+        .find(|(start, _)| text.starts_with(start))
+        .map(|(_, what)| *what)
 }

@@ -1,7 +1,7 @@
 //! Adapters: a format's packets to raw events. One module per family of formats.
 //!
 //! An adapter never fails and never shows text: what it cannot read is a
-//! [`Malformed`](crate::event::Malformed) event, what it does not know an
+//! [`Malformed`] event, what it does not know an
 //! [`Unknown`](crate::event::Unknown) one. Its state is bounded. It knows nothing of cleaning and
 //! items.
 
@@ -36,15 +36,28 @@ impl Yield {
     }
 
     fn push_in(&mut self, parent: Option<Raw>, body: Body<Raw>) {
-        self.events.push(Event { id: EventId::default(), time: self.time.clone(), parent, body });
+        self.events.push(Event {
+            id: EventId::default(),
+            time: self.time.clone(),
+            parent,
+            body,
+        });
     }
 
     fn malformed(&mut self, packet: &Packet<'_>, reason: &'static str, column: usize) {
         let column = column as u64;
         let Position { line, offset, .. } = packet.position;
-        let position = Position { line, column, offset: offset + column };
+        let position = Position {
+            line,
+            column,
+            offset: offset + column,
+        };
         let length = packet.bytes.len() as u64;
-        self.push(Body::Malformed(Malformed { reason, position, length }));
+        self.push(Body::Malformed(Malformed {
+            reason,
+            position,
+            length,
+        }));
     }
 }
 

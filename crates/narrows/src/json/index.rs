@@ -59,11 +59,17 @@ impl Index {
 
     fn scan(&mut self, b: &[u8]) -> Result<(), Syntax> {
         if u32::try_from(b.len()).is_err() {
-            return Err(Syntax { reason: "longer than 4 GiB", at: 0 });
+            return Err(Syntax {
+                reason: "longer than 4 GiB",
+                at: 0,
+            });
         }
         let mut at = white(b, 0);
         if at == b.len() {
-            return Err(Syntax { reason: "empty", at });
+            return Err(Syntax {
+                reason: "empty",
+                at,
+            });
         }
         loop {
             // A value begins here.
@@ -91,7 +97,12 @@ impl Index {
                     }
                 }
                 Some(_) => at = self.scalar(b, at)?,
-                None => return Err(Syntax { reason: "cut short", at }),
+                None => {
+                    return Err(Syntax {
+                        reason: "cut short",
+                        at,
+                    });
+                }
             }
             // A value has ended here: close what ends with it, then go to the next one.
             loop {
@@ -105,17 +116,35 @@ impl Index {
                         at = white(b, at + 1);
                         break;
                     }
-                    (Inside::Object, Some(b'}')) | (Inside::Array, Some(b']')) => self.leave(at + 1),
+                    (Inside::Object, Some(b'}')) | (Inside::Array, Some(b']')) => {
+                        self.leave(at + 1)
+                    }
                     (Inside::Nothing, None) => return Ok(()),
                     (Inside::Nothing, Some(_)) => {
-                        return Err(Syntax { reason: "text after the value", at });
+                        return Err(Syntax {
+                            reason: "text after the value",
+                            at,
+                        });
                     }
                     (_, byte) => match byte {
                         Some(b'}' | b']') => {
-                            return Err(Syntax { reason: "brackets do not match", at });
+                            return Err(Syntax {
+                                reason: "brackets do not match",
+                                at,
+                            });
                         }
-                        Some(_) => return Err(Syntax { reason: "unexpected character", at }),
-                        None => return Err(Syntax { reason: "cut short", at }),
+                        Some(_) => {
+                            return Err(Syntax {
+                                reason: "unexpected character",
+                                at,
+                            });
+                        }
+                        None => {
+                            return Err(Syntax {
+                                reason: "cut short",
+                                at,
+                            });
+                        }
                     },
                 }
                 at += 1;
@@ -125,11 +154,18 @@ impl Index {
 
     fn enter(&mut self, at: usize, kind: Kind) -> Result<(), Syntax> {
         if self.nodes.len() >= MAX_NODES {
-            return Err(Syntax { reason: "more than 8 million values", at });
+            return Err(Syntax {
+                reason: "more than 8 million values",
+                at,
+            });
         }
         self.open.push(self.nodes.len() as u32);
         self.nodes.push(Node::new(at, at, kind));
-        self.inside = if kind == Kind::Object { Inside::Object } else { Inside::Array };
+        self.inside = if kind == Kind::Object {
+            Inside::Object
+        } else {
+            Inside::Array
+        };
         Ok(())
     }
 
@@ -152,14 +188,30 @@ impl Index {
     fn key(&mut self, b: &[u8], at: usize) -> Result<usize, Syntax> {
         match b.get(at) {
             Some(b'"') => {}
-            Some(_) => return Err(Syntax { reason: "no key", at }),
-            None => return Err(Syntax { reason: "cut short", at }),
+            Some(_) => {
+                return Err(Syntax {
+                    reason: "no key",
+                    at,
+                });
+            }
+            None => {
+                return Err(Syntax {
+                    reason: "cut short",
+                    at,
+                });
+            }
         }
         let at = white(b, self.string(b, at)?);
         match b.get(at) {
             Some(b':') => Ok(white(b, at + 1)),
-            Some(_) => Err(Syntax { reason: "no colon after a key", at }),
-            None => Err(Syntax { reason: "cut short", at }),
+            Some(_) => Err(Syntax {
+                reason: "no colon after a key",
+                at,
+            }),
+            None => Err(Syntax {
+                reason: "cut short",
+                at,
+            }),
         }
     }
 
@@ -171,7 +223,13 @@ impl Index {
         if escaped {
             p = escaped_end(b, p)?;
         }
-        self.note(Node { escaped, ..Node::new(at + 1, p, Kind::String) }, at)?;
+        self.note(
+            Node {
+                escaped,
+                ..Node::new(at + 1, p, Kind::String)
+            },
+            at,
+        )?;
         Ok(p + 1)
     }
 
@@ -180,7 +238,10 @@ impl Index {
     fn note(&mut self, mut node: Node, at: usize) -> Result<(), Syntax> {
         let len = self.nodes.len();
         if len >= MAX_NODES {
-            return Err(Syntax { reason: "more than 8 million values", at });
+            return Err(Syntax {
+                reason: "more than 8 million values",
+                at,
+            });
         }
         node.next = len as u32 + 1;
         self.nodes.push(node);
@@ -195,9 +256,19 @@ impl Index {
             Some(b'n') if rest.starts_with(b"null") => (Kind::Null, 4),
             Some(b'-' | b'0'..=b'9') => match number_len(rest) {
                 Some(len) => (Kind::Number, len),
-                None => return Err(Syntax { reason: "bad number", at }),
+                None => {
+                    return Err(Syntax {
+                        reason: "bad number",
+                        at,
+                    });
+                }
             },
-            _ => return Err(Syntax { reason: "not a JSON value", at }),
+            _ => {
+                return Err(Syntax {
+                    reason: "not a JSON value",
+                    at,
+                });
+            }
         };
         self.note(Node::new(at, at + len, kind), at)?;
         Ok(at + len)
@@ -222,21 +293,37 @@ fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, Syntax> {
         match b.get(p) {
             Some(b'\\') => {
                 let Some(&c) = b.get(p + 1) else {
-                    return Err(Syntax { reason: "cut short", at: p });
+                    return Err(Syntax {
+                        reason: "cut short",
+                        at: p,
+                    });
                 };
                 if ESCAPES[c as usize] {
                     p += 2;
                 } else {
                     let hex = b.get(p + 2..p + 6).filter(|_| c == b'u');
                     if !hex.is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) {
-                        return Err(Syntax { reason: "bad escape", at: p });
+                        return Err(Syntax {
+                            reason: "bad escape",
+                            at: p,
+                        });
                     }
                     p += 6;
                 }
             }
             Some(b'"') => return Ok(p),
-            Some(_) => return Err(Syntax { reason: "control character in a string", at: p }),
-            None => return Err(Syntax { reason: "cut short", at: p }),
+            Some(_) => {
+                return Err(Syntax {
+                    reason: "control character in a string",
+                    at: p,
+                });
+            }
+            None => {
+                return Err(Syntax {
+                    reason: "cut short",
+                    at: p,
+                });
+            }
         }
         p = plain_end(b, p);
     }

@@ -19,7 +19,11 @@ struct By<'a>(&'a Paths);
 
 impl By<'_> {
     fn mode(&self, raw: Raw, mode: Mode) -> Clean {
-        Clean(self.0.changed(raw.peek(), mode).unwrap_or_else(|| raw.0.shared()))
+        Clean(
+            self.0
+                .changed(raw.peek(), mode)
+                .unwrap_or_else(|| raw.0.shared()),
+        )
     }
 
     fn text(&self, raw: Raw) -> Clean {
@@ -48,13 +52,22 @@ pub(super) fn shell(paths: &Paths, event: &Event<Raw>) -> Event {
     let by = By(paths);
     let (id, tool_name, kind) = match event.body.tool() {
         Some(tool) => (tool.id.clone(), tool.call.tool_name, tool.call.kind),
-        None => (Raw::default(), crate::tool::ToolName::Unknown, crate::tool::ToolKind::Other),
+        None => (
+            Raw::default(),
+            crate::tool::ToolName::Unknown,
+            crate::tool::ToolKind::Other,
+        ),
     };
     let mut call = ToolCall::unknown();
     call.tool_name = tool_name;
     call.kind = kind;
-    let tool =
-        ToolEvent { id: by.text(id), call, fresh: Fresh::default(), grew_from: None, first: false };
+    let tool = ToolEvent {
+        id: by.text(id),
+        call,
+        fresh: Fresh::default(),
+        grew_from: None,
+        first: false,
+    };
     Event {
         id: EventId::default(),
         time: event.time.clone(),
@@ -134,7 +147,10 @@ pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> E
         })),
         Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&by, *i))),
         Body::Usage(u) => Body::Usage(u),
-        Body::Notice(n) => Body::Notice(Note { kind: by.text(n.kind), text: by.text(n.text) }),
+        Body::Notice(n) => Body::Notice(Note {
+            kind: by.text(n.kind),
+            text: by.text(n.text),
+        }),
         Body::Error(e) => Body::Error(Box::new(Failure {
             message: by.text(e.message),
             code: by.tree(e.code, MAX_UNKNOWN),
@@ -147,7 +163,12 @@ pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> E
         }),
         Body::Malformed(m) => Body::Malformed(m),
     };
-    Event { id: event.id, time: event.time, parent: by.texts(event.parent), body }
+    Event {
+        id: event.id,
+        time: event.time,
+        parent: by.texts(event.parent),
+        body,
+    }
 }
 
 fn chunk(by: &By<'_>, c: Chunk<Raw>) -> Chunk {
@@ -171,7 +192,10 @@ fn info(by: &By<'_>, i: Info<Raw>) -> Info {
         native_id: by.texts(i.native_id),
         commands: i.commands.map(|list| {
             list.into_iter()
-                .map(|c| Command { name: by.text(c.name), description: by.texts(c.description) })
+                .map(|c| Command {
+                    name: by.text(c.name),
+                    description: by.texts(c.description),
+                })
                 .collect()
         }),
     }
@@ -211,7 +235,9 @@ fn tool(by: &By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
         is_new_file: c.is_new_file,
         old_content: c.old_content.map(|t| by.body(t)),
         new_content: c.new_content.map(|t| by.body(t)),
-        diffs: c.diffs.map(|list| list.into_iter().map(|d| diff(by, d)).collect()),
+        diffs: c
+            .diffs
+            .map(|list| list.into_iter().map(|d| diff(by, d)).collect()),
         todos: c.todos.map(|list| {
             list.into_iter()
                 .map(|t| Todo {
@@ -225,7 +251,12 @@ fn tool(by: &By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
         task_output: by.texts(c.task_output),
         images: c.images,
         locations: c.locations.map(|list| {
-            list.iter().map(|l| Location { path: by.path(&l.path), line: l.line }).collect()
+            list.iter()
+                .map(|l| Location {
+                    path: by.path(&l.path),
+                    line: l.line,
+                })
+                .collect()
         }),
         diagnostics: by.tree(c.diagnostics, MAX_TREE),
         truncated: c.truncated,
@@ -236,7 +267,13 @@ fn tool(by: &By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
             option: by.texts(p.option),
         }),
     };
-    ToolEvent { id: by.text(t.id), call, fresh: t.fresh, grew_from: t.grew_from, first: t.first }
+    ToolEvent {
+        id: by.text(t.id),
+        call,
+        fresh: t.fresh,
+        grew_from: t.grew_from,
+        first: t.first,
+    }
 }
 
 fn diff(by: &By<'_>, d: Diff<Raw>) -> Diff {

@@ -56,7 +56,10 @@ struct OpenOutput {
 impl Sanitizer {
     /// A sanitizer that hides `paths`.
     pub fn new(paths: Paths) -> Self {
-        Sanitizer { paths, ..Sanitizer::default() }
+        Sanitizer {
+            paths,
+            ..Sanitizer::default()
+        }
     }
 
     /// Cleans one event. Held text of a block that ends comes before it.
@@ -94,7 +97,11 @@ impl Sanitizer {
     }
 
     fn push_text(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) {
-        let piece = event.body.text_mut().map(std::mem::take).unwrap_or_default();
+        let piece = event
+            .body
+            .text_mut()
+            .map(std::mem::take)
+            .unwrap_or_default();
         let last = event.body.is_whole();
         let same = |t: &OpenText| {
             t.raw.body.same_block(&event.body) && t.raw.parent == event.parent && !last
@@ -107,7 +114,11 @@ impl Sanitizer {
             let mut raw = event.clone();
             raw.body.drop_images();
             let shell = event::clean(paths, raw.clone(), None);
-            OpenText { raw, shell, seam: Seam::default() }
+            OpenText {
+                raw,
+                shell,
+                seam: Seam::default(),
+            }
         });
         let mut ready = open.seam.push(paths, piece.peek()).unwrap_or_default();
         if last {
@@ -116,7 +127,11 @@ impl Sanitizer {
         let images = event.body.has_images();
         open.shell.time.clone_from(&event.time);
         if last || images || !ready.is_empty() {
-            let mut shown = if images { event::clean(paths, event, None) } else { open.shell.clone() };
+            let mut shown = if images {
+                event::clean(paths, event, None)
+            } else {
+                open.shell.clone()
+            };
             if let Some(text) = shown.body.text_mut() {
                 *text = ready;
             }
@@ -160,9 +175,15 @@ impl Sanitizer {
         let id = tool.id.peek().to_owned();
         let mut open = self.outputs.remove(&id).unwrap_or_else(|| {
             self.order.push_back(id.clone());
-            OpenOutput { shell: event::shell(&self.paths, &event), seam: Seam::default() }
+            OpenOutput {
+                shell: event::shell(&self.paths, &event),
+                seam: Seam::default(),
+            }
         });
-        let mut ready = open.seam.push(&self.paths, piece.unwrap_or_default()).unwrap_or_default();
+        let mut ready = open
+            .seam
+            .push(&self.paths, piece.unwrap_or_default())
+            .unwrap_or_default();
         if ends {
             ready.push(&open.seam.finish(&self.paths).unwrap_or_default());
             self.order.retain(|k| *k != id);
@@ -182,8 +203,12 @@ impl Sanitizer {
     }
 
     fn end_oldest_output(&mut self, out: &mut Vec<Event>) {
-        let Some(id) = self.order.pop_front() else { return };
-        let Some(mut open) = self.outputs.remove(&id) else { return };
+        let Some(id) = self.order.pop_front() else {
+            return;
+        };
+        let Some(mut open) = self.outputs.remove(&id) else {
+            return;
+        };
         let rest = open.seam.finish(&self.paths);
         if let (Some(rest), Body::ToolCallProgress(tool)) = (rest, &mut open.shell.body) {
             tool.call.output = Some(Output::More(rest));

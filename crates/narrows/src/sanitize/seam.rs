@@ -22,7 +22,11 @@ impl Seam {
             self.held.push_str(piece.get(cut..).unwrap_or_default());
             return made(paths, piece.get(..cut).unwrap_or_default());
         }
-        let paused = if self.shown.is_empty() { 0 } else { self.held.len() };
+        let paused = if self.shown.is_empty() {
+            0
+        } else {
+            self.held.len()
+        };
         self.held.push_str(piece);
         let cut = safe_end(paths, &self.held);
         if cut == 0 || cut < paused {
@@ -39,7 +43,12 @@ impl Seam {
         if self.held.is_empty() {
             return None;
         }
-        let all = made(paths, self.held.get(..begun(paths, &self.held, 1)).unwrap_or_default());
+        let all = made(
+            paths,
+            self.held
+                .get(..begun(paths, &self.held, 1))
+                .unwrap_or_default(),
+        );
         let out = self.rest(all.clone());
         self.shown = all.unwrap_or_default();
         out
@@ -47,7 +56,12 @@ impl Seam {
 
     /// Ends the stream; returns what was held back.
     pub(super) fn finish(&mut self, paths: &Paths) -> Option<Clean> {
-        let out = made(paths, self.held.get(..begun(paths, &self.held, 2)).unwrap_or_default());
+        let out = made(
+            paths,
+            self.held
+                .get(..begun(paths, &self.held, 2))
+                .unwrap_or_default(),
+        );
         self.held.clear();
         self.rest(out)
     }
@@ -71,7 +85,9 @@ impl Seam {
 fn begun(paths: &Paths, text: &str, folders: usize) -> usize {
     let start = word_start(text.as_bytes(), text.len());
     let last = text.get(start..).unwrap_or_default();
-    let Some(slash) = last.find('/') else { return text.len() };
+    let Some(slash) = last.find('/') else {
+        return text.len();
+    };
     let tail = last.get(slash..).unwrap_or_default();
     let begins = |root: &Root| {
         let full: String = root.parts.iter().flat_map(|p| ["/", p.as_str()]).collect();
@@ -82,7 +98,13 @@ fn begun(paths: &Paths, text: &str, folders: usize) -> usize {
 }
 
 fn made(paths: &Paths, text: &str) -> Option<Clean> {
-    (!text.is_empty()).then(|| Clean(paths.changed(text, Mode::Text).unwrap_or_else(|| text.into())))
+    (!text.is_empty()).then(|| {
+        Clean(
+            paths
+                .changed(text, Mode::Text)
+                .unwrap_or_else(|| text.into()),
+        )
+    })
 }
 
 /// The place up to which later text can change nothing.
@@ -117,12 +139,20 @@ fn safe_end(paths: &Paths, text: &str) -> usize {
 }
 
 fn word_start(b: &[u8], end: usize) -> usize {
-    b[..end].iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1)
+    b[..end]
+        .iter()
+        .rposition(u8::is_ascii_whitespace)
+        .map_or(0, |i| i + 1)
 }
 
 /// A root with spaces in it can begin in an earlier word.
 fn before_spaced_root(paths: &Paths, text: &str, end: usize) -> usize {
-    let spaced = paths.roots.iter().filter(|r| r.spaced).map(|r| r.len * 3).max();
+    let spaced = paths
+        .roots
+        .iter()
+        .filter(|r| r.spaced)
+        .map(|r| r.len * 3)
+        .max();
     let Some(reach) = spaced else { return end };
     let mut start = text.len().saturating_sub(reach).min(end);
     while !text.is_char_boundary(start) {

@@ -63,7 +63,9 @@ pub fn by_shape(input: Option<Json<'_>>, notes: Option<Json<'_>>) -> Option<Tool
             "todos" if value.kind() == Kind::Array => return Some(ToolName::TodoWrite),
             "subagent_type" | "subagentType" => return Some(ToolName::Task),
             "patchText" | "patch_text" => return Some(ToolName::ApplyPatch),
-            "command" | "cmd" if text || value.kind() == Kind::Array => return Some(ToolName::Bash),
+            "command" | "cmd" if text || value.kind() == Kind::Array => {
+                return Some(ToolName::Bash);
+            }
             "notebook_path" | "notebookPath" => return Some(ToolName::Notebook),
             "questions" if value.kind() == Kind::Array => return Some(ToolName::Question),
             "filePath" | "file_path" => file |= text,

@@ -49,7 +49,12 @@ pub struct Message {
 #[serde(untagged)]
 pub(super) enum What {
     #[serde(rename_all = "camelCase")]
-    Call { tool_use_id: Clean, tool: &'static str, name: Clean, input: Tree<Clean> },
+    Call {
+        tool_use_id: Clean,
+        tool: &'static str,
+        name: Clean,
+        input: Tree<Clean>,
+    },
     #[serde(rename_all = "camelCase")]
     Result {
         tool_use_id: Clean,
@@ -58,7 +63,10 @@ pub(super) enum What {
         content_length: usize,
         duration_ms: Option<u64>,
     },
-    Output { content: Clean, thinking: bool },
+    Output {
+        content: Clean,
+        thinking: bool,
+    },
     #[serde(rename_all = "camelCase")]
     File {
         path: Clean,
@@ -104,7 +112,12 @@ impl Activity {
     /// A projection for one run.
     pub fn new(config: ActivityConfig) -> Self {
         let progress = Progress::new(config.interval_ms);
-        Activity { config, calls: Recent::new(MAX_CALLS), block: None, progress }
+        Activity {
+            config,
+            calls: Recent::new(MAX_CALLS),
+            block: None,
+            progress,
+        }
     }
 
     /// Projects one event.
@@ -160,9 +173,14 @@ impl Activity {
     }
 
     fn end_block(&mut self, seq: u64, out: &mut Vec<Message>) {
-        let Some(block) = self.block.take() else { return };
+        let Some(block) = self.block.take() else {
+            return;
+        };
         if !block.text.trim().is_empty() {
-            let body = What::Output { content: block.text, thinking: block.thinking };
+            let body = What::Output {
+                content: block.text,
+                thinking: block.thinking,
+            };
             out.push(self.message("agent_output", seq, &block.last, body));
         }
     }
@@ -181,7 +199,10 @@ impl Activity {
             let body = What::Call {
                 tool_use_id: tool.id.clone(),
                 tool: tool_word(call.tool_name),
-                name: call.name.clone().unwrap_or_else(|| own_name(call.tool_name)),
+                name: call
+                    .name
+                    .clone()
+                    .unwrap_or_else(|| own_name(call.tool_name)),
                 input: call.input.clone().unwrap_or_else(Tree::empty),
             };
             out.push(self.message("agent_tool_call", seq, event, body));

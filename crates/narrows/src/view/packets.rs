@@ -30,7 +30,9 @@ enum Shape<'a> {
         content: Text<'a>,
     },
     Call(Box<Call<'a>>),
-    Plan { entries: &'a [PlanEntry] },
+    Plan {
+        entries: &'a [PlanEntry],
+    },
     #[serde(rename_all = "camelCase")]
     Response {
         stop_reason: Option<&'a Clean>,
@@ -38,8 +40,14 @@ enum Shape<'a> {
         #[serde(rename = "_meta")]
         meta: Empty,
     },
-    Artifact { artifact: &'a ArtifactInfo },
-    Error { message: &'a Clean, code: Option<&'a Tree<Clean>>, details: Option<&'a Tree<Clean>> },
+    Artifact {
+        artifact: &'a ArtifactInfo,
+    },
+    Error {
+        message: &'a Clean,
+        code: Option<&'a Tree<Clean>>,
+        details: Option<&'a Tree<Clean>>,
+    },
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -75,8 +83,13 @@ enum RawInput<'a> {
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 enum RawOutput<'a> {
-    Error { error: &'a Clean },
-    Given { output: &'a Clean, metadata: Metadata<'a> },
+    Error {
+        error: &'a Clean,
+    },
+    Given {
+        output: &'a Clean,
+        metadata: Metadata<'a>,
+    },
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -98,7 +111,10 @@ struct Metadata<'a> {
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 enum Block<'a> {
-    Content { r#type: &'static str, content: Text<'a> },
+    Content {
+        r#type: &'static str,
+        content: Text<'a>,
+    },
     Diff {
         r#type: &'static str,
         #[serde(flatten)]
@@ -108,22 +124,40 @@ enum Block<'a> {
 
 /// The packet of an event; events that these front ends do not know have none.
 pub fn packet(event: &Event) -> Option<Packet<'_>> {
-    let chunk = |block, text| Shape::Chunk { message_id: block, content: Text { r#type: "text", text } };
+    let chunk = |block, text| Shape::Chunk {
+        message_id: block,
+        content: Text {
+            r#type: "text",
+            text,
+        },
+    };
     let (kind, update, body) = match &event.body {
         Body::UserMessage(m) => (
             "user_message_chunk",
             Some("user_message_chunk"),
             chunk(m.block_id.as_ref(), &m.text),
         ),
-        Body::TextChunk(c) => {
-            ("agent_message_chunk", Some("agent_message_chunk"), chunk(c.block_id.as_ref(), &c.text))
-        }
-        Body::ThinkingChunk(c) => {
-            ("agent_thought_chunk", Some("agent_thought_chunk"), chunk(c.block_id.as_ref(), &c.text))
-        }
+        Body::TextChunk(c) => (
+            "agent_message_chunk",
+            Some("agent_message_chunk"),
+            chunk(c.block_id.as_ref(), &c.text),
+        ),
+        Body::ThinkingChunk(c) => (
+            "agent_thought_chunk",
+            Some("agent_thought_chunk"),
+            chunk(c.block_id.as_ref(), &c.text),
+        ),
         Body::ToolCallStart(tool) => ("tool_call_start", Some("tool_call"), call(tool)),
-        Body::ToolCallProgress(tool) => ("tool_call_progress", Some("tool_call_update"), call(tool)),
-        Body::PlanUpdate(p) => ("agent_plan_update", Some("plan"), Shape::Plan { entries: &p.entries }),
+        Body::ToolCallProgress(tool) => {
+            ("tool_call_progress", Some("tool_call_update"), call(tool))
+        }
+        Body::PlanUpdate(p) => (
+            "agent_plan_update",
+            Some("plan"),
+            Shape::Plan {
+                entries: &p.entries,
+            },
+        ),
         Body::PromptResponse(r) => (
             "prompt_response",
             None,
@@ -133,9 +167,13 @@ pub fn packet(event: &Event) -> Option<Packet<'_>> {
                 meta: Empty {},
             },
         ),
-        Body::ArtifactCreated(a) => {
-            ("artifact_created", None, Shape::Artifact { artifact: &a.artifact })
-        }
+        Body::ArtifactCreated(a) => (
+            "artifact_created",
+            None,
+            Shape::Artifact {
+                artifact: &a.artifact,
+            },
+        ),
         Body::Error(e) => (
             "error",
             None,
@@ -173,7 +211,11 @@ fn call(tool: &ToolEvent) -> Shape<'_> {
     let ended = c.status.is_some_and(ToolStatus::is_final);
     let text = text.filter(|_| ended || c.kind != ToolKind::Edit);
     // The card of a task shows the prompt; on this wire the answer is the output.
-    let text = if c.tool_name == ToolName::Task { c.task_output.as_ref() } else { text };
+    let text = if c.tool_name == ToolName::Task {
+        c.task_output.as_ref()
+    } else {
+        text
+    };
     let metadata = Metadata {
         exit: c.exit_code,
         truncated: c.truncated,
@@ -195,7 +237,10 @@ fn call(tool: &ToolEvent) -> Shape<'_> {
     if c.kind != ToolKind::Edit {
         content.extend(text.map(|text| Block::Content {
             r#type: "content",
-            content: Text { r#type: "text", text },
+            content: Text {
+                r#type: "text",
+                text,
+            },
         }));
     }
     content.extend(c.diffs.iter().flatten().map(|diff| {
@@ -204,7 +249,10 @@ fn call(tool: &ToolEvent) -> Shape<'_> {
         if c.is_new_file == Some(Tri::Yes) && diff.old_text.is_none() {
             diff.old_text = Some(Clean::default());
         }
-        Block::Diff { r#type: "diff", diff }
+        Block::Diff {
+            r#type: "diff",
+            diff,
+        }
     }));
     Shape::Call(Box::new(Call {
         tool_call_id: &tool.id,
@@ -212,7 +260,10 @@ fn call(tool: &ToolEvent) -> Shape<'_> {
         tool_name: c.tool_name,
         kind: c.kind,
         status: c.status,
-        raw_input: c.input.as_ref().map_or(RawInput::Empty(Empty {}), RawInput::Given),
+        raw_input: c
+            .input
+            .as_ref()
+            .map_or(RawInput::Empty(Empty {}), RawInput::Given),
         raw_output,
         content: (!content.is_empty()).then_some(content),
         locations: c.locations.as_deref().unwrap_or_default(),

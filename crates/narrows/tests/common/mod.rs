@@ -21,7 +21,10 @@ pub fn cases() -> Vec<PathBuf> {
         list.sort();
         list
     };
-    folders(&fixtures()).iter().flat_map(|f| folders(f)).collect()
+    folders(&fixtures())
+        .iter()
+        .flat_map(|f| folders(f))
+        .collect()
 }
 
 /// The config that a case asks for.
@@ -63,7 +66,11 @@ pub fn items(steps: &[Step]) -> Items {
 }
 
 pub fn items_json(items: &Items) -> Vec<serde_json::Value> {
-    items.ordered().into_iter().map(|item| serde_json::to_value(item).unwrap()).collect()
+    items
+        .ordered()
+        .into_iter()
+        .map(|item| serde_json::to_value(item).unwrap())
+        .collect()
 }
 
 /// One event a line, as a view prints it.

@@ -66,7 +66,8 @@ impl<'a> Words<'a> {
             // `{type: content, content: {…}}` is how calls wrap a block.
             Some("content") => {
                 let inner = block.get("content").filter(|c| c.kind() == Kind::Object);
-                if let Some(inner) = inner.filter(|i| i.text("type").as_deref() != Some("content")) {
+                if let Some(inner) = inner.filter(|i| i.text("type").as_deref() != Some("content"))
+                {
                     self.add_block(inner, out);
                 }
             }
@@ -86,7 +87,9 @@ impl<'a> Words<'a> {
     fn add(&mut self, json: Json<'a>, out: &mut Yield) {
         let Some(text) = json.str() else { return };
         // Codex sends a picture of the prompt back as a link to its data.
-        let url = text.strip_prefix("[@image](").and_then(|t| t.trim_end().strip_suffix(')'));
+        let url = text
+            .strip_prefix("[@image](")
+            .and_then(|t| t.trim_end().strip_suffix(')'));
         if let Some(image) = url.and_then(|url| blob::data_url(url, &mut out.blobs)) {
             self.images.push(image);
             return;

@@ -14,9 +14,9 @@ mod tool_output;
 mod update;
 
 use super::Yield;
-use crate::recent::Recent;
 use crate::json::{Index, Json, Kind};
 use crate::packet::Packet;
+use crate::recent::Recent;
 use crate::sanitize::Raw;
 use crate::time::Time;
 use fields::Fields;
@@ -136,14 +136,23 @@ impl Acp {
 
     /// A stored row: the packet is kept in its metadata.
     fn row(&mut self, row: Json<'_>, stored: Json<'_>, out: &mut Yield) {
-        let times = [stored.any(&["timestamp", "ts"]), row.any(&["created_at", "createdAt"])];
-        let time = times.into_iter().flatten().filter_map(Json::str).find_map(|t| Time::parse(&t));
+        let times = [
+            stored.any(&["timestamp", "ts"]),
+            row.any(&["created_at", "createdAt"]),
+        ];
+        let time = times
+            .into_iter()
+            .flatten()
+            .filter_map(Json::str)
+            .find_map(|t| Time::parse(&t));
         out.time = time.or(out.time.take());
         let role = row.any(&["type", "role"]).and_then(Json::str);
         let f = Fields::read(stored);
         if role.as_deref() == Some("user") {
-            let words = f.content().or_else(|| row.any(&["content", "text", "message"]));
-            self.prompt(words, out);
+            let words = f
+                .content()
+                .or_else(|| row.any(&["content", "text", "message"]));
+            rpc::prompt(words, out);
             return;
         }
         self.message(stored, &f, From::Unknown, out);

@@ -4,7 +4,7 @@ use super::content::{Words, words};
 use super::fields::Fields;
 use super::rpc::{failure, response, unknown};
 use super::tool::Said;
-use super::{Acp, info};
+use super::{Acp, info, rpc};
 use crate::adapter::Yield;
 use crate::adapter::internal::{Internal, classify};
 use crate::event::{
@@ -33,8 +33,12 @@ impl Acp {
         }
         let by_type = f.kind().and_then(Json::str);
         let by_update = f.session_update().and_then(Json::str);
-        let known = by_type.as_deref().is_some_and(|k| self.dispatch(k, object, f, out))
-            || by_update.as_deref().is_some_and(|k| self.dispatch(k, object, f, out));
+        let known = by_type
+            .as_deref()
+            .is_some_and(|k| self.dispatch(k, object, f, out))
+            || by_update
+                .as_deref()
+                .is_some_and(|k| self.dispatch(k, object, f, out));
         if !known {
             let kind = by_type.or(by_update).unwrap_or_else(|| "untyped".into());
             unknown(&kind, object, out);
@@ -49,7 +53,7 @@ impl Acp {
             "agent_thought_chunk" => self.chunk(Speaker::Thought, f, false, out),
             "agent_thought" => self.chunk(Speaker::Thought, f, true, out),
             "user_message_chunk" => self.chunk(Speaker::User, f, false, out),
-            "user_message" | "user" => self.prompt(f.content().or(object.get("text")), out),
+            "user_message" | "user" => rpc::prompt(f.content().or(object.get("text")), out),
             "tool_call" | "tool_call_start" => {
                 self.tool(f, Said::Start, out);
             }
@@ -57,9 +61,14 @@ impl Acp {
                 self.tool(f, Said::Progress, out);
             }
             "plan" | "agent_plan_update" => plan(object, out),
-            "prompt_response" => out.push(Body::PromptResponse(Box::new(response(Some(object), None)))),
+            "prompt_response" => {
+                out.push(Body::PromptResponse(Box::new(response(Some(object), None))))
+            }
             "artifact_created" => artifact(object, out),
-            "error" => out.push(Body::Error(Box::new(failure(object, object.get("details"))))),
+            "error" => out.push(Body::Error(Box::new(failure(
+                object,
+                object.get("details"),
+            )))),
             "available_commands_update" => info::commands(object, out),
             "current_mode_update" => {
                 info::mode(object.any(&["currentModeId", "current_mode_id"]), out);
@@ -81,7 +90,10 @@ impl Acp {
 
     fn chunk(&mut self, speaker: Speaker, f: &Fields<'_>, whole: bool, out: &mut Yield) {
         let mut words = words(f.content(), out);
-        let block_id = f.message_id().and_then(Json::scalar).map(|id| self.block_id(&id));
+        let block_id = f
+            .message_id()
+            .and_then(Json::scalar)
+            .map(|id| self.block_id(&id));
         if self.half.is_some() || words.last.is_some_and(Json::escaped) {
             self.join_halves((speaker, block_id.as_ref()), &mut words);
         }
@@ -94,24 +106,41 @@ impl Acp {
         }
         let text = Raw::new(words.text);
         let images = words.images;
-        let parent = f.meta().and_then(|m| m.path(&["claudeCode", "parentToolUseId"]));
+        let parent = f
+            .meta()
+            .and_then(|m| m.path(&["claudeCode", "parentToolUseId"]));
         let parent = parent.and_then(Json::str).map(Raw::new);
-        let chunk = |text| Chunk { text, images: images.clone(), block_id: block_id.clone(), whole };
+        let chunk = |text| Chunk {
+            text,
+            images: images.clone(),
+            block_id: block_id.clone(),
+            whole,
+        };
         let body = match speaker {
             Speaker::Agent => Body::TextChunk(chunk(text)),
             Speaker::Thought => Body::ThinkingChunk(chunk(text)),
-            Speaker::User => {
-                Body::UserMessage(Message { text, images, origin: Origin::Agent, block_id })
-            }
+            Speaker::User => Body::UserMessage(Message {
+                text,
+                images,
+                origin: Origin::Agent,
+                block_id,
+            }),
         };
         out.push_in(parent, body);
     }
 
     /// The first half of a character whose second half will not come.
     pub(super) fn lone_half(&mut self, out: &mut Yield) {
-        let Some((_, (speaker, block_id))) = self.half.take() else { return };
+        let Some((_, (speaker, block_id))) = self.half.take() else {
+            return;
+        };
         let text = Raw::new("\u{FFFD}");
-        let chunk = Chunk { text, images: Vec::new(), block_id, whole: false };
+        let chunk = Chunk {
+            text,
+            images: Vec::new(),
+            block_id,
+            whole: false,
+        };
         match speaker {
             Speaker::Agent => out.push(Body::TextChunk(chunk)),
             Speaker::Thought => out.push(Body::ThinkingChunk(chunk)),
@@ -130,7 +159,10 @@ impl Acp {
     /// Text that is not what it stands for: internal text, and notices in the agent's voice.
     fn is_aside(&mut self, speaker: Speaker, f: &Fields<'_>, text: &str, out: &mut Yield) -> bool {
         let note = |kind: &str| {
-            Body::Notice(Note { kind: Raw::new(kind), text: Raw::new(text.trim()) })
+            Body::Notice(Note {
+                kind: Raw::new(kind),
+                text: Raw::new(text.trim()),
+            })
         };
         match speaker {
             Speaker::User if !is_for_user(f.content()) => out.quiet += 1,
@@ -143,7 +175,10 @@ impl Acp {
             Speaker::Agent => {
                 // Gemini tells the mode in its own voice.
                 if let Some(mode) = text.strip_prefix("[MODE_UPDATE] ") {
-                    let info = crate::event::Info { mode: Some(Raw::new(mode.trim())), ..Default::default() };
+                    let info = crate::event::Info {
+                        mode: Some(Raw::new(mode.trim())),
+                        ..Default::default()
+                    };
                     out.push(Body::SessionInfo(Box::new(info)));
                     return true;
                 }
@@ -152,7 +187,12 @@ impl Acp {
                     if std::mem::take(&mut self.failing) {
                         let message = Raw::new(text.trim());
                         let (code, details, retryable) = (None, None, None);
-                        let failure = Failure { message, code, details, retryable };
+                        let failure = Failure {
+                            message,
+                            code,
+                            details,
+                            retryable,
+                        };
                         out.push(Body::Error(Box::new(failure)));
                         return true;
                     }
@@ -162,7 +202,9 @@ impl Acp {
                     }
                 }
                 let level = f.meta().and_then(|m| m.path(&["claudeCode", "level"]));
-                let Some(level) = level.and_then(Json::str) else { return false };
+                let Some(level) = level.and_then(Json::str) else {
+                    return false;
+                };
                 out.push(note(&level));
             }
             Speaker::Thought => return false,
@@ -174,18 +216,27 @@ impl Acp {
     fn join_halves(&mut self, key: (Speaker, Option<&Raw>), words: &mut Words<'_>) {
         let raw = words.last.filter(|j| j.escaped()).map(Json::raw);
         if let Some((high, of)) = self.half.take() {
-            let low = raw.and_then(|raw| unit_at(raw, 0)).filter(|u| (0xDC00..=0xDFFF).contains(u));
+            let low = raw
+                .and_then(|raw| unit_at(raw, 0))
+                .filter(|u| (0xDC00..=0xDFFF).contains(u));
             let same = of.0 == key.0 && of.1.as_ref() == key.1;
-            let whole = low.filter(|_| same).and_then(|low| {
-                char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
-            });
+            let whole = low
+                .filter(|_| same)
+                .and_then(|low| char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)));
             let bad = char::REPLACEMENT_CHARACTER;
             let rest = words.text.strip_prefix(bad).filter(|_| whole.is_some());
             // A half that stays alone is shown as what it is: no character.
-            words.text = ecow::eco_format!("{}{}", whole.unwrap_or(bad), rest.unwrap_or(&words.text));
+            words.text =
+                ecow::eco_format!("{}{}", whole.unwrap_or(bad), rest.unwrap_or(&words.text));
         }
         let Some(raw) = raw else { return };
-        let slashes = |at: usize| raw.as_bytes()[..at].iter().rev().take_while(|c| **c == b'\\').count();
+        let slashes = |at: usize| {
+            raw.as_bytes()[..at]
+                .iter()
+                .rev()
+                .take_while(|c| **c == b'\\')
+                .count()
+        };
         if let Some(at) = raw.len().checked_sub(6)
             && let Some(high @ 0xD800..=0xDBFF) = unit_at(raw, at)
             && slashes(at) % 2 == 0
@@ -211,12 +262,16 @@ fn unit_at(raw: &str, at: usize) -> Option<u32> {
 
 fn plan(object: Json<'_>, out: &mut Yield) {
     let entries = object.get("entries").into_iter().flat_map(Json::items);
-    let entries = entries.filter(|e| e.kind() == Kind::Object).map(|e| PlanEntry {
-        content: Raw::new(e.text("content").unwrap_or_default()),
-        status: todo_status(e.text("status").as_deref()),
-        priority: e.text("priority").map(Raw::new),
-    });
-    out.push(Body::PlanUpdate(Plan { entries: entries.collect() }));
+    let entries = entries
+        .filter(|e| e.kind() == Kind::Object)
+        .map(|e| PlanEntry {
+            content: Raw::new(e.text("content").unwrap_or_default()),
+            status: todo_status(e.text("status").as_deref()),
+            priority: e.text("priority").map(Raw::new),
+        });
+    out.push(Body::PlanUpdate(Plan {
+        entries: entries.collect(),
+    }));
 }
 
 /// The status of a todo: what is none of the known ones is still to be done.
@@ -239,7 +294,9 @@ fn artifact(object: Json<'_>, out: &mut Yield) {
             r#type: text(&["type"]),
             name: text(&["name"]),
             path: text(&["path"]),
-            preview_url: get(&["preview_url", "previewUrl"]).filter(|u| !u.is_empty()).map(Raw::new),
+            preview_url: get(&["preview_url", "previewUrl"])
+                .filter(|u| !u.is_empty())
+                .map(Raw::new),
         },
     })));
 }

@@ -1,0 +1,60 @@
+# `make run` shows narrows at work, `make test` checks everything that CI checks.
+
+CARGO ?= cargo
+FUZZ_SECONDS ?= 60
+DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
+
+.PHONY: build run test fmt lint unit doc purity deny bench bench-speed bench-growth bench-memory bless fuzz clean
+
+build:
+	$(CARGO) build --release --bin narrows
+
+run: build
+	@./scripts/demo target/release/narrows $(DEMO)
+
+test: fmt lint unit doc purity
+
+fmt:
+	$(CARGO) fmt --all --check
+
+lint:
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+unit:
+	$(CARGO) test --workspace --locked --quiet
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+
+# The core does no I/O, reads no clock and pulls in nothing that would.
+purity:
+	@./scripts/purity
+
+deny:
+	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
+	$(CARGO) deny check licenses bans sources
+
+bench: bench-speed bench-growth bench-memory
+
+bench-speed:
+	$(CARGO) bench -p narrows --bench speed
+	$(CARGO) bench -p narrows --bench stages
+
+bench-growth:
+	$(CARGO) bench -p narrows --bench growth
+
+bench-memory:
+	$(CARGO) bench -p narrows-cli --bench memory
+
+# Rewrites the expected files of the golden cases; the diff is the review.
+bless:
+	NARROWS_BLESS=1 $(CARGO) test -p narrows --test golden
+
+fuzz:
+	@command -v cargo-fuzz >/dev/null || $(CARGO) install --locked cargo-fuzz
+	for target in json pipeline sanitize; do \
+	  $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536 || exit 1; \
+	done
+
+clean:
+	$(CARGO) clean
