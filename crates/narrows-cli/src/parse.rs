@@ -158,6 +158,8 @@ impl<'a> Printer<'a> {
 }
 
 fn line(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
-    out.write_all(b"\n")
+    let mut text = Vec::with_capacity(512);
+    narrows::json::print(&mut text, value).map_err(io::Error::other)?;
+    text.push(b'\n');
+    out.write_all(&text)
 }

@@ -30,11 +30,14 @@ pub struct Calls {
     /// Calls that have not ended, in the order they began.
     open: BTreeMap<u64, Clean>,
     began: u64,
+    /// Calls that were refused and have not ended.
+    refused: Vec<Clean>,
 }
 
 #[derive(Debug)]
 struct State {
     number: u64,
+    parent: Option<Clean>,
     known: ToolCall,
     began: Option<Time>,
     held: usize,
@@ -44,6 +47,7 @@ impl Default for State {
     fn default() -> Self {
         State {
             number: 0,
+            parent: None,
             known: ToolCall::unknown(),
             began: None,
             held: 0,
@@ -58,6 +62,7 @@ impl Default for Calls {
             held: 0,
             open: BTreeMap::new(),
             began: 0,
+            refused: Vec::new(),
         }
     }
 }
@@ -68,7 +73,12 @@ impl Calls {
         match &mut event.body {
             Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => {
                 let mut changes = Vec::new();
-                if self.complete(tool, event.time.as_ref(), &mut changes) {
+                if self.complete(
+                    tool,
+                    event.time.as_ref(),
+                    event.parent.as_ref(),
+                    &mut changes,
+                ) {
                     let (time, parent) = (event.time.clone(), event.parent.clone());
                     out.push(event);
                     out.extend(changes.into_iter().map(|change| Event {
@@ -81,6 +91,9 @@ impl Calls {
             }
             Body::PermissionAnswer(answer) => {
                 if let Some(state) = self.calls.get_mut(&answer.tool_call_id) {
+                    if answer.decision != Decision::Allowed && self.refused.len() < MAX_CALLS {
+                        self.refused.push(answer.tool_call_id.clone());
+                    }
                     state.known.permission =
                         Some(permission(answer.decision, answer.option.as_ref()));
                 }
@@ -101,15 +114,18 @@ impl Calls {
 
     /// The turn is over: what was refused, or cut off by a cancelled turn, will not go on.
     fn cancel(&mut self, all: bool, time: Option<&Time>, out: &mut Vec<Event>) {
-        let mut ids = Vec::new();
-        for id in self.open.values() {
-            let state = self.calls.get_mut(id);
-            let refused = |p: &Permission| &*p.decision != "allowed";
-            if state.is_some_and(|s| all || s.known.permission.as_ref().is_some_and(refused)) {
-                ids.push(id.clone());
-            }
-        }
+        let refused = std::mem::take(&mut self.refused);
+        let ids = if all {
+            self.open.values().cloned().collect()
+        } else {
+            refused
+        };
         for id in ids {
+            let open = |s: &&mut State| !s.known.status.is_some_and(ToolStatus::is_final);
+            let Some(state) = self.calls.get_mut(&id).filter(open) else {
+                continue;
+            };
+            let parent = state.parent.clone();
             let mut call = ToolCall::unknown();
             call.status = Some(ToolStatus::Cancelled);
             let fresh = Fresh::default();
@@ -124,7 +140,7 @@ impl Calls {
             let event = Event {
                 id: EventId::default(),
                 time: time.cloned(),
-                parent: None,
+                parent,
                 body,
             };
             self.merge(event, out);
@@ -136,8 +152,13 @@ impl Calls {
         &mut self,
         tool: &mut ToolEvent,
         time: Option<&Time>,
+        parent: Option<&Clean>,
         changes: &mut Vec<FileChange>,
     ) -> bool {
+        if let Some(forgotten) = self.calls.make_room(&tool.id) {
+            self.held -= forgotten.held;
+            self.open.remove(&forgotten.number);
+        }
         let (state, first) = self.calls.open(&tool.id);
         let mut news = std::mem::replace(&mut tool.call, ToolCall::unknown());
         let known = &mut state.known;
@@ -155,10 +176,8 @@ impl Calls {
         if first {
             self.began += 1;
             state.number = self.began;
+            state.parent = parent.cloned();
             self.open.insert(state.number, tool.id.clone());
-            if self.open.len() > MAX_CALLS {
-                self.open.pop_first();
-            }
             state.began = time.cloned();
             known.command = Some(Clean::default());
             known.file_path = Some(Clean::default());

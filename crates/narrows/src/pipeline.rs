@@ -1,4 +1,4 @@
-//! The three stages in a row: parse, clean, complete, fold. Glue only.
+//! The stages in a row: parse, clean, complete, fold. Glue only.
 
 use crate::adapter::{Adapter, Blob, Yield};
 use crate::calls::Calls;

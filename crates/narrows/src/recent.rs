@@ -27,16 +27,24 @@ impl<V: Default> Recent<V> {
         self.map.get_mut(key)
     }
 
+    /// Takes out the oldest entry when there is no room for `key`.
+    pub(crate) fn make_room(&mut self, key: &str) -> Option<V> {
+        if self.map.len() < self.cap || self.map.contains_key(key) {
+            return None;
+        }
+        while let Some(oldest) = self.order.pop_front() {
+            if let Some(value) = self.map.remove(&oldest) {
+                return Some(value);
+            }
+        }
+        None
+    }
+
     /// The entry of `key`, made if it is not there, and whether it was made.
     pub(crate) fn open(&mut self, key: &str) -> (&mut V, bool) {
         let new = !self.map.contains_key(key);
         if new {
-            while self.map.len() >= self.cap {
-                let Some(oldest) = self.order.pop_front() else {
-                    break;
-                };
-                self.map.remove(&oldest);
-            }
+            self.make_room(key);
             // Entries that were taken out leave their names behind: sweep them now and then.
             if self.order.len() > 2 * self.cap {
                 self.order.retain(|k| self.map.contains_key(k));

@@ -171,10 +171,9 @@ impl Session {
                 json!({"output": text, "metadata": {"output": text, "exit": 0, "truncated": false}}),
             ),
             2 | 3 => {
-                let body = format!(
-                    "<file>\n00001| {}\n</file>",
-                    text.replace('\n', "\n00002| ")
-                );
+                let numbered = text.lines().enumerate();
+                let numbered = numbered.map(|(i, line)| format!("{:05}| {line}\n", i + 1));
+                let body = format!("<file>\n{}</file>", numbered.collect::<String>());
                 (
                     "read",
                     "read",

@@ -48,7 +48,7 @@ pub(crate) fn whole_pipeline(bytes: &[u8]) -> usize {
     let mut line = Vec::new();
     for item in items.ordered() {
         line.clear();
-        serde_json::to_writer(&mut line, item).expect("items are JSON");
+        narrows::json::print(&mut line, item).expect("items are JSON");
         printed += line.len();
     }
     printed
@@ -68,7 +68,7 @@ pub(crate) fn events_only(bytes: &[u8]) -> usize {
         for step in steps.drain(..) {
             line.clear();
             let row = narrows::Row::new(1, "s", &step.event);
-            serde_json::to_writer(&mut line, &row).expect("events are JSON");
+            narrows::json::print(&mut line, &row).expect("events are JSON");
             printed += line.len();
         }
     };

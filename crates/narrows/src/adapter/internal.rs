@@ -25,6 +25,8 @@ pub(super) fn classify(text: &str) -> Option<Internal> {
             Internal::Context,
         ),
         ("<system-reminder>", Internal::Context),
+        ("<task-notification>", Internal::Context),
+        ("<command-name>", Internal::Context),
         ("<environment_context>", Internal::Context),
         ("<session_context>", Internal::Context),
     ];

@@ -1,34 +1,64 @@
 //! The text of an escaped JSON string.
 
-use memchr::memchr;
+use wide::u8x16;
+
+/// What the letter of a short escape stands for; 0 for those that are none.
+static SHORT: [u8; 256] = {
+    let mut table = [0; 256];
+    let pairs = [
+        (b'"', b'"'),
+        (b'\\', b'\\'),
+        (b'/', b'/'),
+        (b'n', b'\n'),
+        (b't', b'\t'),
+        (b'r', b'\r'),
+        (b'b', 8),
+        (b'f', 12),
+    ];
+    let mut i = 0;
+    while i < pairs.len() {
+        table[pairs[i].0 as usize] = pairs[i].1;
+        i += 1;
+    }
+    table
+};
 
 /// Decodes the escapes of a checked string. A lone surrogate becomes U+FFFD.
 pub fn decode(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some(i) = memchr(b'\\', rest.as_bytes()) {
-        let (plain, tail) = rest.split_at(i);
-        out.push_str(plain);
-        let b = tail.as_bytes();
-        let mut used = 2;
-        match b.get(1) {
-            Some(b'n') => out.push('\n'),
-            Some(b't') => out.push('\t'),
-            Some(b'r') => out.push('\r'),
-            Some(b'b') => out.push('\u{8}'),
-            Some(b'f') => out.push('\u{c}'),
-            Some(b'u') => {
-                let (c, len) = unicode(b);
-                out.push(c);
-                used = len;
+    let b = raw.as_bytes();
+    let mut out = Vec::with_capacity(b.len() + 16);
+    let mut at = 0;
+    while at < b.len() {
+        // Copy first, look then: what is too much is taken back.
+        if let Some(chunk) = b.get(at..at + 16).and_then(<[u8]>::first_chunk::<16>) {
+            out.extend_from_slice(chunk);
+            let hits = u8x16::new(*chunk).simd_eq(u8x16::splat(b'\\')).to_bitmask();
+            if hits == 0 {
+                at += 16;
+                continue;
             }
-            Some(&c) => out.push(c as char),
-            None => used = 1,
+            let plain = hits.trailing_zeros() as usize;
+            out.truncate(out.len() - 16 + plain);
+            at += plain;
+        } else {
+            let rest = b.get(at..).unwrap_or_default();
+            let plain = rest.iter().position(|c| *c == b'\\').unwrap_or(rest.len());
+            out.extend_from_slice(&rest[..plain]);
+            at += plain;
         }
-        rest = tail.get(used..).unwrap_or_default();
+        let Some(&letter) = b.get(at + 1) else { break };
+        let short = SHORT[letter as usize];
+        if short != 0 {
+            out.push(short);
+            at += 2;
+        } else {
+            let (c, len) = unicode(b.get(at..).unwrap_or_default());
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            at += len;
+        }
     }
-    out.push_str(rest);
-    out
+    // Whole characters were copied, so this cannot fail; if it did, nothing would be lost.
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 /// The code unit written as `\uXXXX` at the start of `b`.
@@ -53,5 +83,27 @@ fn unicode(b: &[u8]) -> (char, usize) {
         },
         Some(n) => (char::from_u32(n).unwrap_or(bad), 6),
         None => (bad, 2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decode;
+
+    #[test]
+    fn decodes_what_serde_json_decodes() {
+        let text: String = (1..0x300)
+            .filter_map(char::from_u32)
+            .chain("🚀日本".chars())
+            .collect();
+        for n in 0..40 {
+            let text = format!("{}{text}", "x".repeat(n));
+            let json = serde_json::to_string(&text).unwrap();
+            assert_eq!(decode(&json[1..json.len() - 1]), text);
+        }
+        assert_eq!(
+            decode(r"\ud83d\ude80 \ud83d x \ude80 \/"),
+            "🚀 \u{fffd} x \u{fffd} /"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Reading JSON without building a tree of values.
+//! Reading JSON without building a tree of values, and printing it.
 //!
 //! [`Index`] checks one text and notes where each value stands; [`Json`] walks those notes.
 //! It accepts what agents really write and strict readers refuse (lone surrogates, repeated keys,
@@ -7,7 +7,9 @@
 mod decode;
 mod index;
 mod node;
+mod print;
 
 pub use decode::decode;
 pub use index::{Index, Syntax};
 pub use node::{Doc, Json, Kind};
+pub use print::{Error, print};

@@ -164,6 +164,13 @@ impl Sanitizer {
         let Some(tool) = event.body.tool() else {
             return event::clean(&self.paths, event, None);
         };
+        if let Some(Output::Whole(_)) = &tool.call.output {
+            // All of it anew: what was held back of the pieces is in it.
+            let id = tool.id.peek();
+            if self.outputs.remove(id).is_some() {
+                self.order.retain(|k| k != id);
+            }
+        }
         let ends = tool.call.status.is_some_and(ToolStatus::is_final);
         let piece = match &tool.call.output {
             Some(Output::More(piece)) => Some(piece.peek()),

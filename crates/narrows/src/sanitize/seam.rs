@@ -18,6 +18,10 @@ impl Seam {
     /// Takes the next piece; returns what is now safe to show.
     pub(super) fn push(&mut self, paths: &Paths, piece: &str) -> Option<Clean> {
         if self.held.is_empty() {
+            // The usual piece is a few plain words.
+            if piece.ends_with(char::is_whitespace) && is_plain(piece) {
+                return made(paths, piece);
+            }
             let cut = safe_end(paths, piece);
             self.held.push_str(piece.get(cut..).unwrap_or_default());
             return made(paths, piece.get(..cut).unwrap_or_default());
@@ -95,6 +99,11 @@ fn begun(paths: &Paths, text: &str, folders: usize) -> usize {
     };
     let cut = tail.matches('/').count() >= folders && paths.roots.iter().any(begins);
     if cut { start + slash } else { text.len() }
+}
+
+/// Whether no path can begin in it.
+fn is_plain(text: &str) -> bool {
+    memchr::memchr3(b'/', b'\\', b'%', text.as_bytes()).is_none()
 }
 
 fn made(paths: &Paths, text: &str) -> Option<Clean> {

@@ -50,6 +50,9 @@ pub(super) fn clean(paths: &Paths, tree: &Tree<Raw>, limit: usize) -> Tree<Clean
                 at += 1;
             }
             b'}' | b']' => {
+                if c == b'}' {
+                    key.clear();
+                }
                 depth = usize::saturating_sub(depth, 1);
                 at += 1;
             }

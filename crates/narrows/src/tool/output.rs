@@ -47,28 +47,41 @@ fn fenced(text: &str) -> Option<&str> {
 fn numbered(body: &str, mark: &str) -> Option<String> {
     let mut out = String::with_capacity(body.len());
     let mut last: Option<u64> = None;
-    let mut lines = body.split('\n');
-    for line in lines.by_ref() {
-        let number = line.split_once(mark).and_then(|(n, rest)| {
-            let digits = n.trim_start();
-            let number: u64 = digits.parse().ok().filter(|_| !digits.starts_with('+'))?;
-            last.is_none_or(|last| number == last + 1)
-                .then_some((number, rest))
-        });
-        match number {
-            Some((n, rest)) => {
+    let mut rest = body;
+    loop {
+        let end = memchr::memchr(b'\n', rest.as_bytes());
+        let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        match number(line, mark).filter(|(n, _)| last.is_none_or(|last| *n == last + 1)) {
+            Some((n, text)) => {
                 if last.is_some() {
                     out.push('\n');
                 }
-                out.push_str(rest);
+                out.push_str(text);
                 last = Some(n);
             }
-            None if is_note(line) => break,
-            None => return None,
+            // What follows may only be the agent's own note about the end.
+            None => return rest.lines().all(is_note).then_some(out),
         }
+        let Some(end) = end else { return Some(out) };
+        rest = rest.get(end + 1..).unwrap_or_default();
     }
-    // What follows may only be the agent's own note about the end.
-    lines.all(is_note).then_some(out)
+}
+
+/// The number and the text of a numbered line.
+fn number<'a>(line: &'a str, mark: &str) -> Option<(u64, &'a str)> {
+    let b = line.as_bytes();
+    let blank = b.iter().take_while(|c| **c == b' ').count();
+    let digits = b[blank..]
+        .iter()
+        .take(18)
+        .take_while(|c| c.is_ascii_digit());
+    let (mut number, mut at) = (0, blank);
+    for c in digits {
+        number = number * 10 + u64::from(c - b'0');
+        at += 1;
+    }
+    let text = line.get(at..)?.strip_prefix(mark)?;
+    (at > blank).then_some((number, text))
 }
 
 /// A line that an agent adds to what it read.

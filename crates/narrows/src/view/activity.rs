@@ -122,7 +122,8 @@ impl Activity {
 
     /// Projects one event.
     pub fn push(&mut self, seq: u64, event: &Event, out: &mut Vec<Message>) {
-        if event.body.ends_text() && !self.goes_on(event) {
+        let answered = matches!(event.body, Body::PromptResponse(_));
+        if answered || (event.body.ends_text() && !self.goes_on(event)) {
             self.end_block(seq, out);
         }
         match &event.body {

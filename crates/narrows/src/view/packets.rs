@@ -137,6 +137,12 @@ pub fn packet(event: &Event) -> Option<Packet<'_>> {
             Some("user_message_chunk"),
             chunk(m.block_id.as_ref(), &m.text),
         ),
+        Body::TextChunk(c) if c.whole => {
+            ("agent_message", None, chunk(c.block_id.as_ref(), &c.text))
+        }
+        Body::ThinkingChunk(c) if c.whole => {
+            ("agent_thought", None, chunk(c.block_id.as_ref(), &c.text))
+        }
         Body::TextChunk(c) => (
             "agent_message_chunk",
             Some("agent_message_chunk"),

@@ -35,22 +35,27 @@ impl Acp {
     ) {
         let params = f.params();
         let get = |name: &str| params.and_then(|p| p.get(name));
-        let id = f.id().and_then(Json::scalar);
-        if let (Some(id), true) = (&id, from != From::Agent && is_clients(method)) {
-            *self.asked.open(id).0 = Asked {
-                method: method.into(),
-                time: out.time.clone(),
-            };
-        }
-        let leave = method == "session/request_permission";
-        if let (Some(id), false, false) = (&id, is_clients(method), leave) {
-            self.others.open(id);
-        }
-        match method {
-            "session/update" => match get("update").filter(|u| u.kind() == Kind::Object) {
+        if method == "session/update" {
+            return match get("update").filter(|u| u.kind() == Kind::Object) {
                 Some(update) => self.update(update, &Fields::read(update), out),
                 None => unknown(method, object, out),
-            },
+            };
+        }
+        let id = f.id().and_then(Json::scalar);
+        if let Some(id) = &id {
+            if is_clients(method) {
+                if from != From::Agent {
+                    let asked = Asked {
+                        method: method.into(),
+                        time: out.time.clone(),
+                    };
+                    *self.asked.open(id).0 = asked;
+                }
+            } else if method != "session/request_permission" {
+                self.others.open(id);
+            }
+        }
+        match method {
             "session/prompt" => prompt(get("prompt"), out),
             "session/request_permission" => {
                 self.ask_leave(id.as_deref().unwrap_or_default(), params, out);
