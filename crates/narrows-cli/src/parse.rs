@@ -21,8 +21,11 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
         }
         _ => (Box::new(io::stdin().lock()), "standard input".to_owned()),
     };
+    // Items are printed at the end: how many steps made them does not show.
+    let items = args.view == View::Items;
     let mut config = Config {
-        events_only: args.view != View::Items,
+        events_only: !items,
+        join: items,
         ..Config::default()
     };
     config.format = match args.from {

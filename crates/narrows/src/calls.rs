@@ -83,6 +83,7 @@ impl Calls {
                     out.push(event);
                     out.extend(changes.into_iter().map(|change| Event {
                         id: EventId::default(),
+                        began: EventId::default(),
                         time: time.clone(),
                         parent: parent.clone(),
                         body: Body::FileChanged(Box::new(change)),
@@ -139,6 +140,7 @@ impl Calls {
             let body = Body::ToolCallProgress(tool);
             let event = Event {
                 id: EventId::default(),
+                began: EventId::default(),
                 time: time.cloned(),
                 parent,
                 body,

@@ -15,6 +15,8 @@ use serde::Serialize;
 pub struct Event<T = Clean> {
     /// Set by the pipeline.
     pub id: EventId,
+    /// Where the text that this is a piece of began; the event itself for everything else.
+    pub began: EventId,
     /// When, if the source or the caller told.
     pub time: Option<Time>,
     /// The call in which a subagent did this.

@@ -20,6 +20,9 @@ pub struct Config {
     pub source: u32,
     /// Leave out the fold: steps then have no changes.
     pub events_only: bool,
+    /// Join the pieces of a text that come right after each other into one event, until
+    /// [`Pipeline::flush`]. The items are the same, in fewer steps.
+    pub join: bool,
 }
 
 /// One event and what it did.
@@ -54,9 +57,12 @@ pub struct Pipeline {
     calls: Calls,
     fold: Option<Fold>,
     source: u32,
+    join: bool,
     /// The packet that is being read, and how many events it has given.
     packet: u64,
     index: u32,
+    /// The packet whose text waits to be joined; 0 when none does.
+    held_line: u64,
     quiet: u64,
     yielded: Yield,
     clean: Vec<Event>,
@@ -79,8 +85,10 @@ impl Pipeline {
             calls: Calls::default(),
             fold: (!config.events_only).then(Fold::new),
             source: config.source,
+            join: config.join,
             packet: 0,
             index: 0,
+            held_line: 0,
             quiet: 0,
             yielded: Yield::default(),
             clean: Vec::new(),
@@ -99,20 +107,59 @@ impl Pipeline {
 
     /// Reads one packet.
     pub fn push_packet(&mut self, packet: &Packet<'_>, out: &mut Vec<Step>) {
-        self.begin(packet.position.line);
+        let held = self.yielded.events.len();
+        let line = packet.position.line;
         self.adapter.push(packet, &mut self.yielded);
         self.quiet += std::mem::take(&mut self.yielded.quiet);
         self.blobs.append(&mut self.yielded.blobs);
-        for event in self.yielded.events.drain(..) {
+        let fresh = self.yielded.events.get_mut(held..).unwrap_or_default();
+        for (index, event) in fresh.iter_mut().enumerate() {
+            event.began = EventId {
+                source: self.source,
+                packet: line.max(1),
+                index: index as u32,
+            };
+        }
+        if self.join && self.yielded.join_last(held) {
+            return;
+        }
+        self.clean_until(held, out);
+        if self.join && self.yielded.events.len() == 1 && self.yielded.events[0].body.is_streamed()
+        {
+            self.held_line = line;
+            return;
+        }
+        self.begin(line);
+        self.clean_until(usize::MAX, out);
+    }
+
+    /// Lets go of text that waits to be joined.
+    pub fn flush(&mut self, out: &mut Vec<Step>) {
+        self.clean_until(usize::MAX, out);
+    }
+
+    /// Sends the first `n` waiting events on their way.
+    fn clean_until(&mut self, n: usize, out: &mut Vec<Step>) {
+        let n = n.min(self.yielded.events.len());
+        if n == 0 {
+            return;
+        }
+        if self.held_line > 0 {
+            let line = std::mem::take(&mut self.held_line);
+            self.begin(line);
+        }
+        for event in self.yielded.events.drain(..n) {
             self.sanitizer.push(event, &mut self.clean);
         }
         self.complete(out);
     }
 
     fn push_fault(&mut self, fault: Malformed, out: &mut Vec<Step>) {
+        self.flush(out);
         self.begin(fault.position.line);
         self.clean.push(Event {
             id: EventId::default(),
+            began: EventId::default(),
             time: None,
             parent: None,
             body: Body::Malformed(fault),
@@ -122,6 +169,7 @@ impl Pipeline {
 
     /// The input is over: lets go of what was held back.
     pub fn finish(&mut self, out: &mut Vec<Step>) {
+        self.flush(out);
         self.adapter.finish(&mut self.yielded);
         for event in self.yielded.events.drain(..) {
             self.sanitizer.push(event, &mut self.clean);

@@ -241,6 +241,15 @@ proptest! {
     }
 
     #[test]
+    fn joined_pieces_give_the_same_items(list in prop::collection::vec(packet(), 1..20)) {
+        let bytes = lines(&list);
+        let joined = Config { join: true, ..rooted() };
+        let apart = common::items_json(&common::items(&common::run(rooted(), &bytes)));
+        let together = common::items_json(&common::items(&common::run(joined, &bytes)));
+        prop_assert_eq!(apart, together);
+    }
+
+    #[test]
     fn a_second_run_gives_the_same_ids(list in prop::collection::vec(packet(), 1..20)) {
         let bytes = lines(&list);
         let text = |bytes: &[u8]| {
@@ -338,6 +347,25 @@ fn every_fixture_can_be_cut_and_resumed() {
                 case.display()
             );
         }
+    }
+}
+
+#[test]
+fn every_fixture_has_the_same_items_when_pieces_are_joined() {
+    for case in common::cases() {
+        let input = fs::read(case.join("input.jsonl")).unwrap();
+        let joined = Config {
+            join: true,
+            ..common::config(&case)
+        };
+        let apart = common::items(&common::run(common::config(&case), &input));
+        let together = common::items(&common::run(joined, &input));
+        assert_eq!(
+            common::items_json(&apart),
+            common::items_json(&together),
+            "{}",
+            case.display()
+        );
     }
 }
 

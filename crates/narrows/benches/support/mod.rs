@@ -26,7 +26,10 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (u64, T) {
 /// Split, parse, clean, complete, fold, and print the final items; returns the bytes printed.
 pub(crate) fn whole_pipeline(bytes: &[u8]) -> usize {
     let mut packets = Packets::default();
-    let mut config = Config::default();
+    let mut config = Config {
+        join: true,
+        ..Config::default()
+    };
     config.paths.add_root(generate::ROOT);
     let mut pipeline = Pipeline::new(config);
     let mut items = Items::new();

@@ -17,6 +17,9 @@ use crate::packet::{Format, Packet};
 use crate::sanitize::Raw;
 use crate::time::Time;
 
+/// Longest text that is joined from pieces before it goes on.
+const MAX_JOINED: usize = 16 << 10;
+
 /// What an adapter yields for one packet.
 #[derive(Debug, Default)]
 pub struct Yield {
@@ -38,10 +41,38 @@ impl Yield {
     fn push_in(&mut self, parent: Option<Raw>, body: Body<Raw>) {
         self.events.push(Event {
             id: EventId::default(),
+            began: EventId::default(),
             time: self.time.clone(),
             parent,
             body,
         });
+    }
+
+    /// Joins the one event after the first `held` with the one before, if both are pieces of a
+    /// text; tells whether it did.
+    pub(crate) fn join_last(&mut self, held: usize) -> bool {
+        if held == 0 || self.events.len() != held + 1 {
+            return false;
+        }
+        let Some([before, last]) = self.events.last_chunk_mut::<2>() else {
+            return false;
+        };
+        let same = before.body.is_streamed()
+            && last.body.is_streamed()
+            && !before.body.is_whole()
+            && !last.body.is_whole()
+            && !last.body.has_images()
+            && before.body.same_block(&last.body)
+            && before.parent == last.parent;
+        let (Some(text), Some(more)) = (before.body.text_mut(), last.body.text_mut()) else {
+            return false;
+        };
+        if !same || text.peek().len() > MAX_JOINED {
+            return false;
+        }
+        text.push(more);
+        self.events.pop();
+        true
     }
 
     fn malformed(&mut self, packet: &Packet<'_>, reason: &'static str, column: usize) {

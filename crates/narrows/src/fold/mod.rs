@@ -174,17 +174,16 @@ impl Fold {
     fn name(&self, kind: &'static str, event: &Event) -> Clean {
         let mut name = Clean::literal(kind);
         name.push(&Clean::literal("-"));
-        if event.id.packet == 0 {
+        let id = if event.began.packet > 0 {
+            event.began
+        } else {
+            event.id
+        };
+        if id.packet == 0 {
             name.push(&Clean::number(self.order));
-            return name;
+        } else {
+            name.push(&Clean::id(id));
         }
-        if event.id.source > 0 {
-            name.push(&Clean::number(u64::from(event.id.source)));
-            name.push(&Clean::literal("-"));
-        }
-        name.push(&Clean::number(event.id.packet));
-        name.push(&Clean::literal("."));
-        name.push(&Clean::number(u64::from(event.id.index)));
         name
     }
 

@@ -26,39 +26,37 @@ static SHORT: [u8; 256] = {
 /// Decodes the escapes of a checked string. A lone surrogate becomes U+FFFD.
 pub fn decode(raw: &str) -> String {
     let b = raw.as_bytes();
-    let mut out = Vec::with_capacity(b.len() + 16);
-    let mut at = 0;
-    while at < b.len() {
-        // Copy first, look then: what is too much is taken back.
-        if let Some(chunk) = b.get(at..at + 16).and_then(<[u8]>::first_chunk::<16>) {
-            out.extend_from_slice(chunk);
-            let hits = u8x16::new(*chunk).simd_eq(u8x16::splat(b'\\')).to_bitmask();
-            if hits == 0 {
-                at += 16;
-                continue;
-            }
-            let plain = hits.trailing_zeros() as usize;
-            out.truncate(out.len() - 16 + plain);
-            at += plain;
-        } else {
-            let rest = b.get(at..).unwrap_or_default();
-            let plain = rest.iter().position(|c| *c == b'\\').unwrap_or(rest.len());
-            out.extend_from_slice(&rest[..plain]);
-            at += plain;
-        }
+    let mut out = String::with_capacity(b.len());
+    let mut from = 0;
+    loop {
+        let at = backslash(b, from);
+        out.push_str(raw.get(from..at).unwrap_or_default());
         let Some(&letter) = b.get(at + 1) else { break };
         let short = SHORT[letter as usize];
         if short != 0 {
-            out.push(short);
-            at += 2;
+            out.push(char::from(short));
+            from = at + 2;
         } else {
             let (c, len) = unicode(b.get(at..).unwrap_or_default());
-            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            at += len;
+            out.push(c);
+            from = at + len;
         }
     }
-    // Whole characters were copied, so this cannot fail; if it did, nothing would be lost.
-    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+    out
+}
+
+/// The first backslash at or after `at`, or the end.
+#[inline]
+fn backslash(b: &[u8], mut at: usize) -> usize {
+    while let Some(chunk) = b.get(at..at + 16).and_then(<[u8]>::first_chunk::<16>) {
+        let hits = u8x16::new(*chunk).simd_eq(u8x16::splat(b'\\')).to_bitmask();
+        if hits != 0 {
+            return at + hits.trailing_zeros() as usize;
+        }
+        at += 16;
+    }
+    let rest = b.get(at..).unwrap_or_default();
+    at + rest.iter().position(|c| *c == b'\\').unwrap_or(rest.len())
 }
 
 /// The code unit written as `\uXXXX` at the start of `b`.

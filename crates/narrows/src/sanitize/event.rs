@@ -70,6 +70,7 @@ pub(super) fn shell(paths: &Paths, event: &Event<Raw>) -> Event {
     };
     Event {
         id: EventId::default(),
+        began: EventId::default(),
         time: event.time.clone(),
         parent: by.texts(event.parent.clone()),
         body: Body::ToolCallProgress(Box::new(tool)),
@@ -165,6 +166,7 @@ pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> E
     };
     Event {
         id: event.id,
+        began: event.began,
         time: event.time,
         parent: by.texts(event.parent),
         body,

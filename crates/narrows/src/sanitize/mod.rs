@@ -43,6 +43,8 @@ struct OpenText {
     /// An empty event of the block, to be filled with the rest at its end.
     shell: Event,
     seam: Seam,
+    /// Whether something of it came out.
+    told: bool,
 }
 
 /// A call's output that comes in pieces.
@@ -118,6 +120,7 @@ impl Sanitizer {
                 raw,
                 shell,
                 seam: Seam::default(),
+                told: false,
             }
         });
         let mut ready = open.seam.push(paths, piece.peek()).unwrap_or_default();
@@ -125,7 +128,13 @@ impl Sanitizer {
             ready.push(&open.seam.finish(paths).unwrap_or_default());
         }
         let images = event.body.has_images();
-        open.shell.time.clone_from(&event.time);
+        // The first event of a block tells when the block began.
+        if open.told {
+            open.shell.time.clone_from(&event.time);
+        } else {
+            event.time.clone_from(&open.shell.time);
+        }
+        event.began = open.shell.began;
         if last || images || !ready.is_empty() {
             let mut shown = if images {
                 event::clean(paths, event, None)
@@ -135,6 +144,7 @@ impl Sanitizer {
             if let Some(text) = shown.body.text_mut() {
                 *text = ready;
             }
+            open.told = true;
             out.push(shown);
         }
         if last {
@@ -155,6 +165,7 @@ impl Sanitizer {
             if let Some(text) = event.body.text_mut() {
                 *text = rest;
             }
+            open.told = true;
             out.push(event);
         }
     }

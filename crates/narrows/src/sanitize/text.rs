@@ -101,6 +101,14 @@ impl Raw {
         self.peek().is_empty()
     }
 
+    /// Adds raw text at the end.
+    pub(crate) fn push(&mut self, more: &Raw) {
+        match &mut self.0 {
+            Store::Shared(text) => text.push_str(more.peek()),
+            Store::Own(text) => text.push_str(more.peek()),
+        }
+    }
+
     /// For adapters, which may look at what they read but show nothing.
     pub(crate) fn peek(&self) -> &str {
         match &self.0 {
@@ -132,6 +140,11 @@ impl Clean {
     /// A number in decimal.
     pub(crate) fn number(n: u64) -> Self {
         Clean(ecow::eco_format!("{n}"))
+    }
+
+    /// An event's id.
+    pub(crate) fn id(id: crate::id::EventId) -> Self {
+        Clean(ecow::eco_format!("{id}"))
     }
 
     /// The text.

@@ -74,7 +74,7 @@ impl Default for Acp {
 impl Acp {
     pub(super) fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
         self.line = packet.position.line;
-        let text = match std::str::from_utf8(packet.bytes) {
+        let text = match simdutf8::compat::from_utf8(packet.bytes) {
             Ok(text) => text,
             Err(e) => return out.malformed(packet, "not UTF-8", e.valid_up_to()),
         };
