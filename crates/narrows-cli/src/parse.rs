@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, StdoutLock, Write};
 
 /// Bytes read at once.
-const CHUNK: usize = 256 << 10;
+const CHUNK: usize = 1 << 20;
 
 pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
     let (mut input, name): (Box<dyn Read>, String) = match &args.file {

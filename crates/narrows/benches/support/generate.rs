@@ -157,7 +157,8 @@ impl Session {
         let id = format!("toolu_{:024}", self.call);
         let path = format!("{ROOT}/{}", self.dice.pick(FILES));
         let size = match self.dice.roll(100) {
-            n if n < self.big => 20_000 + self.dice.roll(200_000) as usize,
+            // Agents cut what a tool prints: at 30 kB, 51 kB or 74 kB, by agent.
+            n if n < self.big => 20_000 + self.dice.roll(55_000) as usize,
             n if n < 50 => 300,
             n if n < 85 => 3_000,
             _ => 12_000,

@@ -34,7 +34,7 @@ pub(crate) fn whole_pipeline(bytes: &[u8]) -> usize {
     let mut pipeline = Pipeline::new(config);
     let mut items = Items::new();
     let mut steps = Vec::new();
-    for chunk in bytes.chunks(256 << 10) {
+    for chunk in bytes.chunks(1 << 20) {
         packets.push(chunk, |given| {
             pipeline.push(given, &mut steps);
             for change in steps.drain(..).flat_map(|step| step.changes) {
@@ -75,7 +75,7 @@ pub(crate) fn events_only(bytes: &[u8]) -> usize {
             printed += line.len();
         }
     };
-    for chunk in bytes.chunks(256 << 10) {
+    for chunk in bytes.chunks(1 << 20) {
         packets.push(chunk, |given| {
             pipeline.push(given, &mut steps);
             print(&mut steps);

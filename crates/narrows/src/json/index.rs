@@ -289,36 +289,51 @@ fn white(b: &[u8], mut at: usize) -> usize {
 }
 
 /// The end of a string that has an escape, or something worse, at `p`.
+///
+/// Escapes come close together in code: the sixty-four bytes ahead are looked at once, and each
+/// special one in them in turn.
 fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, Syntax> {
-    loop {
-        match b.get(p) {
-            Some(b'\\') => {
-                let Some(&c) = b.get(p + 1) else {
+    while let Some(block) = b.get(p..p + 64).and_then(<[u8]>::first_chunk::<64>) {
+        let (parts, _) = block.as_chunks::<16>();
+        let mut hits = 0;
+        for (i, part) in parts.iter().enumerate() {
+            hits |= u64::from(specials(part)) << (16 * i);
+        }
+        let mut used = 64;
+        while hits != 0 {
+            let at = hits.trailing_zeros() as usize;
+            match block[at] {
+                b'"' => return Ok(p + at),
+                b'\\' => {
+                    let after = escape_end(b, p + at)? - p;
+                    used = used.max(after);
+                    hits = if after >= 64 {
+                        0
+                    } else {
+                        hits & (u64::MAX << after)
+                    };
+                }
+                _ => {
                     return Err(Syntax {
-                        reason: "cut short",
-                        at: p,
+                        reason: "control character in a string",
+                        at: p + at,
                     });
-                };
-                if ESCAPES[c as usize] {
-                    p += 2;
-                } else {
-                    let hex = b.get(p + 2..p + 6).filter(|_| c == b'u');
-                    if !hex.is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) {
-                        return Err(Syntax {
-                            reason: "bad escape",
-                            at: p,
-                        });
-                    }
-                    p += 6;
                 }
             }
+        }
+        p += used;
+    }
+    loop {
+        match b.get(p) {
+            Some(b'\\') => p = escape_end(b, p)?,
             Some(b'"') => return Ok(p),
-            Some(_) => {
+            Some(0..0x20) => {
                 return Err(Syntax {
                     reason: "control character in a string",
                     at: p,
                 });
             }
+            Some(_) => p += 1,
             None => {
                 return Err(Syntax {
                     reason: "cut short",
@@ -326,8 +341,29 @@ fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, Syntax> {
                 });
             }
         }
-        p = plain_end(b, p);
     }
+}
+
+/// The place after the escape at `p`.
+#[inline]
+fn escape_end(b: &[u8], p: usize) -> Result<usize, Syntax> {
+    let Some(&c) = b.get(p + 1) else {
+        return Err(Syntax {
+            reason: "cut short",
+            at: p,
+        });
+    };
+    if ESCAPES[c as usize] {
+        return Ok(p + 2);
+    }
+    let hex = b.get(p + 2..p + 6).filter(|_| c == b'u');
+    if !hex.is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) {
+        return Err(Syntax {
+            reason: "bad escape",
+            at: p,
+        });
+    }
+    Ok(p + 6)
 }
 
 /// The first place at or after `p` with a quote, a backslash or a control character.
@@ -336,10 +372,7 @@ fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, Syntax> {
 #[inline]
 pub(super) fn plain_end(b: &[u8], mut p: usize) -> usize {
     while let Some(chunk) = b.get(p..p + 16).and_then(<[u8]>::first_chunk::<16>) {
-        let v = u8x16::new(*chunk);
-        // With one bit turned, the quote comes right after the control characters.
-        let low = (v ^ u8x16::splat(2)).simd_le(u8x16::splat(0x20));
-        let hits = (low | v.simd_eq(u8x16::splat(b'\\'))).to_bitmask();
+        let hits = specials(chunk);
         if hits != 0 {
             return p + hits.trailing_zeros() as usize;
         }
@@ -352,6 +385,15 @@ pub(super) fn plain_end(b: &[u8], mut p: usize) -> usize {
         p += 1;
     }
     p
+}
+
+/// Which of sixteen bytes are quotes, backslashes or control characters, a bit each.
+#[inline]
+pub(super) fn specials(chunk: &[u8; 16]) -> u32 {
+    let v = u8x16::new(*chunk);
+    // With one bit turned, the quote comes right after the control characters.
+    let low = (v ^ u8x16::splat(2)).simd_le(u8x16::splat(0x20));
+    (low | v.simd_eq(u8x16::splat(b'\\'))).to_bitmask()
 }
 
 /// Length of the JSON number at the start of `b`.

@@ -1,7 +1,7 @@
 //! Writing JSON. The same text as `serde_json` writes, faster where it matters: most of what is
 //! printed are long strings, and their plain parts are found sixteen bytes at a time.
 
-use super::index::plain_end;
+use super::index::{plain_end, specials};
 use serde::Serialize;
 use serde::ser::{self, Serializer};
 use std::fmt;
@@ -45,30 +45,50 @@ impl Printer<'_> {
 
     fn string(&mut self, text: &str) {
         let b = text.as_bytes();
-        self.out.reserve(b.len() + 2);
+        self.out.reserve(b.len() + 18);
         self.out.push(b'"');
-        let mut from = 0;
+        let mut at = 0;
         loop {
-            let at = plain_end(b, from);
-            self.out.extend_from_slice(&b[from..at]);
-            let Some(&c) = b.get(at) else { break };
-            match c {
-                b'"' => self.out.extend_from_slice(b"\\\""),
-                b'\\' => self.out.extend_from_slice(b"\\\\"),
-                b'\n' => self.out.extend_from_slice(b"\\n"),
-                b'\r' => self.out.extend_from_slice(b"\\r"),
-                b'\t' => self.out.extend_from_slice(b"\\t"),
-                0x08 => self.out.extend_from_slice(b"\\b"),
-                0x0C => self.out.extend_from_slice(b"\\f"),
-                c => {
-                    let hex = |n: u8| b"0123456789abcdef"[usize::from(n & 15)];
-                    self.out
-                        .extend_from_slice(&[b'\\', b'u', b'0', b'0', hex(c >> 4), hex(c)]);
+            // Copy first, look then: what is too much is taken back.
+            if let Some(chunk) = b.get(at..at + 16).and_then(<[u8]>::first_chunk::<16>) {
+                self.out.extend_from_slice(chunk);
+                let hits = specials(chunk);
+                if hits == 0 {
+                    at += 16;
+                    continue;
                 }
+                let plain = hits.trailing_zeros() as usize;
+                self.out.truncate(self.out.len() - 16 + plain);
+                at += plain;
+            } else {
+                let end = plain_end(b, at);
+                self.out
+                    .extend_from_slice(b.get(at..end).unwrap_or_default());
+                at = end;
             }
-            from = at + 1;
+            let Some(&c) = b.get(at) else { break };
+            self.escape(c);
+            at += 1;
         }
         self.out.push(b'"');
+    }
+
+    fn escape(&mut self, c: u8) {
+        let short = match c {
+            b'"' | b'\\' => c,
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0C => b'f',
+            _ => {
+                let hex = |n: u8| b"0123456789abcdef"[usize::from(n & 15)];
+                self.out
+                    .extend_from_slice(&[b'\\', b'u', b'0', b'0', hex(c >> 4), hex(c)]);
+                return;
+            }
+        };
+        self.out.extend_from_slice(&[b'\\', short]);
     }
 
     fn open(&mut self, c: u8) {
