@@ -20,10 +20,11 @@ const GIGABYTE: usize = 1 << 30;
 
 fn main() {
     let (mut child, mut stdin) = spawn();
-    let part = generate::Session::new(5, 5).make(64 << 20);
-    println!("a session of 1 GB, packets of {} MB", part.len() >> 20);
+    let mut session = generate::Session::new(5, 5);
+    println!("a session of 1 GB");
     let mut sent = 0;
     while sent < GIGABYTE {
+        let part = session.make(64 << 20);
         stdin.write_all(&part).expect("narrows reads");
         sent += part.len();
         println!(

@@ -281,3 +281,62 @@ fn fields(live: &Value, load: &Value, found: &mut Vec<(String, Side)>) {
         found.push((shown, side));
     }
 }
+
+/// The messages of a recorded session without the recorder's wrapping.
+fn bare(case: &Path, keep: fn(&Value) -> bool) -> Vec<u8> {
+    let text = fs::read_to_string(case.join("input.jsonl")).unwrap();
+    let mut out = String::new();
+    for line in text.lines() {
+        let whole: Value = serde_json::from_str(line).unwrap();
+        if keep(&whole["dir"]) {
+            let (_, msg) = line.split_once("\"msg\":").unwrap();
+            out.push_str(msg.strip_suffix('}').unwrap());
+            out.push('\n');
+        }
+    }
+    out.into_bytes()
+}
+
+fn captures() -> Vec<std::path::PathBuf> {
+    let agents = ["opencode-", "claude-acp-", "codex-acp-", "gemini-acp-"];
+    let named = |p: &std::path::PathBuf| {
+        let name = p.file_name().unwrap_or_default().to_string_lossy();
+        agents.iter().any(|a| name.starts_with(a))
+    };
+    common::cases().into_iter().filter(named).collect()
+}
+
+#[test]
+fn bare_lines_of_both_directions_give_the_same_items() {
+    for case in captures() {
+        let recorded = items(&case, "input.jsonl");
+        let steps = common::run(common::config(&case), &bare(&case, |_| true));
+        let mut bare = common::items(&steps);
+        bare.settle();
+        let bare: Vec<Value> = common::items_json(&bare).into_iter().map(normal).collect();
+        assert_eq!(recorded, bare, "{}", case.display());
+    }
+}
+
+#[test]
+fn the_agent_alone_gives_the_same_calls_and_words() {
+    for case in captures() {
+        let name = case
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let recorded = items(&case, "input.jsonl");
+        let config = common::config(&case);
+        let steps = common::run(config, &bare(&case, |dir| *dir == "agent->client"));
+        let mut alone = common::items(&steps);
+        alone.settle();
+        let alone: Vec<Value> = common::items_json(&alone).into_iter().map(normal).collect();
+        let mut found = Vec::new();
+        calls(&recorded, &alone, &mut found);
+        // Who refused a call is in the client's answer.
+        found.retain(|(what, _)| what != "status \"cancelled\" / \"pending\"");
+        assert!(found.is_empty(), "{name}: {found:?}");
+        assert_eq!(joined(&recorded), joined(&alone), "{name}");
+    }
+}

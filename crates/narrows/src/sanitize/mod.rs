@@ -47,6 +47,19 @@ struct OpenText {
     told: bool,
 }
 
+impl OpenText {
+    /// Tells the next part of the text.
+    fn tell(&mut self, part: Option<Clean>, out: &mut Vec<Event>) {
+        let Some(part) = part else { return };
+        let mut event = self.shell.clone();
+        if let Some(text) = event.body.text_mut() {
+            *text = part;
+        }
+        self.told = true;
+        out.push(event);
+    }
+}
+
 /// A call's output that comes in pieces.
 #[derive(Debug)]
 struct OpenOutput {
@@ -153,20 +166,17 @@ impl Sanitizer {
     }
 
     fn end_text(&mut self, out: &mut Vec<Event>) {
-        self.pause_text(out);
-        self.text = None;
+        if let Some(mut open) = self.text.take() {
+            let rest = open.seam.finish(&self.paths);
+            open.tell(rest, out);
+        }
     }
 
-    /// Lets go of what is held back; the block may still go on.
+    /// Lets go of what is held back, but for what may become a path; the block may still go on.
     fn pause_text(&mut self, out: &mut Vec<Event>) {
-        let Some(open) = &mut self.text else { return };
-        if let Some(rest) = open.seam.pause(&self.paths) {
-            let mut event = open.shell.clone();
-            if let Some(text) = event.body.text_mut() {
-                *text = rest;
-            }
-            open.told = true;
-            out.push(event);
+        if let Some(open) = &mut self.text {
+            let rest = open.seam.pause(&self.paths);
+            open.tell(rest, out);
         }
     }
 

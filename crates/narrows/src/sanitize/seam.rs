@@ -97,7 +97,11 @@ fn begun(paths: &Paths, text: &str, folders: usize) -> usize {
         let full: String = root.parts.iter().flat_map(|p| ["/", p.as_str()]).collect();
         tail.len() < full.len() && full.starts_with(tail)
     };
-    let cut = tail.matches('/').count() >= folders && paths.roots.iter().any(begins);
+    // An id that may still grow; where no root is known, any path may become one.
+    let grows = |(_, id): (&str, &str)| !id.contains('/');
+    let id = paths.roots.is_empty() || tail.rsplit_once("/sessions/").is_some_and(grows);
+    let root = tail.matches('/').count() >= folders && paths.roots.iter().any(begins);
+    let cut = root || (id && folders == 1);
     if cut { start + slash } else { text.len() }
 }
 
