@@ -10,7 +10,8 @@ build:
 	$(CARGO) build --release --bin narrows
 
 run: build
-	@./scripts/demo target/release/narrows $(DEMO)
+	@$(CARGO) build --release --quiet -p narrows --example transcript
+	@./scripts/demo target/release/narrows target/release/examples/transcript $(DEMO)
 
 test: fmt lint unit doc purity
 

@@ -27,11 +27,7 @@ fn main() {
         let part = session.make(64 << 20);
         stdin.write_all(&part).expect("narrows reads");
         sent += part.len();
-        println!(
-            "  {:>5} MB in, peak {:>4} MB",
-            sent >> 20,
-            peak(&child) >> 10
-        );
+        println!("  {:>5} MB in, peak {:>4} MB", sent >> 20, peak(&child) >> 10);
     }
     drop(stdin);
     child.wait().expect("narrows ends");
@@ -62,12 +58,6 @@ fn spawn() -> (Child, ChildStdin) {
 fn peak(child: &Child) -> u64 {
     let status =
         std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-    let line = status
-        .lines()
-        .find(|l| l.starts_with("VmHWM:"))
-        .unwrap_or_default();
-    line.split_whitespace()
-        .nth(1)
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(0)
+    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0)
 }

@@ -21,12 +21,7 @@ fn main() -> ExitCode {
         // Whoever read our output has had enough: that is no failure.
         Err(fault) if fault.error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "narrows: {}: {}",
-                fault.what,
-                fault.error
-            );
+            let _ = writeln!(std::io::stderr(), "narrows: {}: {}", fault.what, fault.error);
             ExitCode::FAILURE
         }
     }

@@ -14,20 +14,13 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
     let (mut input, name): (Box<dyn Read>, String) = match &args.file {
         Some(path) if path.as_os_str() != "-" => {
             let name = path.display().to_string();
-            (
-                Box::new(File::open(path).map_err(Fault::new(name.as_str()))?),
-                name,
-            )
+            (Box::new(File::open(path).map_err(Fault::new(name.as_str()))?), name)
         }
         _ => (Box::new(io::stdin().lock()), "standard input".to_owned()),
     };
     // Items are printed at the end: how many steps made them does not show.
     let items = args.view == View::Items;
-    let mut config = Config {
-        events_only: !items,
-        join: items,
-        ..Config::default()
-    };
+    let mut config = Config { events_only: !items, join: items, ..Config::default() };
     config.format = match args.from {
         // One format so far: what is none of it shows as unknown or malformed events.
         From::Auto | From::Acp => Format::Acp,
@@ -58,8 +51,7 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
         });
         pipeline.take_blobs();
         // A reader at the other end sees what has come, also when nothing more comes for a while.
-        done.and_then(|()| printer.out.flush())
-            .map_err(Fault::new("standard output"))?;
+        done.and_then(|()| printer.out.flush()).map_err(Fault::new("standard output"))?;
     }
     packets.finish(|given| pipeline.push(given, &mut steps));
     pipeline.finish(&mut steps);
@@ -68,16 +60,8 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
         .and_then(|()| printer.finish())
         .map_err(Fault::new("standard output"))?;
     if printer.malformed > 0 {
-        let lines = if printer.malformed == 1 {
-            "line"
-        } else {
-            "lines"
-        };
-        let _ = writeln!(
-            io::stderr(),
-            "narrows: {} malformed {lines}",
-            printer.malformed
-        );
+        let lines = if printer.malformed == 1 { "line" } else { "lines" };
+        let _ = writeln!(io::stderr(), "narrows: {} malformed {lines}", printer.malformed);
     }
     Ok(())
 }
@@ -121,8 +105,7 @@ impl<'a> Printer<'a> {
                 }
                 View::Items => step.changes.into_iter().for_each(|c| self.items.apply(c)),
                 View::Activity => {
-                    self.activity
-                        .push(self.seq, &step.event, &mut self.messages);
+                    self.activity.push(self.seq, &step.event, &mut self.messages);
                     self.messages()?;
                 }
                 View::Packets => {

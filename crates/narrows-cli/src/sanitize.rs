@@ -12,23 +12,15 @@ pub(crate) fn run(args: &SanitizeArgs) -> Result<(), Fault> {
     if let Some(root) = &args.root {
         paths.add_root(root);
     }
-    if args.path {
-        fields(&paths)
-    } else {
-        text(paths)
-    }
+    if args.path { fields(&paths) } else { text(paths) }
 }
 
 fn text(paths: Paths) -> Result<(), Fault> {
     let mut out = io::stdout().lock();
     let mut stream = TextStream::new(paths);
-    read(|bytes| {
-        out.write_all(stream.push(bytes).as_bytes())
-            .and_then(|()| out.flush())
-    })?;
+    read(|bytes| out.write_all(stream.push(bytes).as_bytes()).and_then(|()| out.flush()))?;
     let last = out.write_all(stream.finish().as_bytes());
-    last.and_then(|()| out.flush())
-        .map_err(Fault::new("standard output"))
+    last.and_then(|()| out.flush()).map_err(Fault::new("standard output"))
 }
 
 fn fields(paths: &Paths) -> Result<(), Fault> {
@@ -41,8 +33,7 @@ fn fields(paths: &Paths) -> Result<(), Fault> {
     };
     read(|bytes| {
         lines.push(bytes, |line| clean(line, &mut ready));
-        out.write_all(std::mem::take(&mut ready).as_bytes())
-            .and_then(|()| out.flush())
+        out.write_all(std::mem::take(&mut ready).as_bytes()).and_then(|()| out.flush())
     })?;
     lines.finish(|line| clean(line, &mut ready));
     out.write_all(ready.as_bytes())

@@ -32,9 +32,7 @@ fn narrows(args: &[&str], input: &[u8]) -> Output {
 
 fn lines(output: &Output) -> Vec<Value> {
     let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn stderr(output: &Output) -> String {
@@ -58,10 +56,7 @@ fn items_are_the_default_view() {
     assert_eq!(items[0]["type"], "user_message");
     assert_eq!(items[2]["toolCall"]["toolName"], "read");
     assert_eq!(items[2]["toolCall"]["filePath"], "notes.md");
-    assert!(
-        items.iter().all(|i| i["isStreaming"] != true),
-        "a finished input streams nothing"
-    );
+    assert!(items.iter().all(|i| i["isStreaming"] != true), "a finished input streams nothing");
     assert_eq!(stderr(&out), "");
 }
 
@@ -76,10 +71,7 @@ fn every_view_prints_json_lines() {
     ] {
         let out = narrows(&["parse", "--from", "acp", "--view", view, "-"], &file);
         assert!(out.status.success());
-        assert!(
-            lines(&out).iter().any(|l| l["type"] == kind),
-            "{view} has no {kind}"
-        );
+        assert!(lines(&out).iter().any(|l| l["type"] == kind), "{view} has no {kind}");
     }
 }
 
@@ -88,46 +80,21 @@ fn activity_has_the_fields_of_its_messages() {
     let file = fixture("opencode-1.18-d-bash");
     let path = file.to_str().unwrap();
     let out = narrows(
-        &[
-            "parse",
-            "--view",
-            "activity",
-            "--session",
-            "wo-1",
-            "--interval",
-            "1",
-            path,
-        ],
+        &["parse", "--view", "activity", "--session", "wo-1", "--interval", "1", path],
         b"",
     );
     let messages = lines(&out);
-    assert!(
-        messages
-            .iter()
-            .all(|m| m["workOrderId"] == "wo-1" && m["runId"] == "wo-1")
-    );
-    let of = |kind: &str| {
-        messages
-            .iter()
-            .filter(|m| m["type"] == kind)
-            .cloned()
-            .collect::<Vec<_>>()
-    };
+    assert!(messages.iter().all(|m| m["workOrderId"] == "wo-1" && m["runId"] == "wo-1"));
+    let of =
+        |kind: &str| messages.iter().filter(|m| m["type"] == kind).cloned().collect::<Vec<_>>();
     let call = &of("agent_tool_call")[0];
     assert_eq!(call["tool"], "Bash");
     assert_eq!(call["input"]["command"], "echo out; echo err >&2");
     let result = &of("agent_tool_result")[0];
     assert_eq!(result["toolUseId"], call["toolUseId"]);
-    assert_eq!(
-        (&result["success"], &result["contentLength"]),
-        (&true.into(), &8.into())
-    );
+    assert_eq!((&result["success"], &result["contentLength"]), (&true.into(), &8.into()));
     assert!(result["durationMs"].is_u64());
-    assert_eq!(
-        of("agent_tool_result")[1]["success"],
-        false,
-        "exit 3 is no success"
-    );
+    assert_eq!(of("agent_tool_result")[1]["success"], false, "exit 3 is no success");
     assert!(
         of("agent_tool_result").iter().all(|r| r["contentPreview"]
             .as_str()
@@ -137,37 +104,22 @@ fn activity_has_the_fields_of_its_messages() {
             <= 500)
     );
     assert_eq!(of("agent_output").len(), 1, "one message a finished block");
-    let told: Vec<u64> = of("progress_update")
-        .iter()
-        .map(|p| p["percentage"].as_u64().unwrap())
-        .collect();
+    let told: Vec<u64> =
+        of("progress_update").iter().map(|p| p["percentage"].as_u64().unwrap()).collect();
     assert!(told.len() > 2 && told.is_sorted(), "{told:?}");
-    assert_eq!(
-        told.iter().filter(|p| **p == 100).count(),
-        1,
-        "100 only at the end: {told:?}"
-    );
+    assert_eq!(told.iter().filter(|p| **p == 100).count(), 1, "100 only at the end: {told:?}");
 }
 
 #[test]
 fn the_packets_view_reads_back_to_the_same_calls() {
-    for case in [
-        "opencode-1.18-c-files",
-        "opencode-1.1-d-bash",
-        "claude-acp-g-subagent",
-    ] {
+    for case in ["opencode-1.18-c-files", "opencode-1.1-d-bash", "claude-acp-g-subagent"] {
         let file = fixture(case);
         let packets = narrows(&["parse", "--view", "packets", file.to_str().unwrap()], b"");
         let direct = lines(&narrows(&["parse", file.to_str().unwrap()], b""));
         let again = lines(&narrows(&["parse"], &packets.stdout));
         let calls = |items: &[Value]| -> Vec<(Value, Value, Value)> {
-            let calls = items
-                .iter()
-                .filter(|i| i["type"] == "tool_call")
-                .map(|i| &i["toolCall"]);
-            calls
-                .map(|c| (c["id"].clone(), c["toolName"].clone(), c["status"].clone()))
-                .collect()
+            let calls = items.iter().filter(|i| i["type"] == "tool_call").map(|i| &i["toolCall"]);
+            calls.map(|c| (c["id"].clone(), c["toolName"].clone(), c["status"].clone())).collect()
         };
         assert_eq!(calls(&direct), calls(&again), "{case}");
     }
@@ -201,10 +153,7 @@ fn bad_lines_are_counted_and_read_over() {
     let out = narrows(&["parse", "--view", "events"], input.as_bytes());
     assert_eq!(out.status.code(), Some(0));
     assert_eq!(stderr(&out), "narrows: 3 malformed lines\n");
-    let bad: Vec<Value> = lines(&out)
-        .into_iter()
-        .filter(|e| e["type"] == "malformed")
-        .collect();
+    let bad: Vec<Value> = lines(&out).into_iter().filter(|e| e["type"] == "malformed").collect();
     assert_eq!(bad[0]["reason"], "not a JSON value");
     assert_eq!(bad[1]["position"]["line"], 3);
     assert_eq!(bad[1]["reason"], "cut short");
@@ -225,10 +174,7 @@ fn hostile_lines_neither_stop_nor_fill_it() {
     assert!(out.status.success());
     let events = lines(&out);
     let reasons: Vec<&str> = events.iter().filter_map(|e| e["reason"].as_str()).collect();
-    assert_eq!(
-        reasons,
-        ["cut short", "not UTF-8", "not UTF-8", "line too long"]
-    );
+    assert_eq!(reasons, ["cut short", "not UTF-8", "not UTF-8", "line too long"]);
     assert_eq!(events.last().unwrap()["text"], "Hi.");
     assert_eq!(events.iter().filter(|e| e["type"] == "unknown").count(), 1);
     assert_eq!(events[4]["length"], 65 << 20);
@@ -238,15 +184,8 @@ fn hostile_lines_neither_stop_nor_fill_it() {
 fn io_errors_are_1_and_usage_errors_2() {
     let out = narrows(&["parse", "/no/such/file"], b"");
     assert_eq!(out.status.code(), Some(1));
-    assert!(
-        stderr(&out).starts_with("narrows: /no/such/file: "),
-        "{}",
-        stderr(&out)
-    );
-    assert_eq!(
-        narrows(&["parse", "--view", "nonsense"], b"").status.code(),
-        Some(2)
-    );
+    assert!(stderr(&out).starts_with("narrows: /no/such/file: "), "{}", stderr(&out));
+    assert_eq!(narrows(&["parse", "--view", "nonsense"], b"").status.code(), Some(2));
     assert_eq!(narrows(&["nonsense"], b"").status.code(), Some(2));
     let directory = env!("CARGO_MANIFEST_DIR");
     assert_eq!(narrows(&["parse", directory], b"").status.code(), Some(1));
@@ -274,18 +213,10 @@ fn a_closed_pipe_is_no_error() {
         let mut stdin = child.stdin.take().unwrap();
         drop(child.stdout.take());
         // Endless input: it must end because nobody reads the output.
-        while stdin
-            .write_all(format!("{CHUNK}\n").repeat(100).as_bytes())
-            .is_ok()
-        {}
+        while stdin.write_all(format!("{CHUNK}\n").repeat(100).as_bytes()).is_ok() {}
         let status = child.wait().unwrap();
         let mut said = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut said)
-            .unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert!(status.success(), "{args:?}: {status}");
         assert_eq!(said, "");
     }
@@ -300,16 +231,9 @@ fn output_comes_while_input_is_open() {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin
-        .write_all(b"{\"type\":\"agent_message\",\"content\":\"now\"}\n")
-        .unwrap();
+    stdin.write_all(b"{\"type\":\"agent_message\",\"content\":\"now\"}\n").unwrap();
     let mut first = [0; 21];
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut first)
-        .unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     assert_eq!(&first, b"{\"type\":\"text_chunk\",");
     drop(stdin);
     assert!(child.wait().unwrap().success());
@@ -319,15 +243,9 @@ fn output_comes_while_input_is_open() {
 fn sanitize_is_a_filter() {
     let text = "cd /srv/ada/work && ls /srv/ada/work/src\nno end";
     let out = narrows(&["sanitize", "--root", "/srv/ada/work"], text.as_bytes());
-    assert_eq!(
-        String::from_utf8_lossy(&out.stdout),
-        "cd . && ls src\nno end"
-    );
+    assert_eq!(String::from_utf8_lossy(&out.stdout), "cd . && ls src\nno end");
     let paths = "/srv/ada/work/a.rs\n/home/ada/x\n/a/b/c/d\n";
-    let out = narrows(
-        &["sanitize", "--path", "--root", "/srv/ada/work"],
-        paths.as_bytes(),
-    );
+    let out = narrows(&["sanitize", "--path", "--root", "/srv/ada/work"], paths.as_bytes());
     assert_eq!(String::from_utf8_lossy(&out.stdout), "a.rs\n~/x\nb/c/d\n");
     let bytes = b"caf\xc3\xa9 \xff /workspace/sessions/9c7662c1-785f-4f1c-b9e0-9021ddbf2893/x";
     let out = narrows(&["sanitize"], bytes);

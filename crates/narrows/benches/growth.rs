@@ -26,10 +26,9 @@ const FLOOR_NS: u64 = 20_000_000;
 fn main() {
     let mut bad = 0;
     for (name, make) in SHAPES {
-        for (view, work) in [
-            ("items", whole_pipeline as fn(&[u8]) -> usize),
-            ("events", events_only),
-        ] {
+        for (view, work) in
+            [("items", whole_pipeline as fn(&[u8]) -> usize), ("events", events_only)]
+        {
             let mut row = String::new();
             let mut verdict = "linear";
             let mut last: Option<f64> = None;

@@ -22,29 +22,16 @@ fn main() {
     // `cargo bench --bench speed -- --corpus results > file` writes a corpus for other tools.
     let args: Vec<String> = std::env::args().collect();
     if let Some(at) = args.iter().position(|a| a == "--corpus") {
-        let big = if args.get(at + 1).is_some_and(|a| a == "results") {
-            60
-        } else {
-            1
-        };
+        let big = if args.get(at + 1).is_some_and(|a| a == "results") { 60 } else { 1 };
         let bytes = Session::new(1, big).make(96 << 20);
         return std::io::Write::write_all(&mut std::io::stdout(), &bytes).unwrap_or_default();
     }
     // `-- --profile results` runs the pipeline alone, for a profiler.
     if let Some(at) = args.iter().position(|a| a == "--profile") {
-        let big = if args.get(at + 1).is_some_and(|a| a == "results") {
-            60
-        } else {
-            1
-        };
+        let big = if args.get(at + 1).is_some_and(|a| a == "results") { 60 } else { 1 };
         let bytes = Session::new(1, big).make(96 << 20);
-        let best = (0..ROUNDS)
-            .map(|_| timed(|| whole_pipeline(&bytes)).0)
-            .min();
-        println!(
-            "{:.0} MB/s",
-            bytes.len() as f64 * 1e3 / best.unwrap_or(1) as f64
-        );
+        let best = (0..ROUNDS).map(|_| timed(|| whole_pipeline(&bytes)).0).min();
+        println!("{:.0} MB/s", bytes.len() as f64 * 1e3 / best.unwrap_or(1) as f64);
         return;
     }
     println!(
@@ -75,25 +62,15 @@ fn compare(name: &str, bytes: &[u8], work: fn(&[u8]) -> usize) -> u64 {
     }
     let rate = |ns: u64| bytes.len() as f64 / 1e6 / (ns as f64 / 1e9);
     let (mb, ratio) = (bytes.len() as f64 / 1e6, base as f64 / ours as f64);
-    println!(
-        "{name:<28} {mb:>9.1} {:>12.0} {:>12.0} {ratio:>8.2}x",
-        rate(base),
-        rate(ours)
-    );
+    println!("{name:<28} {mb:>9.1} {:>12.0} {:>12.0} {ratio:>8.2}x", rate(base), rate(ours));
     ours
 }
 
 /// Text chunks as they stream: the smallest packets there are.
 fn small_packets() {
-    let bytes = support::shapes::SHAPES
-        .iter()
-        .find(|s| s.0 == "chunks")
-        .map(|s| s.1(400_000));
+    let bytes = support::shapes::SHAPES.iter().find(|s| s.0 == "chunks").map(|s| s.1(400_000));
     let bytes = bytes.unwrap_or_default();
-    let best = (0..ROUNDS)
-        .map(|_| timed(|| whole_pipeline(&bytes)).0)
-        .min()
-        .unwrap_or(0);
+    let best = (0..ROUNDS).map(|_| timed(|| whole_pipeline(&bytes)).0).min().unwrap_or(0);
     println!(
         "small packets: {} bytes, {:.2} µs of CPU each",
         bytes.len() / 400_000,

@@ -26,23 +26,9 @@ fn main() {
         println!("{name}");
         let only = std::env::var("STAGE").ok().and_then(|s| s.parse().ok());
         for depth in (0..=6).filter(|d| only.is_none_or(|o: usize| o == *d)) {
-            let best = (0..ROUNDS)
-                .map(|_| timed(|| run(&bytes, depth)).0)
-                .min()
-                .unwrap_or(1);
-            let stage = [
-                "split",
-                "index",
-                "adapter",
-                "sanitizer",
-                "calls",
-                "fold",
-                "items",
-            ][depth];
-            println!(
-                "  {stage:<10} {:>8.0} MB/s",
-                bytes.len() as f64 * 1e3 / best as f64
-            );
+            let best = (0..ROUNDS).map(|_| timed(|| run(&bytes, depth)).0).min().unwrap_or(1);
+            let stage = ["split", "index", "adapter", "sanitizer", "calls", "fold", "items"][depth];
+            println!("  {stage:<10} {:>8.0} MB/s", bytes.len() as f64 * 1e3 / best as f64);
         }
     }
 }

@@ -17,10 +17,7 @@ fn main() -> std::io::Result<()> {
     packets.finish(|given| pipeline.push(given, &mut steps));
     pipeline.finish(&mut steps);
     let mut items = Items::new();
-    steps
-        .into_iter()
-        .flat_map(|step| step.changes)
-        .for_each(|change| items.apply(change));
+    steps.into_iter().flat_map(|step| step.changes).for_each(|change| items.apply(change));
 
     for item in items.ordered() {
         match &item.body {

@@ -45,13 +45,7 @@ struct State {
 
 impl Default for State {
     fn default() -> Self {
-        State {
-            number: 0,
-            parent: None,
-            known: ToolCall::unknown(),
-            began: None,
-            held: 0,
-        }
+        State { number: 0, parent: None, known: ToolCall::unknown(), began: None, held: 0 }
     }
 }
 
@@ -73,12 +67,7 @@ impl Calls {
         match &mut event.body {
             Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => {
                 let mut changes = Vec::new();
-                if self.complete(
-                    tool,
-                    event.time.as_ref(),
-                    event.parent.as_ref(),
-                    &mut changes,
-                ) {
+                if self.complete(tool, event.time.as_ref(), event.parent.as_ref(), &mut changes) {
                     let (time, parent) = (event.time.clone(), event.parent.clone());
                     out.push(event);
                     out.extend(changes.into_iter().map(|change| Event {
@@ -116,11 +105,7 @@ impl Calls {
     /// The turn is over: what was refused, or cut off by a cancelled turn, will not go on.
     fn cancel(&mut self, all: bool, time: Option<&Time>, out: &mut Vec<Event>) {
         let refused = std::mem::take(&mut self.refused);
-        let ids = if all {
-            self.open.values().cloned().collect()
-        } else {
-            refused
-        };
+        let ids = if all { self.open.values().cloned().collect() } else { refused };
         for id in ids {
             let open = |s: &&mut State| !s.known.status.is_some_and(ToolStatus::is_final);
             let Some(state) = self.calls.get_mut(&id).filter(open) else {
@@ -130,13 +115,7 @@ impl Calls {
             let mut call = ToolCall::unknown();
             call.status = Some(ToolStatus::Cancelled);
             let fresh = Fresh::default();
-            let tool = Box::new(ToolEvent {
-                id,
-                call,
-                fresh,
-                grew_from: None,
-                first: false,
-            });
+            let tool = Box::new(ToolEvent { id, call, fresh, grew_from: None, first: false });
             let body = Body::ToolCallProgress(tool);
             let event = Event {
                 id: EventId::default(),
@@ -194,10 +173,7 @@ impl Calls {
             && known.status == Some(ToolStatus::Completed)
         {
             let failed = Some(ToolStatus::Failed);
-            fresh = fresh.or(known.merge(ToolCall {
-                status: failed,
-                ..ToolCall::unknown()
-            }));
+            fresh = fresh.or(known.merge(ToolCall { status: failed, ..ToolCall::unknown() }));
         }
         let ended = !was_final && known.status.is_some_and(ToolStatus::is_final);
         if ended {
@@ -207,10 +183,7 @@ impl Calls {
                 .filter(|_| !first)
                 .zip(state.began.as_ref())
                 .and_then(|(end, start)| end.since(start));
-            fresh = fresh.or(known.merge(ToolCall {
-                duration_ms,
-                ..ToolCall::unknown()
-            }));
+            fresh = fresh.or(known.merge(ToolCall { duration_ms, ..ToolCall::unknown() }));
             if known.status == Some(ToolStatus::Completed) {
                 file_changes(&tool.id, known, changes);
             }
@@ -253,10 +226,7 @@ pub(crate) fn permission(decision: Decision, option: Option<&Clean>) -> Permissi
         Decision::Rejected => "rejected",
         Decision::Cancelled => "cancelled",
     };
-    Permission {
-        decision: Clean::literal(decision),
-        option: option.cloned(),
-    }
+    Permission { decision: Clean::literal(decision), option: option.cloned() }
 }
 
 /// A status only moves forward; a call of which nobody told one is pending.
@@ -378,11 +348,7 @@ fn file_changes(id: &Clean, known: &ToolCall, changes: &mut Vec<FileChange>) {
             _ => by_call,
         };
         let whole = diff.scope == Scope::File && action != FileAction::Deleted;
-        let size = diff
-            .new_text
-            .as_ref()
-            .filter(|_| whole)
-            .map(|t| t.len() as u64);
+        let size = diff.new_text.as_ref().filter(|_| whole).map(|t| t.len() as u64);
         if changes.iter().all(|c| c.path != diff.path) {
             changes.push(FileChange {
                 path: diff.path.clone(),
@@ -396,12 +362,7 @@ fn file_changes(id: &Clean, known: &ToolCall, changes: &mut Vec<FileChange>) {
         && let Some(path) = known.file_path.clone().filter(|p| !p.is_empty())
     {
         let tool_call_id = Some(id.clone());
-        changes.push(FileChange {
-            path,
-            action: by_call,
-            size_bytes: None,
-            tool_call_id,
-        });
+        changes.push(FileChange { path, action: by_call, size_bytes: None, tool_call_id });
     }
 }
 

@@ -85,9 +85,7 @@ impl Items {
 
     /// The item of this id.
     pub fn get(&self, id: &str) -> Option<&Item> {
-        self.places
-            .get(id)
-            .and_then(|at| self.list.get(*at)?.as_ref())
+        self.places.get(id).and_then(|at| self.list.get(*at)?.as_ref())
     }
 
     /// The items in the order they came.
@@ -131,11 +129,7 @@ impl Items {
     }
 
     fn item(&mut self, id: &str) -> Option<&mut Item> {
-        let hot = self
-            .list
-            .get(self.last)
-            .and_then(Option::as_ref)
-            .is_some_and(|i| &*i.id == id);
+        let hot = self.list.get(self.last).and_then(Option::as_ref).is_some_and(|i| &*i.id == id);
         if !hot {
             self.last = *self.places.get(id)?;
         }
@@ -187,11 +181,7 @@ fn append(body: &mut ItemBody, name: &str, more: Clean) {
         ItemBody::Text { content, .. } | ItemBody::Thinking { content, .. } => content,
         ItemBody::UserMessage { text, .. } => text,
         ItemBody::ToolCall { tool_call } if name == "rawOutput" => {
-            match tool_call
-                .call
-                .output
-                .get_or_insert_with(|| Output::Whole(Clean::default()))
-            {
+            match tool_call.call.output.get_or_insert_with(|| Output::Whole(Clean::default())) {
                 Output::Whole(text) | Output::More(text) => text,
             }
         }

@@ -53,13 +53,7 @@ impl Default for Lines {
 impl Lines {
     /// Throws away lines of more than `cap` bytes.
     pub fn new(cap: usize) -> Self {
-        Lines {
-            cap,
-            part: Vec::new(),
-            lost: 0,
-            number: 0,
-            offset: 0,
-        }
+        Lines { cap, part: Vec::new(), lost: 0, number: 0, offset: 0 }
     }
 
     /// Takes the next bytes; calls `found` for each line that ends in them.
@@ -104,13 +98,7 @@ impl Lines {
             self.number += 1;
             let (number, offset) = (self.number, self.offset);
             self.offset += length + end;
-            found(Line {
-                number,
-                offset,
-                bytes: &[],
-                length,
-                cut: true,
-            });
+            found(Line { number, offset, bytes: &[], length, cut: true });
             return;
         }
         let mut part = std::mem::take(&mut self.part);
@@ -128,12 +116,6 @@ impl Lines {
         let mut bytes = line.strip_suffix(b"\r").unwrap_or(line);
         // A byte order mark, also where files were joined.
         bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-        found(Line {
-            number,
-            offset,
-            bytes,
-            length,
-            cut: false,
-        });
+        found(Line { number, offset, bytes, length, cut: false });
     }
 }

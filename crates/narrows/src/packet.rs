@@ -26,12 +26,7 @@ pub struct Packet<'a> {
 
 impl std::fmt::Debug for Packet<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "Packet({} bytes at line {})",
-            self.bytes.len(),
-            self.position.line
-        )
+        write!(f, "Packet({} bytes at line {})", self.bytes.len(), self.position.line)
     }
 }
 
@@ -60,14 +55,7 @@ impl Default for Packets {
 impl Packets {
     /// Refuses lines of more than `cap` bytes.
     pub fn new(cap: usize) -> Self {
-        Packets {
-            lines: Lines::new(cap),
-            sse: Sse {
-                held: Vec::new(),
-                position: None,
-                cap,
-            },
-        }
+        Packets { lines: Lines::new(cap), sse: Sse { held: Vec::new(), position: None, cap } }
     }
 
     /// Takes the next bytes; calls `found` for each packet in them.
@@ -94,38 +82,22 @@ struct Sse {
 
 impl Sse {
     fn line(&mut self, line: Line<'_>, found: &mut impl FnMut(Given<'_>)) {
-        let position = Position {
-            line: line.number,
-            column: 0,
-            offset: line.offset,
-        };
+        let position = Position { line: line.number, column: 0, offset: line.offset };
         if line.cut {
             self.flush(found);
             let reason = "line too long";
-            found(Given::Fault(Malformed {
-                reason,
-                position,
-                length: line.length,
-            }));
+            found(Given::Fault(Malformed { reason, position, length: line.length }));
             return;
         }
         // The usual case first: a packet a line.
         if line.bytes.first() == Some(&b'{') && self.position.is_none() {
-            found(Given::Packet(Packet {
-                bytes: line.bytes,
-                position,
-                arrived: None,
-            }));
+            found(Given::Packet(Packet { bytes: line.bytes, position, arrived: None }));
             return;
         }
         let Some(data) = line.bytes.strip_prefix(b"data:") else {
             self.flush(found);
             if !line.bytes.trim_ascii().is_empty() && !is_control(line.bytes) {
-                found(Given::Packet(Packet {
-                    bytes: line.bytes,
-                    position,
-                    arrived: None,
-                }));
+                found(Given::Packet(Packet { bytes: line.bytes, position, arrived: None }));
             }
             return;
         };
@@ -136,11 +108,7 @@ impl Sse {
         // A whole object stands at the margin; the parts of a printed one are indented.
         if data.starts_with(b"{") && data.trim_ascii_end().ends_with(b"}") {
             self.flush(found);
-            found(Given::Packet(Packet {
-                bytes: data,
-                position,
-                arrived: None,
-            }));
+            found(Given::Packet(Packet { bytes: data, position, arrived: None }));
             return;
         }
         if self.position.is_none() {
@@ -153,22 +121,14 @@ impl Sse {
             let length = self.held.len() as u64;
             self.held = Vec::new();
             let position = self.position.take().unwrap_or_default();
-            found(Given::Fault(Malformed {
-                reason: "event too long",
-                position,
-                length,
-            }));
+            found(Given::Fault(Malformed { reason: "event too long", position, length }));
         }
     }
 
     fn flush(&mut self, found: &mut impl FnMut(Given<'_>)) {
         if let Some(position) = self.position.take() {
             let held = std::mem::take(&mut self.held);
-            found(Given::Packet(Packet {
-                bytes: &held,
-                position,
-                arrived: None,
-            }));
+            found(Given::Packet(Packet { bytes: &held, position, arrived: None }));
         }
     }
 }
@@ -176,7 +136,5 @@ impl Sse {
 /// A line of an event stream that carries no data.
 fn is_control(line: &[u8]) -> bool {
     line.starts_with(b":")
-        || [&b"event:"[..], b"id:", b"retry:"]
-            .iter()
-            .any(|field| line.starts_with(field))
+        || [&b"event:"[..], b"id:", b"retry:"].iter().any(|field| line.starts_with(field))
 }

@@ -114,11 +114,7 @@ impl Pipeline {
         self.blobs.append(&mut self.yielded.blobs);
         let fresh = self.yielded.events.get_mut(held..).unwrap_or_default();
         for (index, event) in fresh.iter_mut().enumerate() {
-            event.began = EventId {
-                source: self.source,
-                packet: line.max(1),
-                index: index as u32,
-            };
+            event.began = EventId { source: self.source, packet: line.max(1), index: index as u32 };
         }
         if self.join && self.yielded.join_last(held) {
             return;
@@ -200,11 +196,8 @@ impl Pipeline {
             self.calls.merge(event, &mut self.complete);
         }
         for mut event in self.complete.drain(..) {
-            event.id = EventId {
-                source: self.source,
-                packet: self.packet.max(1),
-                index: self.index,
-            };
+            event.id =
+                EventId { source: self.source, packet: self.packet.max(1), index: self.index };
             self.index += 1;
             let mut changes = Vec::new();
             if let Some(fold) = &mut self.fold {

@@ -12,11 +12,7 @@ pub(crate) struct Recent<V> {
 
 impl<V: Default> Recent<V> {
     pub(crate) fn new(cap: usize) -> Self {
-        Recent {
-            cap,
-            map: HashMap::new(),
-            order: VecDeque::new(),
-        }
+        Recent { cap, map: HashMap::new(), order: VecDeque::new() }
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {

@@ -14,10 +14,7 @@ impl Time {
     /// Reads `2026-01-22T19:13:30.917345+00:00` and its kin; anything else is no time.
     pub fn parse(text: &str) -> Option<Time> {
         let millis = millis(text.as_bytes())?;
-        Some(Time {
-            text: text.into(),
-            millis,
-        })
+        Some(Time { text: text.into(), millis })
     }
 
     /// Milliseconds since 1970.
@@ -54,10 +51,7 @@ fn millis(b: &[u8]) -> Option<i64> {
     let mut at = 19;
     let mut ms = 0;
     if is(at, b".") {
-        let digits = b[at + 1..]
-            .iter()
-            .take_while(|c| c.is_ascii_digit())
-            .count();
+        let digits = b[at + 1..].iter().take_while(|c| c.is_ascii_digit()).count();
         for i in 0..3 {
             ms = ms * 10 + if i < digits { num(at + 1 + i, 1)? } else { 0 };
         }
@@ -97,10 +91,7 @@ mod tests {
     fn reads_what_agents_write() {
         let ms = |t: &str| Time::parse(t).map(|t| t.millis());
         assert_eq!(ms("1970-01-01T00:00:00Z"), Some(0));
-        assert_eq!(
-            ms("2026-01-22T00:11:51.712150+00:00"),
-            Some(1_769_040_711_712)
-        );
+        assert_eq!(ms("2026-01-22T00:11:51.712150+00:00"), Some(1_769_040_711_712));
         assert_eq!(ms("2026-01-22T01:11:51.7+01:00"), Some(1_769_040_711_700));
         assert_eq!(ms("2024-02-29 12:00:00"), Some(1_709_208_000_000));
     }

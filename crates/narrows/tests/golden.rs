@@ -34,8 +34,5 @@ fn every_case_gives_its_events_and_items() {
             }
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "differ from what is expected (see `make bless`): {wrong:#?}"
-    );
+    assert!(wrong.is_empty(), "differ from what is expected (see `make bless`): {wrong:#?}");
 }

@@ -179,10 +179,7 @@ fn packet() -> impl Strategy<Value = Value> {
 }
 
 fn lines(packets: &[Value]) -> Vec<u8> {
-    packets
-        .iter()
-        .flat_map(|p| format!("{p}\n").into_bytes())
-        .collect()
+    packets.iter().flat_map(|p| format!("{p}\n").into_bytes()).collect()
 }
 
 fn rooted() -> Config {
@@ -340,12 +337,7 @@ fn every_fixture_can_be_cut_and_resumed() {
                 fold.push(event, &mut changes);
                 apply(&mut items, changes);
             }
-            assert_eq!(
-                whole,
-                common::items_json(&items),
-                "{} cut at {cut}",
-                case.display()
-            );
+            assert_eq!(whole, common::items_json(&items), "{} cut at {cut}", case.display());
         }
     }
 }
@@ -354,18 +346,10 @@ fn every_fixture_can_be_cut_and_resumed() {
 fn every_fixture_has_the_same_items_when_pieces_are_joined() {
     for case in common::cases() {
         let input = fs::read(case.join("input.jsonl")).unwrap();
-        let joined = Config {
-            join: true,
-            ..common::config(&case)
-        };
+        let joined = Config { join: true, ..common::config(&case) };
         let apart = common::items(&common::run(common::config(&case), &input));
         let together = common::items(&common::run(joined, &input));
-        assert_eq!(
-            common::items_json(&apart),
-            common::items_json(&together),
-            "{}",
-            case.display()
-        );
+        assert_eq!(common::items_json(&apart), common::items_json(&together), "{}", case.display());
     }
 }
 

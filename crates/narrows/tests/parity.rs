@@ -48,11 +48,7 @@ fn live_and_load_of_opencode_are_equal() {
     let mut wrong = Vec::new();
     let mut compared = 0;
     for case in common::cases() {
-        let name = case
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if !name.starts_with("opencode-") || !case.join("load.jsonl").exists() {
             continue;
         }
@@ -80,16 +76,8 @@ const OTHERS: &[(&str, &str, Side)] = &[
     ("claude-acp-q-compact", "call", Live),
     ("claude-acp-q-compact", "words", Both),
     // A command that still runs, or was cut off, is replayed as failed.
-    (
-        "codex-acp-d-bash",
-        "status \"in_progress\" / \"failed\"",
-        Both,
-    ),
-    (
-        "codex-acp-j-interrupt-tool",
-        "status \"cancelled\" / \"failed\"",
-        Both,
-    ),
+    ("codex-acp-d-bash", "status \"in_progress\" / \"failed\"", Both),
+    ("codex-acp-j-interrupt-tool", "status \"cancelled\" / \"failed\"", Both),
     // A refused call is not kept; a warning of the new process is added.
     ("codex-acp-h-permission-reject", "call \"bash\"", Live),
     ("codex-acp-h-permission-reject", "words", Both),
@@ -107,14 +95,9 @@ fn calls_and_words_of_the_other_agents_agree() {
     let mut wrong = Vec::new();
     let mut compared = 0;
     for case in common::cases() {
-        let name = case
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let other = ["claude-acp-", "codex-acp-", "gemini-acp-"]
-            .iter()
-            .any(|a| name.starts_with(a));
+        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let other =
+            ["claude-acp-", "codex-acp-", "gemini-acp-"].iter().any(|a| name.starts_with(a));
         if !other || !case.join("load.jsonl").exists() {
             continue;
         }
@@ -206,9 +189,7 @@ fn differences(live: &[Value], load: &[Value]) -> Vec<(String, Side)> {
     let mut found = Vec::new();
     let tools = |items: &[Value]| -> BTreeMap<String, Value> {
         let calls = items.iter().filter(|i| i["type"] == "tool_call");
-        calls
-            .map(|i| (i["id"].as_str().unwrap().to_owned(), i["toolCall"].clone()))
-            .collect()
+        calls.map(|i| (i["id"].as_str().unwrap().to_owned(), i["toolCall"].clone())).collect()
     };
     let (a, b) = (tools(live), tools(load));
     for id in a.keys().chain(b.keys()) {
@@ -234,19 +215,11 @@ fn differences(live: &[Value], load: &[Value]) -> Vec<(String, Side)> {
     let only_load: Vec<String> = b.iter().filter(|w| !a.contains(w)).cloned().collect();
     for word in &only_live {
         let replaced = only_load.iter().any(|other| kind(other) == kind(word));
-        found.push(if replaced {
-            (word.clone(), Both)
-        } else {
-            (format!("item {word}"), Live)
-        });
+        found.push(if replaced { (word.clone(), Both) } else { (format!("item {word}"), Live) });
     }
     for word in &only_load {
         let replaced = only_live.iter().any(|other| kind(other) == kind(word));
-        found.push(if replaced {
-            (word.clone(), Both)
-        } else {
-            (format!("item {word}"), Load)
-        });
+        found.push(if replaced { (word.clone(), Both) } else { (format!("item {word}"), Load) });
     }
     a.retain(|w| !only_live.contains(w));
     b.retain(|w| !only_load.contains(w));
@@ -264,10 +237,7 @@ fn kind(word: &str) -> &str {
 
 fn fields(live: &Value, load: &Value, found: &mut Vec<(String, Side)>) {
     let empty = Map::new();
-    let (x, y) = (
-        live.as_object().unwrap_or(&empty),
-        load.as_object().unwrap_or(&empty),
-    );
+    let (x, y) = (live.as_object().unwrap_or(&empty), load.as_object().unwrap_or(&empty));
     for key in x.keys().chain(y.keys()) {
         let side = match (x.get(key), y.get(key)) {
             (Some(p), Some(q)) if p == q => continue,
@@ -321,11 +291,7 @@ fn bare_lines_of_both_directions_give_the_same_items() {
 #[test]
 fn the_agent_alone_gives_the_same_calls_and_words() {
     for case in captures() {
-        let name = case
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let recorded = items(&case, "input.jsonl");
         let config = common::config(&case);
         let steps = common::run(config, &bare(&case, |dir| *dir == "agent->client"));

@@ -30,12 +30,7 @@ fn every_row_of_the_table_holds() {
         let unescape = |s: &str| s.replace("\\n", "\n").replace("\\e", "\u{1b}");
         let (mode, input) = head.split_once(' ').unwrap_or((head, ""));
         let input = unescape(input);
-        let want = unescape(
-            lines
-                .next()
-                .and_then(|l| l.strip_prefix("=> "))
-                .unwrap_or_default(),
-        );
+        let want = unescape(lines.next().and_then(|l| l.strip_prefix("=> ")).unwrap_or_default());
         let got = match mode {
             "text" => paths.text(&input, Mode::Text).into_owned(),
             "body" => paths.text(&input, Mode::Body).into_owned(),

@@ -85,12 +85,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(seed: u64, big: u64) -> Self {
-        Session {
-            dice: Dice::new(seed),
-            call: 0,
-            message: 0,
-            big,
-        }
+        Session { dice: Dice::new(seed), call: 0, message: 0, big }
     }
 
     /// At least `bytes` bytes of packets, one a line.
@@ -114,10 +109,7 @@ impl Session {
             self.tool(out);
         }
         let answer = json!({"stopReason": "end_turn"});
-        line(
-            out,
-            &json!({"jsonrpc": "2.0", "id": self.message, "result": answer}),
-        );
+        line(out, &json!({"jsonrpc": "2.0", "id": self.message, "result": answer}));
     }
 
     /// One text in `pieces` chunks.

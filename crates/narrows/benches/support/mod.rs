@@ -10,10 +10,7 @@ use narrows::{Config, Items, Packets, Pipeline};
 /// CPU nanoseconds of this thread. The machines are noisy: wall time says little.
 pub(crate) fn cpu() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split(' ')
-        .next()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(0)
+    text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
 /// Runs `work` and returns its CPU nanoseconds.
@@ -26,10 +23,7 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (u64, T) {
 /// Split, parse, clean, complete, fold, and print the final items; returns the bytes printed.
 pub(crate) fn whole_pipeline(bytes: &[u8]) -> usize {
     let mut packets = Packets::default();
-    let mut config = Config {
-        join: true,
-        ..Config::default()
-    };
+    let mut config = Config { join: true, ..Config::default() };
     config.paths.add_root(generate::ROOT);
     let mut pipeline = Pipeline::new(config);
     let mut items = Items::new();
@@ -60,10 +54,7 @@ pub(crate) fn whole_pipeline(bytes: &[u8]) -> usize {
 /// Split, parse, clean, complete and print the events; returns the bytes printed.
 pub(crate) fn events_only(bytes: &[u8]) -> usize {
     let mut packets = Packets::default();
-    let mut config = Config {
-        events_only: true,
-        ..Config::default()
-    };
+    let mut config = Config { events_only: true, ..Config::default() };
     config.paths.add_root(generate::ROOT);
     let mut pipeline = Pipeline::new(config);
     let (mut steps, mut line, mut printed) = (Vec::new(), Vec::new(), 0);

@@ -40,18 +40,12 @@ pub(crate) type Make = fn(usize) -> Vec<u8>;
 pub(crate) const SHAPES: &[(&str, Make)] = &[
     ("events", |n| {
         let mut all = Session::new(7, 0).make(n * 260);
-        let end = all
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| **c == b'\n')
-            .nth(n.max(1) - 1);
+        let end = all.iter().enumerate().filter(|(_, c)| **c == b'\n').nth(n.max(1) - 1);
         let end = end.map_or(all.len(), |(i, _)| i + 1);
         all.truncate(end);
         all
     }),
-    ("chunks", |n| {
-        lines((0..n).map(|i| chunk(&format!("word {i}"))))
-    }),
+    ("chunks", |n| lines((0..n).map(|i| chunk(&format!("word {i}"))))),
     ("chunks-nospace", |n| lines((0..n).map(|_| chunk("abc/")))),
     ("open-tools", |n| {
         let opened = (0..n).map(|i| start(&format!("t{i}"), "bash"));
@@ -63,9 +57,7 @@ pub(crate) const SHAPES: &[(&str, Make)] = &[
         let rest = (0..n).map(|i| progress("t", "bash", &ls, &format!("x{i}")));
         lines(std::iter::once(start("t", "bash")).chain(rest))
     }),
-    ("orphans", |n| {
-        lines((0..n).map(|i| progress(&format!("o{i}"), "bash", &json!({}), "x")))
-    }),
+    ("orphans", |n| lines((0..n).map(|i| progress(&format!("o{i}"), "bash", &json!({}), "x")))),
     ("todos", |n| {
         lines((0..n).map(|i| {
             let todos = json!({"todos": [{"content": format!("c{i}"), "status": "pending"}]});
@@ -90,25 +82,15 @@ pub(crate) const SHAPES: &[(&str, Make)] = &[
     ("escapes", |n| output(&"\\\"\n".repeat(n))),
     ("deep", |n| {
         let nested = format!("{}{}", "[".repeat(n), "]".repeat(n));
-        lines(std::iter::once(format!(
-            "{{\"type\":\"agent_message_chunk\",\"content\":{nested}}}"
-        )))
+        lines(std::iter::once(format!("{{\"type\":\"agent_message_chunk\",\"content\":{nested}}}")))
     }),
     ("many-keys", |n| {
         let keys: Vec<String> = (0..n).map(|i| format!("\"k{i}\":1")).collect();
-        let line = format!(
-            "{{{},\"type\":\"error\",\"message\":\"m\"}}",
-            keys.join(",")
-        );
+        let line = format!("{{{},\"type\":\"error\",\"message\":\"m\"}}", keys.join(","));
         lines(std::iter::once(line))
     }),
-    ("long-garbage", |n| {
-        lines(std::iter::once("x".repeat(n * 100)))
-    }),
+    ("long-garbage", |n| lines(std::iter::once("x".repeat(n * 100)))),
     ("unclosed-string", |n| {
-        lines(std::iter::once(format!(
-            "{{\"type\":\"error\",\"message\":\"{}",
-            "y\\\"".repeat(n)
-        )))
+        lines(std::iter::once(format!("{{\"type\":\"error\",\"message\":\"{}", "y\\\"".repeat(n))))
     }),
 ];

@@ -36,33 +36,15 @@ pub(super) fn data_url(url: &str, blobs: &mut Vec<Blob>) -> Option<Image> {
 }
 
 fn decode(data: &str, mime: &str, blobs: &mut Vec<Blob>) -> Option<Image> {
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(data.trim())
-        .ok()?;
-    let mime = if is_image(mime) {
-        mime
-    } else {
-        "application/octet-stream"
-    };
-    let hash: String = Sha256::digest(&bytes)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
-    let image = Image {
-        blob: hash.clone(),
-        mime_type: mime.to_owned(),
-        size: bytes.len() as u64,
-    };
-    blobs.push(Blob {
-        hash,
-        mime_type: mime.to_owned(),
-        bytes,
-    });
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data.trim()).ok()?;
+    let mime = if is_image(mime) { mime } else { "application/octet-stream" };
+    let hash: String = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+    let image = Image { blob: hash.clone(), mime_type: mime.to_owned(), size: bytes.len() as u64 };
+    blobs.push(Blob { hash, mime_type: mime.to_owned(), bytes });
     Some(image)
 }
 
 fn is_image(mime: &str) -> bool {
     let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'+' | b'-');
-    mime.strip_prefix("image/")
-        .is_some_and(|rest| rest.len() <= 32 && rest.bytes().all(plain))
+    mime.strip_prefix("image/").is_some_and(|rest| rest.len() <= 32 && rest.bytes().all(plain))
 }

@@ -15,15 +15,9 @@ pub(super) enum Internal {
 pub(super) fn classify(text: &str) -> Option<Internal> {
     const TABLE: &[(&str, Internal)] = &[
         ("[Request interrupted by user", Internal::Interrupted),
-        (
-            "This session is being continued from a previous conversation",
-            Internal::Compaction,
-        ),
+        ("This session is being continued from a previous conversation", Internal::Compaction),
         ("[Function Response:", Internal::Context),
-        (
-            "This is the Gemini CLI. We are setting up the context",
-            Internal::Context,
-        ),
+        ("This is the Gemini CLI. We are setting up the context", Internal::Context),
         ("<system-reminder>", Internal::Context),
         ("<task-notification>", Internal::Context),
         ("<command-name>", Internal::Context),
@@ -31,8 +25,5 @@ pub(super) fn classify(text: &str) -> Option<Internal> {
         ("<session_context>", Internal::Context),
     ];
     let text = text.trim_start();
-    TABLE
-        .iter()
-        .find(|(start, _)| text.starts_with(start))
-        .map(|(_, what)| *what)
+    TABLE.iter().find(|(start, _)| text.starts_with(start)).map(|(_, what)| *what)
 }

@@ -78,17 +78,9 @@ impl Yield {
     fn malformed(&mut self, packet: &Packet<'_>, reason: &'static str, column: usize) {
         let column = column as u64;
         let Position { line, offset, .. } = packet.position;
-        let position = Position {
-            line,
-            column,
-            offset: offset + column,
-        };
+        let position = Position { line, column, offset: offset + column };
         let length = packet.bytes.len() as u64;
-        self.push(Body::Malformed(Malformed {
-            reason,
-            position,
-            length,
-        }));
+        self.push(Body::Malformed(Malformed { reason, position, length }));
     }
 }
 

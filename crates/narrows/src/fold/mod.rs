@@ -64,12 +64,7 @@ impl Fold {
     /// The fold of a session whose events up to `last` made `items`.
     pub fn resume(items: &Items, last: EventId) -> Self {
         let info = items.info().clone();
-        let mut fold = Fold {
-            info,
-            last,
-            order: items.next_order(),
-            ..Fold::default()
-        };
+        let mut fold = Fold { info, last, order: items.next_order(), ..Fold::default() };
         for item in items.iter() {
             fold.resume_text(item);
             fold.resume_tool(item);
@@ -94,9 +89,7 @@ impl Fold {
         }
         self.fold(event, out);
         if std::mem::take(&mut self.news) {
-            out.push(Change::Info {
-                info: Box::new(self.info.clone()),
-            });
+            out.push(Change::Info { info: Box::new(self.info.clone()) });
         }
     }
 
@@ -115,14 +108,7 @@ impl Fold {
                     "" => self.name("artifact", event),
                     _ => Clean::concat(&[&Clean::literal("artifact-"), &made.artifact.id]),
                 };
-                self.put(
-                    event,
-                    id,
-                    ItemBody::Artifact {
-                        artifact: made.artifact.clone(),
-                    },
-                    out,
-                );
+                self.put(event, id, ItemBody::Artifact { artifact: made.artifact.clone() }, out);
             }
             Body::PermissionRequest(ask) => self.ask(event, ask, out),
             Body::PermissionAnswer(answer) => self.answer(answer, out),
@@ -138,10 +124,7 @@ impl Fold {
                 }
             }
             Body::Notice(note) => {
-                let body = ItemBody::Notice {
-                    kind: note.kind.clone(),
-                    text: note.text.clone(),
-                };
+                let body = ItemBody::Notice { kind: note.kind.clone(), text: note.text.clone() };
                 let id = self.name("notice", event);
                 self.put(event, id, body, out);
             }
@@ -174,11 +157,7 @@ impl Fold {
     fn name(&self, kind: &'static str, event: &Event) -> Clean {
         let mut name = Clean::literal(kind);
         name.push(&Clean::literal("-"));
-        let id = if event.began.packet > 0 {
-            event.began
-        } else {
-            event.id
-        };
+        let id = if event.began.packet > 0 { event.began } else { event.id };
         if id.packet == 0 {
             name.push(&Clean::number(self.order));
         } else {
@@ -207,8 +186,6 @@ impl Fold {
         self.order += 1;
         self.prompt = None;
         self.tail = None;
-        out.push(Change::Put {
-            item: Box::new(item),
-        });
+        out.push(Change::Put { item: Box::new(item) });
     }
 }

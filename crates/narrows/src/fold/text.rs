@@ -61,10 +61,7 @@ impl Fold {
         // A text whose turn was answered is shown as done already. It can go on until something
         // else comes onto the screen.
         if let Some(open) = self.text.take_if(|open| !open.settled) {
-            out.push(Change::Set {
-                id: open.id,
-                set: Set::IsStreaming(false),
-            });
+            out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
         }
     }
 
@@ -90,11 +87,7 @@ impl Fold {
             if !chunk.text.is_empty() {
                 keep(&mut open.kept, &chunk.text);
                 let (id, text) = (open.id.clone(), chunk.text.clone());
-                out.push(Change::Append {
-                    id,
-                    field: "content",
-                    text,
-                });
+                out.push(Change::Append { id, field: "content", text });
             }
             if !chunk.images.is_empty() {
                 open.images.extend(chunk.images.iter().cloned());
@@ -102,10 +95,7 @@ impl Fold {
                     tail.images.clone_from(&open.images);
                 }
                 let (id, images) = (open.id.clone(), open.images.clone());
-                out.push(Change::Set {
-                    id,
-                    set: Set::Images(images),
-                });
+                out.push(Change::Set { id, set: Set::Images(images) });
             }
             return;
         }
@@ -130,32 +120,21 @@ impl Fold {
     fn whole(&mut self, event: &Event, chunk: &Chunk, kind: Kind, out: &mut Vec<Change>) {
         let replaces = |open: &OpenText| {
             let named = open.block.is_some();
-            let begun = open
-                .kept
-                .as_ref()
-                .is_some_and(|kept| chunk.text.starts_with(kept.as_str()));
+            let begun =
+                open.kept.as_ref().is_some_and(|kept| chunk.text.starts_with(kept.as_str()));
             !open.settled && open.kind == kind && (named || begun)
         };
         match self.text.take() {
             Some(open) if replaces(&open) => {
                 let (id, text) = (open.id.clone(), chunk.text.clone());
-                out.push(Change::Set {
-                    id,
-                    set: Set::Content(text),
-                });
-                out.push(Change::Set {
-                    id: open.id,
-                    set: Set::IsStreaming(false),
-                });
+                out.push(Change::Set { id, set: Set::Content(text) });
+                out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
             }
             open => {
                 self.text = open;
                 self.close_text(out);
                 let id = self.open(event, chunk, kind, false, out);
-                self.text = self
-                    .info
-                    .answered
-                    .then(|| self.opened(event, chunk, kind, id));
+                self.text = self.info.answered.then(|| self.opened(event, chunk, kind, id));
             }
         }
     }
@@ -171,34 +150,15 @@ impl Fold {
         let content = chunk.text.clone();
         let block_id = chunk.block_id.clone();
         let (name, body) = if kind == Kind::Thinking {
-            (
-                "thinking",
-                ItemBody::Thinking {
-                    content,
-                    is_streaming,
-                    block_id,
-                },
-            )
+            ("thinking", ItemBody::Thinking { content, is_streaming, block_id })
         } else {
             let images = chunk.images.clone();
-            (
-                "text",
-                ItemBody::Text {
-                    content,
-                    is_streaming,
-                    block_id,
-                    images,
-                },
-            )
+            ("text", ItemBody::Text { content, is_streaming, block_id, images })
         };
         let id = self.name(name, event);
         self.put(event, id.clone(), body, out);
         let opened = self.opened(event, chunk, kind, id.clone());
-        self.tail = Some(OpenText {
-            kept: None,
-            settled: true,
-            ..opened
-        });
+        self.tail = Some(OpenText { kept: None, settled: true, ..opened });
         id
     }
 
@@ -219,19 +179,12 @@ impl Fold {
             {
                 if !message.text.is_empty() {
                     let (id, text) = (last.id.clone(), message.text.clone());
-                    out.push(Change::Append {
-                        id,
-                        field: "text",
-                        text,
-                    });
+                    out.push(Change::Append { id, field: "text", text });
                 }
                 if !message.images.is_empty() {
                     last.images.extend(message.images.iter().cloned());
                     let (id, images) = (last.id.clone(), last.images.clone());
-                    out.push(Change::Set {
-                        id,
-                        set: Set::Images(images),
-                    });
+                    out.push(Change::Set { id, set: Set::Images(images) });
                 }
                 return;
             }
@@ -259,21 +212,15 @@ impl Fold {
         let (id, parent) = (item.id.clone(), item.parent.clone());
         let settled = self.info.answered && item.order + 1 == self.order;
         let (kind, kept, block, images) = match &item.body {
-            ItemBody::Text {
-                content,
-                block_id,
-                images,
-                ..
-            } => (Kind::Text, content, block_id.clone(), images.clone()),
-            ItemBody::Thinking {
-                content, block_id, ..
-            } => (Kind::Thinking, content, block_id.clone(), Vec::new()),
-            ItemBody::UserMessage {
-                text,
-                images,
-                origin,
-                block_id,
-            } if item.order + 1 == self.order && !self.info.answered => {
+            ItemBody::Text { content, block_id, images, .. } => {
+                (Kind::Text, content, block_id.clone(), images.clone())
+            }
+            ItemBody::Thinking { content, block_id, .. } => {
+                (Kind::Thinking, content, block_id.clone(), Vec::new())
+            }
+            ItemBody::UserMessage { text, images, origin, block_id }
+                if item.order + 1 == self.order && !self.info.answered =>
+            {
                 self.prompt = Some(LastPrompt {
                     id,
                     block: block_id.clone(),
@@ -288,22 +235,9 @@ impl Fold {
         };
         let (order, streams) = (item.order, !settled);
         let kept = (streams && kept.len() <= MAX_KEPT).then(|| kept.to_string());
-        let open = OpenText {
-            id,
-            order,
-            kind,
-            block,
-            parent,
-            kept,
-            images,
-            settled,
-        };
+        let open = OpenText { id, order, kind, block, parent, kept, images, settled };
         if order + 1 == self.order {
-            self.tail = Some(OpenText {
-                kept: None,
-                settled: true,
-                ..open.clone()
-            });
+            self.tail = Some(OpenText { kept: None, settled: true, ..open.clone() });
         }
         if settled || is_streaming(item) {
             self.text = Some(open);
@@ -322,11 +256,7 @@ fn is_streaming(item: &Item) -> bool {
 
 /// What an agent could say back: only what a client sent.
 fn sent(text: &Clean, origin: Origin) -> String {
-    if origin == Origin::Client {
-        text.to_string()
-    } else {
-        String::new()
-    }
+    if origin == Origin::Client { text.to_string() } else { String::new() }
 }
 
 fn keep(kept: &mut Option<String>, more: &str) {

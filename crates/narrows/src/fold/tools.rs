@@ -22,11 +22,7 @@ pub(super) struct OpenCall {
 impl Default for OpenCall {
     fn default() -> Self {
         let (tool_name, kind) = (ToolName::Unknown, ToolKind::Other);
-        OpenCall {
-            id: Clean::default(),
-            tool_name,
-            kind,
-        }
+        OpenCall { id: Clean::default(), tool_name, kind }
     }
 }
 
@@ -34,12 +30,7 @@ impl OpenCall {
     /// Says something of the call and leaves the rest.
     fn say(&self, permission: Permission) -> Set {
         let (tool_name, kind, permission) = (self.tool_name, self.kind, Some(permission));
-        let call = ToolCall {
-            tool_name,
-            kind,
-            permission,
-            ..ToolCall::unknown()
-        };
+        let call = ToolCall { tool_name, kind, permission, ..ToolCall::unknown() };
         Set::ToolCall(Box::new(call))
     }
 }
@@ -60,9 +51,7 @@ impl Fold {
         if tool.call.is_todo && status != Some(ToolStatus::Failed) {
             // It may have looked like another tool before its arguments came.
             if self.calls.take(&tool.id).is_some() {
-                out.push(Change::Remove {
-                    id: tool.id.clone(),
-                });
+                out.push(Change::Remove { id: tool.id.clone() });
             }
             if let Some(todos) = &tool.call.todos {
                 self.todos(event, todos.clone(), out);
@@ -72,12 +61,8 @@ impl Fold {
         if tool.first || tool.call.is_todo {
             let mut call = tool.call.clone();
             call.output = call.output.map(whole);
-            let body = ItemBody::ToolCall {
-                tool_call: Box::new(ToolItem {
-                    id: tool.id.clone(),
-                    call,
-                }),
-            };
+            let body =
+                ItemBody::ToolCall { tool_call: Box::new(ToolItem { id: tool.id.clone(), call }) };
             self.put(event, tool.id.clone(), body, out);
         } else {
             Self::set_tool(tool, out);
@@ -108,17 +93,10 @@ impl Fold {
             }
         }
         if !tool.fresh.without_output().is_empty() || news.output.is_some() {
-            out.push(Change::Set {
-                id: id.clone(),
-                set: Set::ToolCall(Box::new(news)),
-            });
+            out.push(Change::Set { id: id.clone(), set: Set::ToolCall(Box::new(news)) });
         }
         if let Some(text) = more {
-            out.push(Change::Append {
-                id,
-                field: "rawOutput",
-                text,
-            });
+            out.push(Change::Append { id, field: "rawOutput", text });
         }
     }
 
@@ -134,11 +112,7 @@ impl Fold {
         };
         self.put(event, item.clone(), body, out);
         let (request, call) = (ask.request_id.clone(), ask.tool_call_id.clone());
-        self.asks.push(OpenAsk {
-            item,
-            request,
-            call,
-        });
+        self.asks.push(OpenAsk { item, request, call });
         if self.asks.len() > MAX_ASKS {
             let old = self.asks.remove(0);
             out.push(Change::Remove { id: old.item });
@@ -151,10 +125,7 @@ impl Fold {
         if let Some(open) = self.calls.get_mut(&answer.tool_call_id) {
             let decided = permission(answer.decision, answer.option.as_ref());
             let set = open.say(decided);
-            out.push(Change::Set {
-                id: answer.tool_call_id.clone(),
-                set,
-            });
+            out.push(Change::Set { id: answer.tool_call_id.clone(), set });
         }
     }
 
@@ -162,9 +133,7 @@ impl Fold {
         self.asks.retain(|ask| {
             let gone = gone(ask);
             if gone {
-                out.push(Change::Remove {
-                    id: ask.item.clone(),
-                });
+                out.push(Change::Remove { id: ask.item.clone() });
             }
             !gone
         });
@@ -181,11 +150,7 @@ impl Fold {
                     open.kind = call.kind;
                 }
             }
-            ItemBody::Permission {
-                request_id,
-                tool_call_id,
-                ..
-            } => self.asks.push(OpenAsk {
+            ItemBody::Permission { request_id, tool_call_id, .. } => self.asks.push(OpenAsk {
                 item: item.id.clone(),
                 request: request_id.clone(),
                 call: tool_call_id.clone(),

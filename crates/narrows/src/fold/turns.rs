@@ -61,11 +61,7 @@ impl Fold {
 
     /// A plan is the same list as the todos of a tool.
     pub(super) fn plan(&mut self, event: &Event, plan: &Plan, out: &mut Vec<Change>) {
-        let before = self
-            .todo
-            .as_ref()
-            .map(|t| t.todos.as_slice())
-            .unwrap_or_default();
+        let before = self.todo.as_ref().map(|t| t.todos.as_slice()).unwrap_or_default();
         let todos = plan.entries.iter().enumerate().map(|(i, entry)| {
             let mut content = entry.content.clone();
             // Claude puts the active form in the place of the content while it works on an entry.
@@ -111,20 +107,13 @@ impl Fold {
 
     /// The name of the turn's list. Where prompts are not seen, answers part the turns.
     fn todo_id(&self) -> Clean {
-        let turn = if self.info.turns > 0 {
-            self.info.turns
-        } else {
-            self.info.answers
-        };
+        let turn = if self.info.turns > 0 { self.info.turns } else { self.info.answers };
         Clean::concat(&[&Clean::literal("todos-"), &Clean::number(turn)])
     }
 
     pub(super) fn resume_todo(&mut self, item: &Item) {
         if let ItemBody::TodoList { todo_list } = &item.body {
-            self.todo = Some(OpenTodo {
-                id: item.id.clone(),
-                todos: todo_list.todos.clone(),
-            });
+            self.todo = Some(OpenTodo { id: item.id.clone(), todos: todo_list.todos.clone() });
         }
     }
 }

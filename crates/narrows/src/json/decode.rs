@@ -90,18 +90,12 @@ mod tests {
 
     #[test]
     fn decodes_what_serde_json_decodes() {
-        let text: String = (1..0x300)
-            .filter_map(char::from_u32)
-            .chain("🚀日本".chars())
-            .collect();
+        let text: String = (1..0x300).filter_map(char::from_u32).chain("🚀日本".chars()).collect();
         for n in 0..40 {
             let text = format!("{}{text}", "x".repeat(n));
             let json = serde_json::to_string(&text).unwrap();
             assert_eq!(decode(&json[1..json.len() - 1]), text);
         }
-        assert_eq!(
-            decode(r"\ud83d\ude80 \ud83d x \ude80 \/"),
-            "🚀 \u{fffd} x \u{fffd} /"
-        );
+        assert_eq!(decode(r"\ud83d\ude80 \ud83d x \ude80 \/"), "🚀 \u{fffd} x \u{fffd} /");
     }
 }

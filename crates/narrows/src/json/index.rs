@@ -60,17 +60,11 @@ impl Index {
 
     fn scan(&mut self, b: &[u8]) -> Result<(), Syntax> {
         if u32::try_from(b.len()).is_err() {
-            return Err(Syntax {
-                reason: "longer than 4 GiB",
-                at: 0,
-            });
+            return Err(Syntax { reason: "longer than 4 GiB", at: 0 });
         }
         let mut at = white(b, 0);
         if at == b.len() {
-            return Err(Syntax {
-                reason: "empty",
-                at,
-            });
+            return Err(Syntax { reason: "empty", at });
         }
         loop {
             // A value begins here.
@@ -99,10 +93,7 @@ impl Index {
                 }
                 Some(_) => at = self.scalar(b, at)?,
                 None => {
-                    return Err(Syntax {
-                        reason: "cut short",
-                        at,
-                    });
+                    return Err(Syntax { reason: "cut short", at });
                 }
             }
             // A value has ended here: close what ends with it, then go to the next one.
@@ -122,29 +113,17 @@ impl Index {
                     }
                     (Inside::Nothing, None) => return Ok(()),
                     (Inside::Nothing, Some(_)) => {
-                        return Err(Syntax {
-                            reason: "text after the value",
-                            at,
-                        });
+                        return Err(Syntax { reason: "text after the value", at });
                     }
                     (_, byte) => match byte {
                         Some(b'}' | b']') => {
-                            return Err(Syntax {
-                                reason: "brackets do not match",
-                                at,
-                            });
+                            return Err(Syntax { reason: "brackets do not match", at });
                         }
                         Some(_) => {
-                            return Err(Syntax {
-                                reason: "unexpected character",
-                                at,
-                            });
+                            return Err(Syntax { reason: "unexpected character", at });
                         }
                         None => {
-                            return Err(Syntax {
-                                reason: "cut short",
-                                at,
-                            });
+                            return Err(Syntax { reason: "cut short", at });
                         }
                     },
                 }
@@ -155,18 +134,11 @@ impl Index {
 
     fn enter(&mut self, at: usize, kind: Kind) -> Result<(), Syntax> {
         if self.nodes.len() >= MAX_NODES {
-            return Err(Syntax {
-                reason: "more than 8 million values",
-                at,
-            });
+            return Err(Syntax { reason: "more than 8 million values", at });
         }
         self.open.push(self.nodes.len() as u32);
         self.nodes.push(Node::new(at, at, kind));
-        self.inside = if kind == Kind::Object {
-            Inside::Object
-        } else {
-            Inside::Array
-        };
+        self.inside = if kind == Kind::Object { Inside::Object } else { Inside::Array };
         Ok(())
     }
 
@@ -190,29 +162,17 @@ impl Index {
         match b.get(at) {
             Some(b'"') => {}
             Some(_) => {
-                return Err(Syntax {
-                    reason: "no key",
-                    at,
-                });
+                return Err(Syntax { reason: "no key", at });
             }
             None => {
-                return Err(Syntax {
-                    reason: "cut short",
-                    at,
-                });
+                return Err(Syntax { reason: "cut short", at });
             }
         }
         let at = white(b, self.string(b, at)?);
         match b.get(at) {
             Some(b':') => Ok(white(b, at + 1)),
-            Some(_) => Err(Syntax {
-                reason: "no colon after a key",
-                at,
-            }),
-            None => Err(Syntax {
-                reason: "cut short",
-                at,
-            }),
+            Some(_) => Err(Syntax { reason: "no colon after a key", at }),
+            None => Err(Syntax { reason: "cut short", at }),
         }
     }
 
@@ -224,13 +184,7 @@ impl Index {
         if escaped {
             p = escaped_end(b, p)?;
         }
-        self.note(
-            Node {
-                escaped,
-                ..Node::new(at + 1, p, Kind::String)
-            },
-            at,
-        )?;
+        self.note(Node { escaped, ..Node::new(at + 1, p, Kind::String) }, at)?;
         Ok(p + 1)
     }
 
@@ -239,10 +193,7 @@ impl Index {
     fn note(&mut self, mut node: Node, at: usize) -> Result<(), Syntax> {
         let len = self.nodes.len();
         if len >= MAX_NODES {
-            return Err(Syntax {
-                reason: "more than 8 million values",
-                at,
-            });
+            return Err(Syntax { reason: "more than 8 million values", at });
         }
         node.next = len as u32 + 1;
         self.nodes.push(node);
@@ -258,17 +209,11 @@ impl Index {
             Some(b'-' | b'0'..=b'9') => match number_len(rest) {
                 Some(len) => (Kind::Number, len),
                 None => {
-                    return Err(Syntax {
-                        reason: "bad number",
-                        at,
-                    });
+                    return Err(Syntax { reason: "bad number", at });
                 }
             },
             _ => {
-                return Err(Syntax {
-                    reason: "not a JSON value",
-                    at,
-                });
+                return Err(Syntax { reason: "not a JSON value", at });
             }
         };
         self.note(Node::new(at, at + len, kind), at)?;
@@ -307,17 +252,10 @@ fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, Syntax> {
                 b'\\' => {
                     let after = escape_end(b, p + at)? - p;
                     used = used.max(after);
-                    hits = if after >= 64 {
-                        0
-                    } else {
-                        hits & (u64::MAX << after)
-                    };
+                    hits = if after >= 64 { 0 } else { hits & (u64::MAX << after) };
                 }
                 _ => {
-                    return Err(Syntax {
-                        reason: "control character in a string",
-                        at: p + at,
-                    });
+                    return Err(Syntax { reason: "control character in a string", at: p + at });
                 }
             }
         }
@@ -328,17 +266,11 @@ fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, Syntax> {
             Some(b'\\') => p = escape_end(b, p)?,
             Some(b'"') => return Ok(p),
             Some(0..0x20) => {
-                return Err(Syntax {
-                    reason: "control character in a string",
-                    at: p,
-                });
+                return Err(Syntax { reason: "control character in a string", at: p });
             }
             Some(_) => p += 1,
             None => {
-                return Err(Syntax {
-                    reason: "cut short",
-                    at: p,
-                });
+                return Err(Syntax { reason: "cut short", at: p });
             }
         }
     }
@@ -348,20 +280,14 @@ fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, Syntax> {
 #[inline]
 fn escape_end(b: &[u8], p: usize) -> Result<usize, Syntax> {
     let Some(&c) = b.get(p + 1) else {
-        return Err(Syntax {
-            reason: "cut short",
-            at: p,
-        });
+        return Err(Syntax { reason: "cut short", at: p });
     };
     if ESCAPES[c as usize] {
         return Ok(p + 2);
     }
     let hex = b.get(p + 2..p + 6).filter(|_| c == b'u');
     if !hex.is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) {
-        return Err(Syntax {
-            reason: "bad escape",
-            at: p,
-        });
+        return Err(Syntax { reason: "bad escape", at: p });
     }
     Ok(p + 6)
 }

@@ -33,13 +33,7 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn new(start: usize, end: usize, kind: Kind) -> Self {
-        Node {
-            start: start as u32,
-            end: end as u32,
-            next: 0,
-            kind,
-            escaped: false,
-        }
+        Node { start: start as u32, end: end as u32, next: 0, kind, escaped: false }
     }
 }
 
@@ -82,18 +76,8 @@ impl std::fmt::Debug for Json<'_> {
 
 impl<'a> Json<'a> {
     fn node(self) -> Node {
-        let nothing = Node {
-            start: 0,
-            end: 0,
-            next: 0,
-            kind: Kind::Null,
-            escaped: false,
-        };
-        self.doc
-            .nodes
-            .get(self.at as usize)
-            .copied()
-            .unwrap_or(nothing)
+        let nothing = Node { start: 0, end: 0, next: 0, kind: Kind::Null, escaped: false };
+        self.doc.nodes.get(self.at as usize).copied().unwrap_or(nothing)
     }
 
     /// The place of this value in its text's index.
@@ -114,10 +98,7 @@ impl<'a> Json<'a> {
     /// The text of this value as it stands in the source; of a string, what is between the quotes.
     pub fn raw(self) -> &'a str {
         let n = self.node();
-        self.doc
-            .text
-            .get(n.start as usize..n.end as usize)
-            .unwrap_or_default()
+        self.doc.text.get(n.start as usize..n.end as usize).unwrap_or_default()
     }
 
     /// Whether a string has escapes.
@@ -145,11 +126,7 @@ impl<'a> Json<'a> {
     pub fn str(self) -> Option<Cow<'a, str>> {
         let n = self.node();
         (n.kind == Kind::String).then(|| {
-            if n.escaped {
-                Cow::Owned(decode(self.raw()))
-            } else {
-                Cow::Borrowed(self.raw())
-            }
+            if n.escaped { Cow::Owned(decode(self.raw())) } else { Cow::Borrowed(self.raw()) }
         })
     }
 
@@ -174,15 +151,11 @@ impl<'a> Json<'a> {
 
     /// The number as an integer; fractions are cut.
     pub fn i64(self) -> Option<i64> {
-        (self.kind() == Kind::Number)
-            .then(|| self.raw())?
-            .parse()
-            .ok()
-            .or_else(|| {
-                let f = self.f64()?;
-                #[expect(clippy::cast_precision_loss, reason = "a bound, not a value")]
-                (f.abs() < i64::MAX as f64).then_some(f as i64)
-            })
+        (self.kind() == Kind::Number).then(|| self.raw())?.parse().ok().or_else(|| {
+            let f = self.f64()?;
+            #[expect(clippy::cast_precision_loss, reason = "a bound, not a value")]
+            (f.abs() < i64::MAX as f64).then_some(f as i64)
+        })
     }
 
     /// The number as a non-negative integer.
@@ -192,10 +165,7 @@ impl<'a> Json<'a> {
 
     /// The number, when it is finite.
     pub fn f64(self) -> Option<f64> {
-        let n: f64 = (self.kind() == Kind::Number)
-            .then(|| self.raw())?
-            .parse()
-            .ok()?;
+        let n: f64 = (self.kind() == Kind::Number).then(|| self.raw())?.parse().ok()?;
         n.is_finite().then_some(n)
     }
 
@@ -211,10 +181,7 @@ impl<'a> Json<'a> {
                 return None;
             }
             let key = Json { doc: self.doc, at };
-            let value = Json {
-                doc: self.doc,
-                at: at + 1,
-            };
+            let value = Json { doc: self.doc, at: at + 1 };
             at = value.node().next;
             Some((key.raw(), value))
         })

@@ -62,8 +62,7 @@ impl Printer<'_> {
                 at += plain;
             } else {
                 let end = plain_end(b, at);
-                self.out
-                    .extend_from_slice(b.get(at..end).unwrap_or_default());
+                self.out.extend_from_slice(b.get(at..end).unwrap_or_default());
                 at = end;
             }
             let Some(&c) = b.get(at) else { break };
@@ -83,8 +82,7 @@ impl Printer<'_> {
             0x0C => b'f',
             _ => {
                 let hex = |n: u8| b"0123456789abcdef"[usize::from(n & 15)];
-                self.out
-                    .extend_from_slice(&[b'\\', b'u', b'0', b'0', hex(c >> 4), hex(c)]);
+                self.out.extend_from_slice(&[b'\\', b'u', b'0', b'0', hex(c >> 4), hex(c)]);
                 return;
             }
         };
@@ -239,11 +237,7 @@ impl<'p, 'a> Serializer for &'p mut Printer<'a> {
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Open<'p, 'a>, Error> {
         self.open(b'[');
-        Ok(Open {
-            printer: self,
-            first: true,
-            end: b"]",
-        })
+        Ok(Open { printer: self, first: true, end: b"]" })
     }
 
     fn serialize_tuple(self, _: usize) -> Result<Open<'p, 'a>, Error> {
@@ -264,30 +258,18 @@ impl<'p, 'a> Serializer for &'p mut Printer<'a> {
         self.open(b'{');
         self.string(name);
         self.out.extend_from_slice(b":[");
-        Ok(Open {
-            printer: self,
-            first: true,
-            end: b"]}",
-        })
+        Ok(Open { printer: self, first: true, end: b"]}" })
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Open<'p, 'a>, Error> {
         self.open(b'{');
-        Ok(Open {
-            printer: self,
-            first: true,
-            end: b"}",
-        })
+        Ok(Open { printer: self, first: true, end: b"}" })
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Open<'p, 'a>, Error> {
         if name == RAW {
             self.raw = true;
-            return Ok(Open {
-                printer: self,
-                first: true,
-                end: b"",
-            });
+            return Ok(Open { printer: self, first: true, end: b"" });
         }
         self.serialize_map(None)
     }
@@ -302,11 +284,7 @@ impl<'p, 'a> Serializer for &'p mut Printer<'a> {
         self.open(b'{');
         self.string(name);
         self.out.extend_from_slice(b":{");
-        Ok(Open {
-            printer: self,
-            first: true,
-            end: b"}}",
-        })
+        Ok(Open { printer: self, first: true, end: b"}}" })
     }
 }
 

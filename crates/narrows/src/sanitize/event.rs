@@ -19,11 +19,7 @@ struct By<'a>(&'a Paths);
 
 impl By<'_> {
     fn mode(&self, raw: Raw, mode: Mode) -> Clean {
-        Clean(
-            self.0
-                .changed(raw.peek(), mode)
-                .unwrap_or_else(|| raw.0.shared()),
-        )
+        Clean(self.0.changed(raw.peek(), mode).unwrap_or_else(|| raw.0.shared()))
     }
 
     fn text(&self, raw: Raw) -> Clean {
@@ -52,22 +48,13 @@ pub(super) fn shell(paths: &Paths, event: &Event<Raw>) -> Event {
     let by = By(paths);
     let (id, tool_name, kind) = match event.body.tool() {
         Some(tool) => (tool.id.clone(), tool.call.tool_name, tool.call.kind),
-        None => (
-            Raw::default(),
-            crate::tool::ToolName::Unknown,
-            crate::tool::ToolKind::Other,
-        ),
+        None => (Raw::default(), crate::tool::ToolName::Unknown, crate::tool::ToolKind::Other),
     };
     let mut call = ToolCall::unknown();
     call.tool_name = tool_name;
     call.kind = kind;
-    let tool = ToolEvent {
-        id: by.text(id),
-        call,
-        fresh: Fresh::default(),
-        grew_from: None,
-        first: false,
-    };
+    let tool =
+        ToolEvent { id: by.text(id), call, fresh: Fresh::default(), grew_from: None, first: false };
     Event {
         id: EventId::default(),
         began: EventId::default(),
@@ -148,20 +135,16 @@ pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> E
         })),
         Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&by, *i))),
         Body::Usage(u) => Body::Usage(u),
-        Body::Notice(n) => Body::Notice(Note {
-            kind: by.text(n.kind),
-            text: by.text(n.text),
-        }),
+        Body::Notice(n) => Body::Notice(Note { kind: by.text(n.kind), text: by.text(n.text) }),
         Body::Error(e) => Body::Error(Box::new(Failure {
             message: by.text(e.message),
             code: by.tree(e.code, MAX_UNKNOWN),
             details: by.tree(e.details, MAX_UNKNOWN),
             retryable: e.retryable,
         })),
-        Body::Unknown(u) => Body::Unknown(Unknown {
-            kind: by.text(u.kind),
-            tree: by.tree(u.tree, MAX_UNKNOWN),
-        }),
+        Body::Unknown(u) => {
+            Body::Unknown(Unknown { kind: by.text(u.kind), tree: by.tree(u.tree, MAX_UNKNOWN) })
+        }
         Body::Malformed(m) => Body::Malformed(m),
     };
     Event {
@@ -194,10 +177,7 @@ fn info(by: &By<'_>, i: Info<Raw>) -> Info {
         native_id: by.texts(i.native_id),
         commands: i.commands.map(|list| {
             list.into_iter()
-                .map(|c| Command {
-                    name: by.text(c.name),
-                    description: by.texts(c.description),
-                })
+                .map(|c| Command { name: by.text(c.name), description: by.texts(c.description) })
                 .collect()
         }),
     }
@@ -237,9 +217,7 @@ fn tool(by: &By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
         is_new_file: c.is_new_file,
         old_content: c.old_content.map(|t| by.body(t)),
         new_content: c.new_content.map(|t| by.body(t)),
-        diffs: c
-            .diffs
-            .map(|list| list.into_iter().map(|d| diff(by, d)).collect()),
+        diffs: c.diffs.map(|list| list.into_iter().map(|d| diff(by, d)).collect()),
         todos: c.todos.map(|list| {
             list.into_iter()
                 .map(|t| Todo {
@@ -253,29 +231,17 @@ fn tool(by: &By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
         task_output: by.texts(c.task_output),
         images: c.images,
         locations: c.locations.map(|list| {
-            list.iter()
-                .map(|l| Location {
-                    path: by.path(&l.path),
-                    line: l.line,
-                })
-                .collect()
+            list.iter().map(|l| Location { path: by.path(&l.path), line: l.line }).collect()
         }),
         diagnostics: by.tree(c.diagnostics, MAX_TREE),
         truncated: c.truncated,
         count: c.count,
         duration_ms: c.duration_ms,
-        permission: c.permission.map(|p| Permission {
-            decision: by.text(p.decision),
-            option: by.texts(p.option),
-        }),
+        permission: c
+            .permission
+            .map(|p| Permission { decision: by.text(p.decision), option: by.texts(p.option) }),
     };
-    ToolEvent {
-        id: by.text(t.id),
-        call,
-        fresh: t.fresh,
-        grew_from: t.grew_from,
-        first: t.first,
-    }
+    ToolEvent { id: by.text(t.id), call, fresh: t.fresh, grew_from: t.grew_from, first: t.first }
 }
 
 fn diff(by: &By<'_>, d: Diff<Raw>) -> Diff {

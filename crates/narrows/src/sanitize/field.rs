@@ -7,25 +7,13 @@ use super::scan::{is_long_id, is_name, mask_ids};
 pub(super) fn parts(path: &str) -> Vec<&str> {
     let path = without_scheme(path);
     let windows = is_windows(path);
-    let path = if has_drive(path) {
-        path.get(2..).unwrap_or_default()
-    } else {
-        path
-    };
-    path.split(move |c| c == '/' || (windows && c == '\\'))
-        .filter(|p| !p.is_empty())
-        .collect()
+    let path = if has_drive(path) { path.get(2..).unwrap_or_default() } else { path };
+    path.split(move |c| c == '/' || (windows && c == '\\')).filter(|p| !p.is_empty()).collect()
 }
 
 fn without_scheme(path: &str) -> &str {
-    let scheme = path
-        .get(..7)
-        .is_some_and(|s| s.eq_ignore_ascii_case("file://"));
-    if scheme {
-        path.get(7..).unwrap_or_default()
-    } else {
-        path
-    }
+    let scheme = path.get(..7).is_some_and(|s| s.eq_ignore_ascii_case("file://"));
+    if scheme { path.get(7..).unwrap_or_default() } else { path }
 }
 
 fn has_drive(path: &str) -> bool {
@@ -62,24 +50,16 @@ fn show(paths: &Paths, path: &str) -> String {
         return path.to_owned();
     }
     if let Some(rest) = after_home(paths, &parts) {
-        return std::iter::once("~")
-            .chain(rest.iter().copied())
-            .collect::<Vec<_>>()
-            .join("/");
+        return std::iter::once("~").chain(rest.iter().copied()).collect::<Vec<_>>().join("/");
     }
-    parts
-        .get(parts.len().saturating_sub(3)..)
-        .unwrap_or_default()
-        .join("/")
+    parts.get(parts.len().saturating_sub(3)..).unwrap_or_default().join("/")
 }
 
 /// The parts below the session root.
 fn inside<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> {
     for root in &paths.roots {
         let n = root.parts.len();
-        let at = parts
-            .windows(n)
-            .position(|w| w.iter().zip(&root.parts).all(|(a, b)| a == b));
+        let at = parts.windows(n).position(|w| w.iter().zip(&root.parts).all(|(a, b)| a == b));
         // A short root is looked for only where a path begins.
         if let Some(at) = at.filter(|at| n >= 2 || *at == 0) {
             return parts.get(at + n..);
@@ -94,20 +74,13 @@ fn inside<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> 
     if parts.windows(3).position(workspace) == Some(0) {
         return parts.get(3..);
     }
-    let hex = |id: &str| {
-        id.bytes()
-            .all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f' | b'-'))
-    };
+    let hex = |id: &str| id.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f' | b'-'));
     let session = |w: &[&str]| w[0] == "sessions" && (is_long_id(w[1].as_bytes()) || hex(w[1]));
-    parts
-        .windows(2)
-        .position(session)
-        .and_then(|at| parts.get(at + 2..))
+    parts.windows(2).position(session).and_then(|at| parts.get(at + 2..))
 }
 
 fn is_id(part: &str) -> bool {
-    part.bytes()
-        .all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'-')
+    part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'-')
 }
 
 fn after_home<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> {
@@ -120,11 +93,7 @@ fn after_home<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a st
     }
     // Also below a mount: `/mnt/c/Users/name`.
     let home = |w: &[&str]| matches!(w[0], "Users" | "users" | "home") && !w[1].is_empty();
-    parts
-        .windows(2)
-        .take(4)
-        .position(home)
-        .and_then(|at| parts.get(at + 2..))
+    parts.windows(2).take(4).position(home).and_then(|at| parts.get(at + 2..))
 }
 
 /// Joins the parts below the root, resolving `.` and `..`; what leaves the root is only named.
@@ -141,11 +110,7 @@ pub(super) fn normal(parts: &[&str]) -> String {
             _ => kept.push(part),
         }
     }
-    if kept.is_empty() {
-        ".".to_owned()
-    } else {
-        kept.join("/")
-    }
+    if kept.is_empty() { ".".to_owned() } else { kept.join("/") }
 }
 
 /// What is shown of a path that leaves the session: its last name.

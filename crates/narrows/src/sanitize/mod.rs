@@ -12,6 +12,7 @@ mod seam;
 mod stream;
 mod text;
 mod tree;
+mod walk;
 
 pub use paths::{Mode, Paths, sanitize_paths_in_text, strip_session_prefix};
 pub use stream::TextStream;
@@ -71,10 +72,7 @@ struct OpenOutput {
 impl Sanitizer {
     /// A sanitizer that hides `paths`.
     pub fn new(paths: Paths) -> Self {
-        Sanitizer {
-            paths,
-            ..Sanitizer::default()
-        }
+        Sanitizer { paths, ..Sanitizer::default() }
     }
 
     /// Cleans one event. Held text of a block that ends comes before it.
@@ -112,11 +110,7 @@ impl Sanitizer {
     }
 
     fn push_text(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) {
-        let piece = event
-            .body
-            .text_mut()
-            .map(std::mem::take)
-            .unwrap_or_default();
+        let piece = event.body.text_mut().map(std::mem::take).unwrap_or_default();
         let last = event.body.is_whole();
         let same = |t: &OpenText| {
             t.raw.body.same_block(&event.body) && t.raw.parent == event.parent && !last
@@ -129,12 +123,7 @@ impl Sanitizer {
             let mut raw = event.clone();
             raw.body.drop_images();
             let shell = event::clean(paths, raw.clone(), None);
-            OpenText {
-                raw,
-                shell,
-                seam: Seam::default(),
-                told: false,
-            }
+            OpenText { raw, shell, seam: Seam::default(), told: false }
         });
         let mut ready = open.seam.push(paths, piece.peek()).unwrap_or_default();
         if last {
@@ -149,11 +138,8 @@ impl Sanitizer {
         }
         event.began = open.shell.began;
         if last || images || !ready.is_empty() {
-            let mut shown = if images {
-                event::clean(paths, event, None)
-            } else {
-                open.shell.clone()
-            };
+            let mut shown =
+                if images { event::clean(paths, event, None) } else { open.shell.clone() };
             if let Some(text) = shown.body.text_mut() {
                 *text = ready;
             }
@@ -203,15 +189,9 @@ impl Sanitizer {
         let id = tool.id.peek().to_owned();
         let mut open = self.outputs.remove(&id).unwrap_or_else(|| {
             self.order.push_back(id.clone());
-            OpenOutput {
-                shell: event::shell(&self.paths, &event),
-                seam: Seam::default(),
-            }
+            OpenOutput { shell: event::shell(&self.paths, &event), seam: Seam::default() }
         });
-        let mut ready = open
-            .seam
-            .push(&self.paths, piece.unwrap_or_default())
-            .unwrap_or_default();
+        let mut ready = open.seam.push(&self.paths, piece.unwrap_or_default()).unwrap_or_default();
         if ends {
             ready.push(&open.seam.finish(&self.paths).unwrap_or_default());
             self.order.retain(|k| *k != id);

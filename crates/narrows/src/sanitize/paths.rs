@@ -43,14 +43,7 @@ impl Root {
             Finder::new(name.as_bytes()).into_owned()
         });
         let len = path.len();
-        Some(Root {
-            parts,
-            key,
-            finder,
-            dashed,
-            len,
-            spaced: path.contains(char::is_whitespace),
-        })
+        Some(Root { parts, key, finder, dashed, len, spaced: path.contains(char::is_whitespace) })
     }
 }
 

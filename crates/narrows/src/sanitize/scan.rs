@@ -6,13 +6,12 @@
 
 use super::field::{normal, outside};
 use super::paths::{MAX_ROOTS, Mode, Paths, Root};
+use super::walk::{Back, is_path_byte};
 use ecow::EcoString;
 use memchr::memmem;
 
-/// Longest walk back to the beginning of a path.
-const MAX_BACK: usize = 4096;
 /// Longest id that is recognised.
-const MAX_ID: usize = 128;
+pub(super) const MAX_ID: usize = 128;
 
 /// A byte of a file name.
 pub(super) fn is_name(c: u8) -> bool {
@@ -27,10 +26,7 @@ fn is_id_byte(c: u8) -> bool {
 pub(super) fn is_long_id(id: &[u8]) -> bool {
     let hex = |b: &[u8]| b.iter().all(u8::is_ascii_hexdigit);
     if id.len() == 36 {
-        return id
-            .split(|c| *c == b'-')
-            .map(<[u8]>::len)
-            .eq([8, 4, 4, 4, 12])
+        return id.split(|c| *c == b'-').map(<[u8]>::len).eq([8, 4, 4, 4, 12])
             && id.split(|c| *c == b'-').all(hex);
     }
     id.len() >= 32 && id.len() <= MAX_ID && hex(id)
@@ -51,14 +47,7 @@ enum Put {
 
 /// The cleaned text, when it differs.
 pub(super) fn clean(paths: &Paths, text: &str, mode: Mode) -> Option<EcoString> {
-    let mut scan = Scan {
-        paths,
-        b: text.as_bytes(),
-        mode,
-        floor: 0,
-        shut: 0,
-        left: false,
-    };
+    let mut scan = Scan { paths, b: text.as_bytes(), mode, floor: 0, shut: 0, left: false };
     let cuts = scan.run();
     // Where every find of a root's part was cut, nothing else of it can be there.
     let left = scan.left || paths.vague;
@@ -127,12 +116,13 @@ fn mask_dashed(paths: &Paths, text: &str) -> Option<String> {
     out
 }
 
-struct Scan<'a> {
+/// One text that is being scanned.
+pub(super) struct Scan<'a> {
     paths: &'a Paths,
-    b: &'a [u8],
+    pub(super) b: &'a [u8],
     mode: Mode,
     /// Where the last cut ended: no walk goes behind it.
-    floor: usize,
+    pub(super) floor: usize,
     /// No `sessions` anchor counts before this place: it lies in a path already cut, or in a URL.
     shut: usize,
     /// A part of a root was found that is not in one of the cuts.
@@ -144,21 +134,13 @@ impl Scan<'_> {
         let mut cuts = Vec::new();
         let roots = self.paths.roots.as_slice();
         let mut next = [None; MAX_ROOTS];
-        for (at, root) in next
-            .iter_mut()
-            .zip(roots)
-            .filter(|(_, r)| r.parts.len() >= 2)
-        {
+        for (at, root) in next.iter_mut().zip(roots).filter(|(_, r)| r.parts.len() >= 2) {
             *at = root.finder.find(self.b);
         }
         let word = &self.paths.word.0;
         let mut session = word.find(self.b);
         loop {
-            let root = next
-                .iter()
-                .enumerate()
-                .filter_map(|(i, at)| at.map(|at| (at, i)))
-                .min();
+            let root = next.iter().enumerate().filter_map(|(i, at)| at.map(|at| (at, i))).min();
             let cut = match (root, session) {
                 (None, None) => break,
                 (Some((at, i)), s) if s.is_none_or(|s| at <= s) => {
@@ -169,11 +151,7 @@ impl Scan<'_> {
                 }
                 (_, Some(at)) => {
                     session = find_after(word, self.b, at + 1);
-                    if at < self.shut {
-                        None
-                    } else {
-                        self.session(at)
-                    }
+                    if at < self.shut { None } else { self.session(at) }
                 }
                 (Some(_), None) => None,
             };
@@ -199,20 +177,12 @@ impl Scan<'_> {
         let mut start = at;
         for part in root.parts.get(..root.key)?.iter().rev() {
             start = self.sep_before(start)?;
-            start = self
-                .b
-                .get(..start)?
-                .ends_with(part.as_bytes())
-                .then(|| start - part.len())?;
+            start = self.b.get(..start)?.ends_with(part.as_bytes()).then(|| start - part.len())?;
         }
         let mut end = at + root.parts.get(root.key)?.len();
         for part in root.parts.get(root.key + 1..)? {
             end = self.sep_after(end)?;
-            end = self
-                .b
-                .get(end..)?
-                .starts_with(part.as_bytes())
-                .then(|| end + part.len())?;
+            end = self.b.get(end..)?.starts_with(part.as_bytes()).then(|| end + part.len())?;
         }
         if start < self.floor || !self.name_ends(end) {
             return None;
@@ -232,26 +202,16 @@ impl Scan<'_> {
             // The root's names lie inside another path: that is another place.
             Back::Start(_) => None,
             // Only the root goes: the rest of the address is not ours.
-            Back::Url => Some(Cut {
-                start,
-                end,
-                put: Put::Dot,
-            }),
+            Back::Url => Some(Cut { start, end, put: Put::Dot }),
         }
     }
 
     /// Whether there is a separator between two places.
     fn has_folder(&self, from: usize, to: usize) -> bool {
         let before = self.b.get(from..to).unwrap_or_default();
-        let after_drive = if before.len() > 1 && before[1] == b':' {
-            2
-        } else {
-            0
-        };
+        let after_drive = if before.len() > 1 && before[1] == b':' { 2 } else { 0 };
         let rest = before.get(after_drive..).unwrap_or_default();
-        let file = rest
-            .get(..7)
-            .is_some_and(|s| s.eq_ignore_ascii_case(b"file://"));
+        let file = rest.get(..7).is_some_and(|s| s.eq_ignore_ascii_case(b"file://"));
         let rest = if file { &rest[7..] } else { rest };
         rest.iter().any(|c| matches!(c, b'/' | b'\\'))
     }
@@ -260,14 +220,8 @@ impl Scan<'_> {
     /// to it, a flag that is glued to it does not.
     fn drive(&self, from: usize, lead: usize) -> usize {
         let before = self.b.get(from..lead).unwrap_or_default();
-        let file = before
-            .get(..5)
-            .is_some_and(|s| s.eq_ignore_ascii_case(b"file:"));
-        if file || before.ends_with(b":") {
-            from
-        } else {
-            lead
-        }
+        let file = before.get(..5).is_some_and(|s| s.eq_ignore_ascii_case(b"file:"));
+        if file || before.ends_with(b":") { from } else { lead }
     }
 
     /// A session path whose word `sessions` stands at `at`.
@@ -279,12 +233,7 @@ impl Scan<'_> {
         };
         let id_start = self.sep_after(at + "sessions".len())?;
         let id = self.b.get(id_start..)?;
-        let id = id.get(
-            ..id.iter()
-                .take(MAX_ID + 1)
-                .take_while(|c| is_id_byte(**c))
-                .count(),
-        )?;
+        let id = id.get(..id.iter().take(MAX_ID + 1).take_while(|c| is_id_byte(**c)).count())?;
         let id_end = id_start + id.len();
         if id.is_empty() || id.len() > MAX_ID || !self.name_ends(id_end) {
             return None;
@@ -310,17 +259,9 @@ impl Scan<'_> {
     /// Where `sandboxes` stands when `sandboxes/<id>` ends at `end`.
     fn sandbox_before(&self, end: usize) -> Option<usize> {
         let before = self.b.get(self.floor..end)?;
-        let len = before
-            .iter()
-            .rev()
-            .take(MAX_ID)
-            .take_while(|c| is_id_byte(**c))
-            .count();
+        let len = before.iter().rev().take(MAX_ID).take_while(|c| is_id_byte(**c)).count();
         let word_end = self.sep_before(end - len).filter(|_| len > 0)?;
-        self.b
-            .get(..word_end)?
-            .ends_with(b"sandboxes")
-            .then(|| word_end - "sandboxes".len())
+        self.b.get(..word_end)?.ends_with(b"sandboxes").then(|| word_end - "sandboxes".len())
     }
 
     /// Whether what ends at `end` is `/workspace` and nothing before it.
@@ -341,11 +282,7 @@ impl Scan<'_> {
     /// The cut of a prefix that ends at `end`, with its separator, or the root itself.
     fn cut(&self, start: usize, end: usize) -> Cut {
         let Some(rest) = self.sep_after(end) else {
-            return Cut {
-                start,
-                end,
-                put: Put::Dot,
-            };
+            return Cut { start, end, put: Put::Dot };
         };
         let mut rest = rest;
         while self.b.get(rest..).is_some_and(|b| b.starts_with(b"./")) {
@@ -353,273 +290,18 @@ impl Scan<'_> {
         }
         let token = self.b.get(rest..self.token_end(rest)).unwrap_or_default();
         if token.is_empty() {
-            return Cut {
-                start,
-                end,
-                put: Put::Dot,
-            };
+            return Cut { start, end, put: Put::Dot };
         }
         if memmem::find(token, b"..").is_some() {
             let text = String::from_utf8_lossy(token);
             let parts: Vec<&str> = text.split(['/', '\\']).filter(|p| !p.is_empty()).collect();
             if normal(&parts).starts_with("<outside>") {
                 let put = Put::Text(outside(&parts));
-                return Cut {
-                    start,
-                    end: rest + token.len(),
-                    put,
-                };
+                return Cut { start, end: rest + token.len(), put };
             }
         }
-        Cut {
-            start,
-            end: rest,
-            put: Put::Nothing,
-        }
+        Cut { start, end: rest, put: Put::Nothing }
     }
-
-    /// Where the separator that ends at `at` begins.
-    fn sep_before(&self, at: usize) -> Option<usize> {
-        let b = self.b.get(..at)?;
-        let mut end = if b.ends_with(b"\\/") || b.ends_with(b"\\\\") {
-            at - 2
-        } else if b.ends_with(b"/") || b.ends_with(b"\\") {
-            at - 1
-        } else {
-            let tail = b.get(at.checked_sub(3)?..)?;
-            let encoded = tail.eq_ignore_ascii_case(b"%2f") || tail.eq_ignore_ascii_case(b"%5c");
-            return encoded.then(|| at - 3);
-        };
-        let doubled = at - end == 1 && b[end] == b'/';
-        while doubled && at - end < 4 && end > 0 && b[end - 1] == b'/' {
-            end -= 1;
-        }
-        Some(end)
-    }
-
-    /// Where the separator that begins at `at` ends.
-    fn sep_after(&self, at: usize) -> Option<usize> {
-        let b = self.b.get(at..)?;
-        if b.starts_with(b"\\/") || b.starts_with(b"\\\\") {
-            return Some(at + 2);
-        }
-        if b.starts_with(b"/") {
-            return Some(at + b.iter().take(4).take_while(|c| **c == b'/').count());
-        }
-        if b.starts_with(b"\\") {
-            // `\n`, `\"` and the like after a root are escapes of a JSON dump, not names.
-            let escape = matches!(b.get(1), None | Some(b'"' | b'n' | b't' | b'r' | b'u'));
-            let near = self.b.get(at.saturating_sub(MAX_ID)..at)?;
-            let last = memchr::memrchr2(b'/', b'\\', near);
-            let windows = last.is_some_and(|i| near[i] == b'\\');
-            return (!escape || windows).then_some(at + 1);
-        }
-        let head = b.get(..3)?;
-        let encoded = head.eq_ignore_ascii_case(b"%2f") || head.eq_ignore_ascii_case(b"%5c");
-        encoded.then_some(at + 3)
-    }
-
-    /// Whether a name that ends at `end` is not merely the beginning of a longer one.
-    fn name_ends(&self, end: usize) -> bool {
-        match self.b.get(end) {
-            None => true,
-            Some(b'.') => !self.b.get(end + 1).copied().is_some_and(is_name),
-            Some(c) => !is_name(*c),
-        }
-    }
-
-    /// Whether the separator at `at` is a backslash.
-    fn style(&self, at: usize) -> bool {
-        self.b.get(at) == Some(&b'\\') && self.b.get(at + 1) != Some(&b'/')
-    }
-
-    /// Where the path that holds `at` ends.
-    fn token_end(&self, at: usize) -> usize {
-        let rest = self.b.get(at..).unwrap_or_default();
-        at + rest
-            .iter()
-            .position(|c| is_stop(*c) || *c == b':')
-            .unwrap_or(rest.len())
-    }
-
-    /// Walks back from a separator to the beginning of its path.
-    fn back(&self, lead: usize, backslashes: bool) -> Back {
-        let low = self.floor.max(lead.saturating_sub(MAX_BACK));
-        let mut found = self.word_start(lead, low, backslashes);
-        // A folder name may hold spaces: go on while the words before belong to the path.
-        while let Back::Start(at) = found
-            && at > low
-            && self.b[at - 1] == b' '
-            && !self.is_absolute(at)
-            && let Some(joined) = self.words_before(at, low)
-            && let Back::Start(start) = self.word_start(joined, low, backslashes)
-        {
-            found = Back::Start(start);
-        }
-        match found {
-            Back::Url => Back::Url,
-            // Never begin inside a character.
-            Back::Start(mut at) => {
-                while self.b.get(at).is_some_and(|c| c & 0xC0 == 0x80) && at < lead {
-                    at += 1;
-                }
-                Back::Start(at)
-            }
-        }
-    }
-
-    /// Walks back to the beginning of the word that `lead` lies in or behind.
-    fn word_start(&self, lead: usize, low: usize, backslashes: bool) -> Back {
-        let mut at = lead;
-        while at > low {
-            let c = self.b[at - 1];
-            if c == b':' {
-                return self.colon(at, low);
-            }
-            if c == b'\\' && !backslashes && self.b.get(at) != Some(&b'/') {
-                // The text is a JSON dump: `\n/workspace/…`.
-                let escape = matches!(self.b.get(at), Some(b'n' | b't' | b'r'));
-                return Back::Start((at + usize::from(escape)).min(lead));
-            }
-            if c == b'm' && self.is_colour(at, low) {
-                break;
-            }
-            if is_stop(c) && !self.is_soft(at, low) {
-                break;
-            }
-            at -= 1;
-        }
-        Back::Start(self.after_flag(at, lead))
-    }
-
-    /// Whether the escape sequence of a colour ends at `at`.
-    fn is_colour(&self, at: usize, low: usize) -> bool {
-        let before = self.b.get(low..at - 1).unwrap_or_default();
-        let digits = before
-            .iter()
-            .rev()
-            .take(16)
-            .take_while(|c| c.is_ascii_digit() || **c == b';');
-        let len = digits.count();
-        before
-            .get(..before.len() - len)
-            .is_some_and(|b| b.ends_with(b"\x1b["))
-    }
-
-    /// Whether a delimiter before `at` is rather part of a folder's name: what follows it begins
-    /// no path, and what stands before it, in the same word, does.
-    fn is_soft(&self, at: usize, low: usize) -> bool {
-        let c = self.b[at - 1];
-        let apostrophe = c == b'\'' && at > low + 1 && self.b[at - 2].is_ascii_alphanumeric();
-        let soft = apostrophe || matches!(c, b',' | b';' | b'&' | b'=' | b'(' | b')' | b'{' | b'}');
-        if !soft || self.is_absolute(at) {
-            return false;
-        }
-        let before = self.b.get(low..at - 1).unwrap_or_default();
-        let word = before
-            .iter()
-            .rev()
-            .take(MAX_ID)
-            .take_while(|c| !c.is_ascii_whitespace());
-        word.take_while(|c| **c != b'"').any(|c| *c == b'/')
-    }
-
-    /// `-I/path`, `@/path` and the like: the path begins at its separator.
-    fn after_flag(&self, at: usize, lead: usize) -> usize {
-        let Some(word) = self.b.get(at..=lead) else {
-            return at;
-        };
-        let len = word
-            .iter()
-            .take_while(|c| !matches!(c, b'/' | b'\\'))
-            .count();
-        let flag = match word.first() {
-            Some(b'-') => len <= 3,
-            Some(b'@' | b'#' | b'+' | b'$') => len == 1,
-            _ => false,
-        };
-        if flag { at + len } else { at }
-    }
-
-    /// A walk that came to a colon: a drive letter, `file:`, another address, or a mere delimiter.
-    fn colon(&self, at: usize, low: usize) -> Back {
-        let before = self.b.get(low..at - 1).unwrap_or_default();
-        let len = before
-            .iter()
-            .rev()
-            .take(16)
-            .take_while(|c| c.is_ascii_alphanumeric())
-            .count();
-        let word = before.get(before.len() - len..).unwrap_or_default();
-        if len == 1 && word.iter().all(u8::is_ascii_alphabetic) {
-            return Back::Start(at - 2);
-        }
-        if self.b.get(at..).is_some_and(|rest| rest.starts_with(b"//")) && len > 0 {
-            if word.eq_ignore_ascii_case(b"file") {
-                return Back::Start(at - 1 - len);
-            }
-            return Back::Url;
-        }
-        // A port: what stands before it is a host.
-        if self.b.get(at).is_some_and(u8::is_ascii_digit) {
-            let len = before
-                .iter()
-                .rev()
-                .take(MAX_ID)
-                .take_while(|c| !is_stop(**c))
-                .count();
-            let host = before.get(before.len() - len..).unwrap_or_default();
-            if memmem::find(host, b"://").is_some() {
-                return Back::Url;
-            }
-        }
-        Back::Start(at)
-    }
-
-    fn is_absolute(&self, at: usize) -> bool {
-        matches!(self.b.get(at), Some(b'/' | b'\\' | b'~')) || self.b.get(at + 1) == Some(&b':')
-    }
-
-    /// A folder name may hold spaces: the place where the words before `at` go on as one path.
-    fn words_before(&self, at: usize, low: usize) -> Option<usize> {
-        let mut end = at - 1;
-        for _ in 0..4 {
-            let word = self.b.get(low..end)?;
-            let len = word.iter().rev().take_while(|c| !is_stop(**c)).count();
-            let word = word.get(word.len() - len..)?;
-            let start = end - len;
-            let quoted = start > low && matches!(self.b[start - 1], b'"' | b'\'' | b'`');
-            let path = word.iter().any(|c| matches!(c, b'/' | b'\\'));
-            if len > 0 && path && (end == at - 1 || (quoted && self.is_absolute(start))) {
-                return Some(end);
-            }
-            if len == 0 || start <= low || self.b[start - 1] != b' ' {
-                return None;
-            }
-            end = start - 1;
-        }
-        None
-    }
-}
-
-enum Back {
-    Start(usize),
-    Url,
-}
-
-/// A byte that may stand in a path before a separator.
-fn is_path_byte(c: u8) -> bool {
-    !is_stop(c)
-}
-
-/// A byte that ends a path in text.
-fn is_stop(c: u8) -> bool {
-    c.is_ascii_whitespace()
-        || matches!(
-            c,
-            b'"' | b'\'' | b'`' | b'<' | b'>' | b'|' | b';' | b'&' | b'(' | b')'
-        )
-        || matches!(c, b'[' | b']' | b'{' | b'}' | b'=' | b',' | 0)
 }
 
 fn find_after(finder: &memmem::Finder<'_>, b: &[u8], at: usize) -> Option<usize> {

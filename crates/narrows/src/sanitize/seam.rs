@@ -26,11 +26,7 @@ impl Seam {
             self.held.push_str(piece.get(cut..).unwrap_or_default());
             return made(paths, piece.get(..cut).unwrap_or_default());
         }
-        let paused = if self.shown.is_empty() {
-            0
-        } else {
-            self.held.len()
-        };
+        let paused = if self.shown.is_empty() { 0 } else { self.held.len() };
         self.held.push_str(piece);
         let cut = safe_end(paths, &self.held);
         if cut == 0 || cut < paused {
@@ -47,12 +43,7 @@ impl Seam {
         if self.held.is_empty() {
             return None;
         }
-        let all = made(
-            paths,
-            self.held
-                .get(..begun(paths, &self.held, 1))
-                .unwrap_or_default(),
-        );
+        let all = made(paths, self.held.get(..begun(paths, &self.held, 1)).unwrap_or_default());
         let out = self.rest(all.clone());
         self.shown = all.unwrap_or_default();
         out
@@ -60,12 +51,7 @@ impl Seam {
 
     /// Ends the stream; returns what was held back.
     pub(super) fn finish(&mut self, paths: &Paths) -> Option<Clean> {
-        let out = made(
-            paths,
-            self.held
-                .get(..begun(paths, &self.held, 2))
-                .unwrap_or_default(),
-        );
+        let out = made(paths, self.held.get(..begun(paths, &self.held, 2)).unwrap_or_default());
         self.held.clear();
         self.rest(out)
     }
@@ -111,13 +97,8 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn made(paths: &Paths, text: &str) -> Option<Clean> {
-    (!text.is_empty()).then(|| {
-        Clean(
-            paths
-                .changed(text, Mode::Text)
-                .unwrap_or_else(|| text.into()),
-        )
-    })
+    (!text.is_empty())
+        .then(|| Clean(paths.changed(text, Mode::Text).unwrap_or_else(|| text.into())))
 }
 
 /// The place up to which later text can change nothing.
@@ -152,20 +133,12 @@ fn safe_end(paths: &Paths, text: &str) -> usize {
 }
 
 fn word_start(b: &[u8], end: usize) -> usize {
-    b[..end]
-        .iter()
-        .rposition(u8::is_ascii_whitespace)
-        .map_or(0, |i| i + 1)
+    b[..end].iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1)
 }
 
 /// A root with spaces in it can begin in an earlier word.
 fn before_spaced_root(paths: &Paths, text: &str, end: usize) -> usize {
-    let spaced = paths
-        .roots
-        .iter()
-        .filter(|r| r.spaced)
-        .map(|r| r.len * 3)
-        .max();
+    let spaced = paths.roots.iter().filter(|r| r.spaced).map(|r| r.len * 3).max();
     let Some(reach) = spaced else { return end };
     let mut start = text.len().saturating_sub(reach).min(end);
     while !text.is_char_boundary(start) {

@@ -16,11 +16,7 @@ pub struct TextStream {
 impl TextStream {
     /// A filter that hides `paths`.
     pub fn new(paths: Paths) -> Self {
-        TextStream {
-            paths,
-            seam: Seam::default(),
-            part: Vec::new(),
-        }
+        TextStream { paths, seam: Seam::default(), part: Vec::new() }
     }
 
     /// Takes the next bytes; returns what is safe to show.

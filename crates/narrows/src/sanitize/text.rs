@@ -164,11 +164,7 @@ impl Clean {
 
     /// The first `chars` characters.
     pub fn head(&self, chars: usize) -> Clean {
-        let end = self
-            .0
-            .char_indices()
-            .nth(chars)
-            .map_or(self.0.len(), |(i, _)| i);
+        let end = self.0.char_indices().nth(chars).map_or(self.0.len(), |(i, _)| i);
         Clean(EcoString::from(self.0.get(..end).unwrap_or_default()))
     }
 

@@ -12,10 +12,7 @@ const MAX_DEPTH: usize = 64;
 pub(super) fn clean(paths: &Paths, tree: &Tree<Raw>, limit: usize) -> Tree<Clean> {
     let json = tree.0.peek();
     if json.len() > limit {
-        return Tree(Clean(ecow::eco_format!(
-            "\"({} bytes left out)\"",
-            json.len()
-        )));
+        return Tree(Clean(ecow::eco_format!("\"({} bytes left out)\"", json.len())));
     }
     let b = json.as_bytes();
     let mut out = String::with_capacity(json.len());

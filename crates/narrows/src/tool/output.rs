@@ -27,20 +27,14 @@ fn unnumbered(body: &str, mark: &str) -> String {
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     let start = text.find(open)? + open.len();
     let rest = text.get(start..)?;
-    Some(
-        rest.rfind(close)
-            .and_then(|end| rest.get(..end))
-            .unwrap_or(rest),
-    )
+    Some(rest.rfind(close).and_then(|end| rest.get(..end)).unwrap_or(rest))
 }
 
 /// The inside of a text that is one fenced block.
 fn fenced(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("```")?;
     let body = rest.get(rest.find('\n')? + 1..)?;
-    body.trim_end()
-        .strip_suffix("```")
-        .map(|b| b.strip_suffix('\n').unwrap_or(b))
+    body.trim_end().strip_suffix("```").map(|b| b.strip_suffix('\n').unwrap_or(b))
 }
 
 /// Strips line numbers that count up by one; none when some line is not numbered so.
@@ -71,10 +65,7 @@ fn numbered(body: &str, mark: &str) -> Option<String> {
 fn number<'a>(line: &'a str, mark: &str) -> Option<(u64, &'a str)> {
     let b = line.as_bytes();
     let blank = b.iter().take_while(|c| **c == b' ').count();
-    let digits = b[blank..]
-        .iter()
-        .take(18)
-        .take_while(|c| c.is_ascii_digit());
+    let digits = b[blank..].iter().take(18).take_while(|c| c.is_ascii_digit());
     let (mut number, mut at) = (0, blank);
     for c in digits {
         number = number * 10 + u64::from(c - b'0');
@@ -101,12 +92,7 @@ pub fn shell_text(text: &str) -> &str {
 /// The exit code that Claude Code writes before a failed command's output.
 pub fn exit_code(text: &str) -> Option<i64> {
     let text = text.strip_prefix("Error: ").unwrap_or(text);
-    text.strip_prefix("Exit code ")?
-        .lines()
-        .next()?
-        .trim()
-        .parse()
-        .ok()
+    text.strip_prefix("Exit code ")?.lines().next()?.trim().parse().ok()
 }
 
 /// What a subagent answered, without the notes its caller added. None when nothing is left.
@@ -124,9 +110,8 @@ pub fn task_text(text: &str) -> Option<String> {
     }
     let mut text = text.trim();
     if let Some(rest) = text.strip_prefix("<tools-used-before-summary>") {
-        text = rest
-            .split_once("</tools-used-before-summary>")
-            .map_or(text, |(_, rest)| rest.trim());
+        text =
+            rest.split_once("</tools-used-before-summary>").map_or(text, |(_, rest)| rest.trim());
     }
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -142,14 +127,8 @@ mod tests {
         assert_eq!(file_text(old), "a\n\nb");
         let new = "<path>/x</path>\n<type>file</type>\n<content>\n1: a\n2: 1: b\n\n(End of file)\n</content>";
         assert_eq!(file_text(new), "a\n1: b");
-        assert_eq!(
-            file_text("```\n1\t# Notes\n2\t\n3\tend\n```"),
-            "# Notes\n\nend"
-        );
-        assert_eq!(
-            file_text("<file>\n00001| {content}\n...\n</file>"),
-            "{content}"
-        );
+        assert_eq!(file_text("```\n1\t# Notes\n2\t\n3\tend\n```"), "# Notes\n\nend");
+        assert_eq!(file_text("<file>\n00001| {content}\n...\n</file>"), "{content}");
         assert_eq!(file_text("<file>\n00009| x\n00010| y"), "x\ny");
     }
 
@@ -158,14 +137,8 @@ mod tests {
         let file_text = |text: &str| super::file_text(text).unwrap_or_else(|| text.to_owned());
         let doc = "# Doc\nUse:\n<file>\nname\n</file>\nand more";
         assert_eq!(file_text(doc), doc);
-        assert_eq!(
-            file_text("<file>\n00001| x\n00007| gap\n</file>"),
-            "00001| x\n00007| gap\n"
-        );
-        assert_eq!(
-            file_text("<file>\n\n(End of file - total 0 lines)\n</file>"),
-            ""
-        );
+        assert_eq!(file_text("<file>\n00001| x\n00007| gap\n</file>"), "00001| x\n00007| gap\n");
+        assert_eq!(file_text("<file>\n\n(End of file - total 0 lines)\n</file>"), "");
         assert_eq!(file_text("12| a\n15| b"), "12| a\n15| b");
         assert_eq!(file_text("1\tx\n2\ty"), "1\tx\n2\ty");
         assert_eq!(file_text("```\ncode\n```"), "```\ncode\n```");
@@ -178,10 +151,7 @@ mod tests {
             task_text("done\n<task_metadata>\nid\n</task_metadata>").as_deref(),
             Some("done")
         );
-        assert_eq!(
-            task_text("done\n<task_metadata>\nid").as_deref(),
-            Some("done")
-        );
+        assert_eq!(task_text("done\n<task_metadata>\nid").as_deref(), Some("done"));
         let prose = "the <task_metadata>x</task_metadata> tag is explained";
         assert_eq!(task_text(prose).as_deref(), Some(prose));
         let new = "<task id=\"s\" state=\"completed\">\n<task_result>\nok\n</task_result>\n</task>";

@@ -112,12 +112,7 @@ impl Activity {
     /// A projection for one run.
     pub fn new(config: ActivityConfig) -> Self {
         let progress = Progress::new(config.interval_ms);
-        Activity {
-            config,
-            calls: Recent::new(MAX_CALLS),
-            block: None,
-            progress,
-        }
+        Activity { config, calls: Recent::new(MAX_CALLS), block: None, progress }
     }
 
     /// Projects one event.
@@ -178,10 +173,7 @@ impl Activity {
             return;
         };
         if !block.text.trim().is_empty() {
-            let body = What::Output {
-                content: block.text,
-                thinking: block.thinking,
-            };
+            let body = What::Output { content: block.text, thinking: block.thinking };
             out.push(self.message("agent_output", seq, &block.last, body));
         }
     }
@@ -200,10 +192,7 @@ impl Activity {
             let body = What::Call {
                 tool_use_id: tool.id.clone(),
                 tool: tool_word(call.tool_name),
-                name: call
-                    .name
-                    .clone()
-                    .unwrap_or_else(|| own_name(call.tool_name)),
+                name: call.name.clone().unwrap_or_else(|| own_name(call.tool_name)),
                 input: call.input.clone().unwrap_or_else(Tree::empty),
             };
             out.push(self.message("agent_tool_call", seq, event, body));

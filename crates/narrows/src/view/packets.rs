@@ -83,13 +83,8 @@ enum RawInput<'a> {
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 enum RawOutput<'a> {
-    Error {
-        error: &'a Clean,
-    },
-    Given {
-        output: &'a Clean,
-        metadata: Metadata<'a>,
-    },
+    Error { error: &'a Clean },
+    Given { output: &'a Clean, metadata: Metadata<'a> },
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -124,19 +119,12 @@ enum Block<'a> {
 
 /// The packet of an event; events that these front ends do not know have none.
 pub fn packet(event: &Event) -> Option<Packet<'_>> {
-    let chunk = |block, text| Shape::Chunk {
-        message_id: block,
-        content: Text {
-            r#type: "text",
-            text,
-        },
-    };
+    let chunk =
+        |block, text| Shape::Chunk { message_id: block, content: Text { r#type: "text", text } };
     let (kind, update, body) = match &event.body {
-        Body::UserMessage(m) => (
-            "user_message_chunk",
-            Some("user_message_chunk"),
-            chunk(m.block_id.as_ref(), &m.text),
-        ),
+        Body::UserMessage(m) => {
+            ("user_message_chunk", Some("user_message_chunk"), chunk(m.block_id.as_ref(), &m.text))
+        }
         Body::TextChunk(c) if c.whole => {
             ("agent_message", None, chunk(c.block_id.as_ref(), &c.text))
         }
@@ -157,13 +145,9 @@ pub fn packet(event: &Event) -> Option<Packet<'_>> {
         Body::ToolCallProgress(tool) => {
             ("tool_call_progress", Some("tool_call_update"), call(tool))
         }
-        Body::PlanUpdate(p) => (
-            "agent_plan_update",
-            Some("plan"),
-            Shape::Plan {
-                entries: &p.entries,
-            },
-        ),
+        Body::PlanUpdate(p) => {
+            ("agent_plan_update", Some("plan"), Shape::Plan { entries: &p.entries })
+        }
         Body::PromptResponse(r) => (
             "prompt_response",
             None,
@@ -173,13 +157,9 @@ pub fn packet(event: &Event) -> Option<Packet<'_>> {
                 meta: Empty {},
             },
         ),
-        Body::ArtifactCreated(a) => (
-            "artifact_created",
-            None,
-            Shape::Artifact {
-                artifact: &a.artifact,
-            },
-        ),
+        Body::ArtifactCreated(a) => {
+            ("artifact_created", None, Shape::Artifact { artifact: &a.artifact })
+        }
         Body::Error(e) => (
             "error",
             None,
@@ -217,11 +197,7 @@ fn call(tool: &ToolEvent) -> Shape<'_> {
     let ended = c.status.is_some_and(ToolStatus::is_final);
     let text = text.filter(|_| ended || c.kind != ToolKind::Edit);
     // The card of a task shows the prompt; on this wire the answer is the output.
-    let text = if c.tool_name == ToolName::Task {
-        c.task_output.as_ref()
-    } else {
-        text
-    };
+    let text = if c.tool_name == ToolName::Task { c.task_output.as_ref() } else { text };
     let metadata = Metadata {
         exit: c.exit_code,
         truncated: c.truncated,
@@ -243,10 +219,7 @@ fn call(tool: &ToolEvent) -> Shape<'_> {
     if c.kind != ToolKind::Edit {
         content.extend(text.map(|text| Block::Content {
             r#type: "content",
-            content: Text {
-                r#type: "text",
-                text,
-            },
+            content: Text { r#type: "text", text },
         }));
     }
     content.extend(c.diffs.iter().flatten().map(|diff| {
@@ -255,10 +228,7 @@ fn call(tool: &ToolEvent) -> Shape<'_> {
         if c.is_new_file == Some(Tri::Yes) && diff.old_text.is_none() {
             diff.old_text = Some(Clean::default());
         }
-        Block::Diff {
-            r#type: "diff",
-            diff,
-        }
+        Block::Diff { r#type: "diff", diff }
     }));
     Shape::Call(Box::new(Call {
         tool_call_id: &tool.id,
@@ -266,10 +236,7 @@ fn call(tool: &ToolEvent) -> Shape<'_> {
         tool_name: c.tool_name,
         kind: c.kind,
         status: c.status,
-        raw_input: c
-            .input
-            .as_ref()
-            .map_or(RawInput::Empty(Empty {}), RawInput::Given),
+        raw_input: c.input.as_ref().map_or(RawInput::Empty(Empty {}), RawInput::Given),
         raw_output,
         content: (!content.is_empty()).then_some(content),
         locations: c.locations.as_deref().unwrap_or_default(),

@@ -50,10 +50,7 @@ impl Progress {
             Body::UserMessage(_) => {
                 if self.answered || self.turn == 0 {
                     let turn = self.turn + 1;
-                    *self = Progress {
-                        turn,
-                        ..Progress::new(self.interval_ms)
-                    };
+                    *self = Progress { turn, ..Progress::new(self.interval_ms) };
                 }
                 self.began = self.began.take().or_else(|| event.time.clone());
             }
@@ -81,20 +78,13 @@ impl Progress {
             _ => {}
         }
         // What comes before the first sign of work is no progress.
-        let idle = matches!(
-            event.body,
-            Body::SessionInfo(_) | Body::Usage(_) | Body::Unknown(_)
-        );
+        let idle = matches!(event.body, Body::SessionInfo(_) | Body::Usage(_) | Body::Unknown(_));
         if self.answered || (idle && self.began.is_none()) {
             return None;
         }
         self.began = self.began.take().or_else(|| event.time.clone());
         let since = self.told.as_ref().or(self.began.as_ref());
-        let waited = event
-            .time
-            .as_ref()
-            .zip(since)
-            .and_then(|(now, then)| now.since(then));
+        let waited = event.time.as_ref().zip(since).and_then(|(now, then)| now.since(then));
         if !due && waited.is_none_or(|ms| ms < self.interval_ms) {
             return None;
         }
@@ -153,8 +143,6 @@ fn phase(tool: ToolName, kind: ToolKind, tests: bool) -> &'static str {
 
 fn is_test(command: &str) -> bool {
     let word = |w: &str| w.trim_matches(|c: char| !c.is_alphanumeric()) == "test";
-    ["pytest", "vitest", "jest", "nextest", "unittest"]
-        .iter()
-        .any(|t| command.contains(t))
+    ["pytest", "vitest", "jest", "nextest", "unittest"].iter().any(|t| command.contains(t))
         || command.split([' ', ':', '-', '\n']).any(word)
 }

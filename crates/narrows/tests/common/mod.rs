@@ -13,18 +13,12 @@ pub fn fixtures() -> PathBuf {
 /// Every case: format folders, then case folders.
 pub fn cases() -> Vec<PathBuf> {
     let folders = |dir: &Path| -> Vec<PathBuf> {
-        let mut list: Vec<PathBuf> = fs::read_dir(dir)
-            .unwrap()
-            .map(|e| e.unwrap().path())
-            .filter(|p| p.is_dir())
-            .collect();
+        let mut list: Vec<PathBuf> =
+            fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
         list.sort();
         list
     };
-    folders(&fixtures())
-        .iter()
-        .flat_map(|f| folders(f))
-        .collect()
+    folders(&fixtures()).iter().flat_map(|f| folders(f)).collect()
 }
 
 /// The config that a case asks for.
@@ -66,11 +60,7 @@ pub fn items(steps: &[Step]) -> Items {
 }
 
 pub fn items_json(items: &Items) -> Vec<serde_json::Value> {
-    items
-        .ordered()
-        .into_iter()
-        .map(|item| serde_json::to_value(item).unwrap())
-        .collect()
+    items.ordered().into_iter().map(|item| serde_json::to_value(item).unwrap()).collect()
 }
 
 /// One event a line, as a view prints it.

@@ -87,9 +87,7 @@ impl<'a> Words<'a> {
     fn add(&mut self, json: Json<'a>, out: &mut Yield) {
         let Some(text) = json.str() else { return };
         // Codex sends a picture of the prompt back as a link to its data.
-        let url = text
-            .strip_prefix("[@image](")
-            .and_then(|t| t.trim_end().strip_suffix(')'));
+        let url = text.strip_prefix("[@image](").and_then(|t| t.trim_end().strip_suffix(')'));
         if let Some(image) = url.and_then(|url| blob::data_url(url, &mut out.blobs)) {
             self.images.push(image);
             return;

@@ -43,10 +43,7 @@ impl<'a> Fields<'a> {
     /// Reads an object. The last of two equal keys wins, but an empty value never hides a full one:
     /// some back ends send `raw_input: {}` beside `rawInput`.
     pub(super) fn read(object: Json<'a>) -> Self {
-        let mut f = Fields {
-            object,
-            at: [0; Slot::Count as usize],
-        };
+        let mut f = Fields { object, at: [0; Slot::Count as usize] };
         for (key, value) in object.fields() {
             // By length first: most keys are told apart without looking at them.
             let slot = match key.len() {

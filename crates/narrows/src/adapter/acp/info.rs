@@ -9,9 +9,7 @@ use crate::sanitize::Raw;
 const MAX_COMMANDS: usize = 512;
 
 fn text(json: Option<Json<'_>>) -> Option<Raw> {
-    json.and_then(Json::str)
-        .filter(|t| !t.is_empty())
-        .map(Raw::new)
+    json.and_then(Json::str).filter(|t| !t.is_empty()).map(Raw::new)
 }
 
 fn push(info: Info<Raw>, out: &mut Yield) {
@@ -23,23 +21,11 @@ fn push(info: Info<Raw>, out: &mut Yield) {
 }
 
 pub(super) fn mode(id: Option<Json<'_>>, out: &mut Yield) {
-    push(
-        Info {
-            mode: text(id),
-            ..Info::default()
-        },
-        out,
-    );
+    push(Info { mode: text(id), ..Info::default() }, out);
 }
 
 pub(super) fn model(id: Option<Json<'_>>, out: &mut Yield) {
-    push(
-        Info {
-            model: text(id),
-            ..Info::default()
-        },
-        out,
-    );
+    push(Info { model: text(id), ..Info::default() }, out);
 }
 
 /// The answer to `initialize`.
@@ -70,11 +56,7 @@ fn options(list: Option<Json<'_>>) -> (Option<Raw>, Option<Raw>) {
     let (mut model, mut mode) = (None, None);
     for option in list.into_iter().flat_map(Json::items) {
         let value = text(option.get("currentValue"));
-        match option
-            .any(&["category", "id"])
-            .and_then(Json::str)
-            .as_deref()
-        {
+        match option.any(&["category", "id"]).and_then(Json::str).as_deref() {
             Some("model") => model = value,
             Some("mode") if mode.is_none() => mode = value,
             _ => {}
@@ -85,14 +67,7 @@ fn options(list: Option<Json<'_>>) -> (Option<Raw>, Option<Raw>) {
 
 pub(super) fn config(update: Json<'_>, out: &mut Yield) {
     let (model, mode) = options(update.any(&["configOptions", "config_options"]));
-    push(
-        Info {
-            model,
-            mode,
-            ..Info::default()
-        },
-        out,
-    );
+    push(Info { model, mode, ..Info::default() }, out);
 }
 
 pub(super) fn title(update: Json<'_>, out: &mut Yield) {
@@ -101,21 +76,11 @@ pub(super) fn title(update: Json<'_>, out: &mut Yield) {
         let more = error.text("additionalDetails").map(|d| format!(": {d}"));
         let words = error.text("message").unwrap_or_default();
         let text = Raw::new(format!("{words}{}", more.unwrap_or_default()));
-        out.push(Body::Notice(Note {
-            kind: Raw::new("retry"),
-            text,
-        }));
+        out.push(Body::Notice(Note { kind: Raw::new("retry"), text }));
         return;
     }
     let status = text(codex.and_then(|c| c.path(&["threadStatus", "type"])));
-    push(
-        Info {
-            title: text(update.get("title")),
-            status,
-            ..Info::default()
-        },
-        out,
-    );
+    push(Info { title: text(update.get("title")), status, ..Info::default() }, out);
 }
 
 pub(super) fn commands(update: Json<'_>, out: &mut Yield) {
@@ -126,25 +91,15 @@ pub(super) fn commands(update: Json<'_>, out: &mut Yield) {
         .filter(|c| c.kind() == Kind::Object)
         .take(MAX_COMMANDS)
         .filter_map(|c| {
-            Some(Command {
-                name: text(c.get("name"))?,
-                description: text(c.get("description")),
-            })
+            Some(Command { name: text(c.get("name"))?, description: text(c.get("description")) })
         })
         .collect();
-    push(
-        Info {
-            commands: Some(commands),
-            ..Info::default()
-        },
-        out,
-    );
+    push(Info { commands: Some(commands), ..Info::default() }, out);
 }
 
 pub(super) fn usage(update: Json<'_>, out: &mut Yield) {
-    let cost = update
-        .get("cost")
-        .filter(|c| c.text("currency").is_none_or(|currency| currency == "USD"));
+    let cost =
+        update.get("cost").filter(|c| c.text("currency").is_none_or(|currency| currency == "USD"));
     out.push(Body::Usage(Gauge {
         used: update.get("used").and_then(Json::u64),
         size: update.get("size").and_then(Json::u64),

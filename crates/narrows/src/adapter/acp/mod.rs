@@ -6,6 +6,7 @@
 //! event, never an error.
 
 mod content;
+mod diffs;
 mod fields;
 mod info;
 mod rpc;
@@ -136,22 +137,13 @@ impl Acp {
 
     /// A stored row: the packet is kept in its metadata.
     fn row(&mut self, row: Json<'_>, stored: Json<'_>, out: &mut Yield) {
-        let times = [
-            stored.any(&["timestamp", "ts"]),
-            row.any(&["created_at", "createdAt"]),
-        ];
-        let time = times
-            .into_iter()
-            .flatten()
-            .filter_map(Json::str)
-            .find_map(|t| Time::parse(&t));
+        let times = [stored.any(&["timestamp", "ts"]), row.any(&["created_at", "createdAt"])];
+        let time = times.into_iter().flatten().filter_map(Json::str).find_map(|t| Time::parse(&t));
         out.time = time.or(out.time.take());
         let role = row.any(&["type", "role"]).and_then(Json::str);
         let f = Fields::read(stored);
         if role.as_deref() == Some("user") {
-            let words = f
-                .content()
-                .or_else(|| row.any(&["content", "text", "message"]));
+            let words = f.content().or_else(|| row.any(&["content", "text", "message"]));
             rpc::prompt(words, out);
             return;
         }

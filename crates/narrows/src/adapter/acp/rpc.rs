@@ -45,10 +45,7 @@ impl Acp {
         if let Some(id) = &id {
             if is_clients(method) {
                 if from != From::Agent {
-                    let asked = Asked {
-                        method: method.into(),
-                        time: out.time.clone(),
-                    };
+                    let asked = Asked { method: method.into(), time: out.time.clone() };
                     *self.asked.open(id).0 = asked;
                 }
             } else if method != "session/request_permission" {
@@ -64,11 +61,7 @@ impl Acp {
                 let native_id = get("sessionId").and_then(Json::str).map(Raw::new);
                 let cwd = get("cwd").and_then(Json::str).map(Raw::new);
                 if cwd.is_some() || native_id.is_some() {
-                    let info = Info {
-                        cwd,
-                        native_id,
-                        ..Info::default()
-                    };
+                    let info = Info { cwd, native_id, ..Info::default() };
                     out.push(Body::SessionInfo(Box::new(info)));
                 }
             }
@@ -98,16 +91,9 @@ impl Acp {
             .take(64)
             .map(|o| {
                 let text = |names: &[&str]| {
-                    o.any(names)
-                        .and_then(Json::scalar)
-                        .unwrap_or_default()
-                        .into_owned()
+                    o.any(names).and_then(Json::scalar).unwrap_or_default().into_owned()
                 };
-                (
-                    text(&["optionId", "option_id"]),
-                    text(&["name"]),
-                    text(&["kind"]),
-                )
+                (text(&["optionId", "option_id"]), text(&["name"]), text(&["kind"]))
             })
             .collect();
         let choices = options
@@ -124,10 +110,7 @@ impl Acp {
             title: f.title().and_then(Json::str).map(Raw::new),
             options: choices,
         })));
-        *self.leave.open(id).0 = Leave {
-            call: call_id,
-            options,
-        };
+        *self.leave.open(id).0 = Leave { call: call_id, options };
     }
 
     /// An answer to a request of either side.
@@ -153,10 +136,7 @@ impl Acp {
         let method = asked.as_ref().map(|a| &*a.method);
         if let Some(error) = f.error() {
             let minor = method.is_some_and(|m| {
-                !matches!(
-                    m,
-                    "session/prompt" | "session/new" | "session/load" | "session/resume"
-                )
+                !matches!(m, "session/prompt" | "session/new" | "session/load" | "session/resume")
             });
             if minor {
                 out.quiet += 1;
@@ -167,15 +147,8 @@ impl Acp {
         }
         if get("stopReason").is_some() {
             let began = asked.as_ref().and_then(|a| a.time.as_ref());
-            let duration = out
-                .time
-                .as_ref()
-                .zip(began)
-                .and_then(|(end, start)| end.since(start));
-            out.push(Body::PromptResponse(Box::new(response(
-                f.result(),
-                duration,
-            ))));
+            let duration = out.time.as_ref().zip(began).and_then(|(end, start)| end.since(start));
+            out.push(Body::PromptResponse(Box::new(response(f.result(), duration))));
             return;
         }
         match (f.result(), method) {
@@ -196,12 +169,8 @@ impl Acp {
 }
 
 fn leave_given(id: &str, leave: Leave, outcome: Option<Json<'_>>, out: &mut Yield) {
-    let chosen = outcome
-        .and_then(|o| o.any(&["optionId", "option_id"]))
-        .and_then(Json::scalar);
-    let option = chosen
-        .as_deref()
-        .and_then(|id| leave.options.iter().find(|o| o.0 == id));
+    let chosen = outcome.and_then(|o| o.any(&["optionId", "option_id"])).and_then(Json::scalar);
+    let option = chosen.as_deref().and_then(|id| leave.options.iter().find(|o| o.0 == id));
     let word = outcome.and_then(|o| o.str().or_else(|| o.text("outcome")));
     let decision = match word.as_deref() {
         Some("selected") => match option.map(|o| o.2.as_str()) {
@@ -223,16 +192,12 @@ fn leave_given(id: &str, leave: Leave, outcome: Option<Json<'_>>, out: &mut Yiel
 
 /// An error packet or the error of an answer.
 pub(super) fn failure(error: Json<'_>, details: Option<Json<'_>>) -> Failure<Raw> {
-    let code = error
-        .get("code")
-        .filter(|c| !matches!(c.kind(), Kind::Object | Kind::Array));
+    let code = error.get("code").filter(|c| !matches!(c.kind(), Kind::Object | Kind::Array));
     let quoted = |json: Json<'_>| match json.kind() {
         Kind::String => Tree::checked(&format!("\"{}\"", json.raw())),
         _ => Tree::checked(json.raw()),
     };
-    let message = error
-        .get("message")
-        .map(|m| m.str().unwrap_or_else(|| m.raw().into()));
+    let message = error.get("message").map(|m| m.str().unwrap_or_else(|| m.raw().into()));
     // Rate limits and overload pass; what the provider refused stays refused.
     let retryable = code.and_then(Json::i64).and_then(|code| match code {
         408 | 429 | 500..=599 => Some(true),
@@ -253,32 +218,21 @@ pub(super) fn response(result: Option<Json<'_>>, duration_ms: Option<u64>) -> Re
     let stop = get(&["stopReason", "stop_reason"]).and_then(Json::scalar);
     let count = |json: Json<'_>, names: &[&str]| json.any(names).and_then(Json::u64);
     let quota = result.and_then(|r| r.path(&["_meta", "quota", "token_count"]));
-    let usage = get(&["usage"])
-        .or(quota)
-        .filter(|u| !u.is_empty())
-        .map(|u| Usage {
-            input_tokens: count(u, &["inputTokens", "input_tokens"]),
-            output_tokens: count(u, &["outputTokens", "output_tokens"]),
-            total_tokens: count(u, &["totalTokens", "total_tokens"]),
-            cached_read_tokens: count(u, &["cachedReadTokens", "cached_read_tokens"]),
-            cached_write_tokens: count(u, &["cachedWriteTokens", "cached_write_tokens"]),
-            thought_tokens: count(u, &["thoughtTokens", "thought_tokens"]),
-        });
-    Response {
-        stop_reason: stop.map(Raw::new),
-        usage,
-        cost_usd: None,
-        duration_ms,
-    }
+    let usage = get(&["usage"]).or(quota).filter(|u| !u.is_empty()).map(|u| Usage {
+        input_tokens: count(u, &["inputTokens", "input_tokens"]),
+        output_tokens: count(u, &["outputTokens", "output_tokens"]),
+        total_tokens: count(u, &["totalTokens", "total_tokens"]),
+        cached_read_tokens: count(u, &["cachedReadTokens", "cached_read_tokens"]),
+        cached_write_tokens: count(u, &["cachedWriteTokens", "cached_write_tokens"]),
+        thought_tokens: count(u, &["thoughtTokens", "thought_tokens"]),
+    });
+    Response { stop_reason: stop.map(Raw::new), usage, cost_usd: None, duration_ms }
 }
 
 /// A message of a kind that nobody modelled.
 pub(super) fn unknown(kind: &str, object: Json<'_>, out: &mut Yield) {
     let tree = Some(Tree::checked(object.raw()));
-    out.push(Body::Unknown(Unknown {
-        kind: Raw::new(kind),
-        tree,
-    }));
+    out.push(Body::Unknown(Unknown { kind: Raw::new(kind), tree }));
 }
 
 /// Requests that a client sends.

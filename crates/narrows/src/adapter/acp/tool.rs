@@ -1,17 +1,16 @@
 //! Tool calls: who they are, and what one packet says of them.
 
 use super::Acp;
+use super::diffs::{diffs, images, is_new, locations};
 use super::fields::Fields;
 use super::tool_output::{self as given, Given};
 use super::update::todo_status;
 use crate::adapter::Yield;
-use crate::adapter::blob;
 use crate::event::{Body, ToolEvent};
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
 use crate::tool::{
-    Diff, DiffAction, Fresh, Image, Location, Scope, Todo, ToolCall, ToolKind, ToolName,
-    ToolStatus, Tri, agrees, by_name, by_notes, by_shape,
+    Fresh, Todo, ToolCall, ToolKind, ToolName, ToolStatus, agrees, by_name, by_notes, by_shape,
 };
 
 /// In which kind of packet something is said of a call.
@@ -42,16 +41,12 @@ pub(super) struct Known {
 }
 
 /// Longest list of places or todos that is kept of one packet.
-const MAX_LIST: usize = 10_000;
+pub(super) const MAX_LIST: usize = 10_000;
 
 impl Acp {
     /// Yields what a packet says of a call; returns the call's id.
     pub(super) fn tool(&mut self, f: &Fields<'_>, said: Said, out: &mut Yield) -> String {
-        let id = match f
-            .call_id()
-            .and_then(Json::scalar)
-            .filter(|id| !id.is_empty())
-        {
+        let id = match f.call_id().and_then(Json::scalar).filter(|id| !id.is_empty()) {
             Some(id) => id.into_owned(),
             None => format!("line-{}", self.line),
         };
@@ -68,28 +63,18 @@ impl Acp {
 
         let mut call: ToolCall<Raw> = ToolCall::unknown();
         call.tool_name = known.tool.unwrap_or(ToolName::Unknown);
-        call.kind = call
-            .tool_name
-            .kind()
-            .or(known.kind)
-            .unwrap_or(ToolKind::Other);
+        call.kind = call.tool_name.kind().or(known.kind).unwrap_or(ToolKind::Other);
         call.is_todo = call.tool_name == ToolName::TodoWrite;
         call.raw_kind = word.filter(|_| kind.is_none()).map(Raw::new);
         call.name = own_name.map(Raw::new);
-        call.status = f
-            .status()
-            .and_then(Json::str)
-            .and_then(|s| ToolStatus::parse(&s));
+        call.status = f.status().and_then(Json::str).and_then(|s| ToolStatus::parse(&s));
         let arguments = input.map_or(0, |i| i.fields().count());
         known.searches |= input.is_some_and(|i| i.get("pattern").is_some());
         // A question for leave repeats the call, with less than is known or with more.
         let about = said == Said::ForLeave && !first;
         if !about || known.arguments == 0 {
-            call.agent_title = f
-                .title()
-                .and_then(Json::str)
-                .filter(|t| !t.is_empty())
-                .map(Raw::new);
+            call.agent_title =
+                f.title().and_then(Json::str).filter(|t| !t.is_empty()).map(Raw::new);
         }
         if !about || arguments > known.arguments || !known.told {
             read_input(&mut call, input, f.input());
@@ -100,14 +85,7 @@ impl Acp {
             known.said = Some(said.peek().into());
         }
         let content = f.content().filter(|c| c.kind() == Kind::Array);
-        let output = Given {
-            call: &call,
-            known,
-            meta: &meta,
-            content,
-            output: f.output(),
-            input,
-        };
+        let output = Given { call: &call, known, meta: &meta, content, output: f.output(), input };
         let given = given::read(&output);
         call.said = call.said.or(given.said);
         call.output = given.output;
@@ -183,11 +161,7 @@ impl<'a> Meta<'a> {
 /// The tool's name where the agent tells it: a field, `_meta`, or the front of gemini's ids.
 fn explicit_name(f: &Fields<'_>, meta: &Meta<'_>, id: &str) -> Option<String> {
     let told = [f.tool_name(), f.name(), meta.tool_name];
-    let told = told
-        .into_iter()
-        .flatten()
-        .filter_map(Json::str)
-        .find(|n| !n.is_empty());
+    let told = told.into_iter().flatten().filter_map(Json::str).find(|n| !n.is_empty());
     match told {
         Some(name) => Some(name.into_owned()),
         None => id.split_once("__call_").map(|(name, _)| name.to_owned()),
@@ -266,11 +240,7 @@ fn read_input(call: &mut ToolCall<Raw>, input: Option<Json<'_>>, any: Option<Jso
 
 /// A command given as a list; `bash -lc …` is the shell around it.
 fn command_line(list: Json<'_>) -> Option<Raw> {
-    let words: Vec<_> = list
-        .items()
-        .take(MAX_LIST)
-        .filter_map(Json::scalar)
-        .collect();
+    let words: Vec<_> = list.items().take(MAX_LIST).filter_map(Json::scalar).collect();
     match words.as_slice() {
         [] => None,
         [_, flag, script] if flag == "-lc" || flag == "-c" => Some(Raw::new(script.as_ref())),
@@ -304,10 +274,7 @@ fn todos(
         .filter_map(|(json, name)| json.and_then(|j| j.get(name)))
         .find(|list| list.kind() == Kind::Array)?;
     let todo = |t: Json<'_>| {
-        let content = t
-            .any(&["content", "step"])
-            .and_then(Json::str)
-            .unwrap_or_default();
+        let content = t.any(&["content", "step"]).and_then(Json::str).unwrap_or_default();
         let active = t.any(&["activeForm", "active_form"]).and_then(Json::str);
         Todo {
             active_form: Raw::new(active.unwrap_or_else(|| content.clone())),
@@ -316,183 +283,7 @@ fn todos(
             priority: t.text("priority").map(Raw::new),
         }
     };
-    Some(
-        list.items()
-            .filter(|t| t.kind() == Kind::Object)
-            .take(MAX_LIST)
-            .map(todo)
-            .collect(),
-    )
-}
-
-/// Every changed file of a call: from the content, the notes, or as a last resort the arguments.
-fn diffs(
-    call: &ToolCall<Raw>,
-    content: Option<Json<'_>>,
-    input: Option<Json<'_>>,
-    notes: Option<Json<'_>>,
-    whole: bool,
-) -> Option<Vec<Diff<Raw>>> {
-    let exists = notes.and_then(|n| n.get("exists")).and_then(Json::bool) == Some(true);
-    let text = |json: Json<'_>, names: &[&str]| json.any(names).and_then(Json::str).map(Raw::new);
-    let mut list: Vec<Diff<Raw>> = Vec::new();
-    for item in content.into_iter().flat_map(Json::items) {
-        if item.text("type").as_deref() != Some("diff") {
-            continue;
-        }
-        let action = action(item.path(&["_meta", "kind"]));
-        if item.get("path").is_none() && item.any(&["newText", "new_text"]).is_none() {
-            continue;
-        }
-        list.push(Diff {
-            path: text(item, &["path"]).unwrap_or_default(),
-            // opencode sends an empty old text for a file that it overwrites: it is not known.
-            old_text: text(item, &["oldText", "old_text"]).filter(|t| !(exists && t.is_empty())),
-            new_text: text(item, &["newText", "new_text"]),
-            scope: if whole || action == Some(DiffAction::Add) {
-                Scope::File
-            } else {
-                Scope::Hunk
-            },
-            action,
-            additions: None,
-            deletions: None,
-            patch: None,
-        });
-    }
-    let files = notes
-        .and_then(|n| n.get("files"))
-        .filter(|f| f.kind() == Kind::Array);
-    for file in files
-        .into_iter()
-        .flat_map(Json::items)
-        .filter(|f| f.kind() == Kind::Object)
-    {
-        let (before, after) = (text(file, &["before"]), text(file, &["after"]));
-        let missing = before.is_none() && after.is_none();
-        list.push(Diff {
-            path: text(file, &["filePath", "relativePath", "path"]).unwrap_or_default(),
-            old_text: before,
-            new_text: after,
-            scope: Scope::File,
-            action: action(file.get("type")),
-            additions: file.get("additions").and_then(Json::u64),
-            deletions: file.get("deletions").and_then(Json::u64),
-            patch: missing.then(|| text(file, &["diff"])).flatten(),
-        });
-    }
-    if call.tool_name == ToolName::ApplyPatch && list.len() == 1 && list[0].path.is_empty() {
-        // The document's own example leaves the path to the patch text.
-        if let Some(name) = input
-            .and_then(|i| i.text("patchText"))
-            .as_deref()
-            .and_then(patched_file)
-        {
-            list[0].path = Raw::new(name);
-        }
-    }
-    if list.is_empty() && matches!(call.tool_name, ToolName::Edit | ToolName::Write) {
-        let input = input?;
-        let old = text(input, &["oldString", "old_string"]);
-        let new = text(input, &["newString", "new_string", "content"])?;
-        let scope = if old.is_some() {
-            Scope::Hunk
-        } else {
-            Scope::File
-        };
-        list.push(Diff {
-            path: call.file_path.clone().unwrap_or_default(),
-            old_text: old,
-            new_text: Some(new),
-            scope,
-            action: None,
-            additions: None,
-            deletions: None,
-            patch: None,
-        });
-    }
-    (!list.is_empty()).then_some(list)
-}
-
-/// The first file that a patch text names.
-fn patched_file(patch: &str) -> Option<&str> {
-    const HEADS: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
-    patch
-        .lines()
-        .find_map(|line| HEADS.iter().find_map(|head| line.strip_prefix(head)))
-}
-
-fn action(word: Option<Json<'_>>) -> Option<DiffAction> {
-    Some(match word.and_then(Json::str)?.as_ref() {
-        "add" | "create" => DiffAction::Add,
-        "update" | "modify" => DiffAction::Update,
-        "delete" | "remove" => DiffAction::Delete,
-        "move" | "rename" => DiffAction::Move,
-        _ => return None,
-    })
-}
-
-/// Whether an edit makes a new file: only what somebody says counts. An empty old text is no
-/// proof, since agents send it for overwritten files too.
-fn is_new(
-    call: &ToolCall<Raw>,
-    notes: Option<Json<'_>>,
-    meta: &Meta<'_>,
-    content: Option<Json<'_>>,
-) -> Option<Tri> {
-    if call.kind != ToolKind::Edit {
-        return None;
-    }
-    let yes = |yes: bool| Some(if yes { Tri::Yes } else { Tri::No });
-    if let Some(exists) = notes.and_then(|n| n.get("exists")).and_then(Json::bool) {
-        return yes(!exists);
-    }
-    match meta.response.and_then(|r| r.text("type")).as_deref() {
-        Some("create") => return Some(Tri::Yes),
-        Some("update") => return Some(Tri::No),
-        _ => {}
-    }
-    let list = call.diffs.as_deref().unwrap_or_default();
-    if notes.is_some_and(|n| n.get("files").is_some()) && list.iter().any(|d| d.action.is_some()) {
-        return yes(list.iter().all(|d| d.action == Some(DiffAction::Add)));
-    }
-    let first = list.first()?;
-    if first.old_text.as_ref().is_some_and(|t| !t.is_empty()) {
-        return Some(Tri::No);
-    }
-    // Codex says `add` with a null old text for overwritten files too, gemini says what is true.
-    match first.action {
-        Some(DiffAction::Update | DiffAction::Delete | DiffAction::Move) => Some(Tri::No),
-        Some(DiffAction::Add) if first.old_text.is_some() && content.is_some() => Some(Tri::Yes),
-        _ => None,
-    }
-}
-
-fn images(content: Option<Json<'_>>, out: &mut Yield) -> Option<Vec<Image>> {
-    let mut list = Vec::new();
-    for item in content.into_iter().flat_map(Json::items) {
-        let block = item
-            .get("content")
-            .filter(|c| c.text("type").as_deref() == Some("image"));
-        list.extend(block.and_then(|b| blob::image(b, &mut out.blobs)));
-    }
-    (!list.is_empty()).then_some(list)
-}
-
-fn locations(list: Option<Json<'_>>) -> Option<Vec<Location<Raw>>> {
-    let list: Vec<_> = list
-        .into_iter()
-        .flat_map(Json::items)
-        .take(MAX_LIST)
-        .filter_map(|l| {
-            let path = l.text("path")?;
-            Some(Location {
-                path: Raw::new(path),
-                line: l.get("line").and_then(Json::u64),
-            })
-        })
-        .collect();
-    (!list.is_empty()).then_some(list)
+    Some(list.items().filter(|t| t.kind() == Kind::Object).take(MAX_LIST).map(todo).collect())
 }
 
 /// Gemini sends no arguments: the title of a running command is the command.
@@ -506,17 +297,10 @@ fn command_of_title(call: &mut ToolCall<Raw>, f: &Fields<'_>, id: &str) {
 
 /// The file of a call: the arguments, then a diff, a place, and last the title.
 fn file_path(call: &mut ToolCall<Raw>, known: &mut Known, title: Option<Json<'_>>) {
-    let files = matches!(
-        call.kind,
-        ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move
-    );
+    let files =
+        matches!(call.kind, ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
     if call.file_path.is_none() && !known.path && files {
-        let diff = call
-            .diffs
-            .iter()
-            .flatten()
-            .map(|d| &d.path)
-            .find(|p| !p.is_empty());
+        let diff = call.diffs.iter().flatten().map(|d| &d.path).find(|p| !p.is_empty());
         let place = call.locations.iter().flatten().map(|l| &l.path).next();
         call.file_path = diff.or(place).cloned();
         if call.file_path.is_none() {

@@ -29,26 +29,19 @@ pub(super) struct Found {
 }
 
 pub(super) fn read(g: &Given<'_>) -> Found {
-    let mut found = Found {
-        exit_code: exit(g),
-        ..Found::default()
-    };
+    let mut found = Found { exit_code: exit(g), ..Found::default() };
     if let Some(piece) = g.meta.terminal_delta.and_then(Json::str) {
         found.output = Some(Output::More(Raw::new(piece)));
         return found;
     }
     let failed = g.call.status == Some(ToolStatus::Failed);
     if failed && g.call.kind != ToolKind::Execute {
-        let told = error(g)
-            .or_else(|| string(g))
-            .or_else(|| text_of(g, &mut Found::default()));
+        let told = error(g).or_else(|| string(g)).or_else(|| text_of(g, &mut Found::default()));
         found.error = told.map(Raw::new);
         return found;
     }
     if failed {
-        found.exit_code = found
-            .exit_code
-            .or_else(|| string(g).as_deref().and_then(exit_code));
+        found.exit_code = found.exit_code.or_else(|| string(g).as_deref().and_then(exit_code));
         found.error = error(g).map(Raw::new);
         if found.exit_code.is_none() && found.error.is_none() {
             found.error = text_of(g, &mut Found::default()).map(Raw::new);
@@ -81,9 +74,7 @@ fn exit(g: &Given<'_>) -> Option<i64> {
 
 fn error(g: &Given<'_>) -> Option<String> {
     let error = g.output?.get("error")?;
-    let text = error
-        .owned()
-        .or_else(|| error.get("message").and_then(Json::owned));
+    let text = error.owned().or_else(|| error.get("message").and_then(Json::owned));
     Some(text.unwrap_or_else(|| error.raw().into()))
 }
 
@@ -109,24 +100,17 @@ fn join<'a>(texts: impl Iterator<Item = Json<'a>>) -> Option<String> {
 fn content(g: &Given<'_>) -> Option<String> {
     join(g.content?.items().filter_map(|item| {
         let block = item.get("content")?;
-        block
-            .get("text")
-            .or_else(|| block.path(&["resource", "text"]))
+        block.get("text").or_else(|| block.path(&["resource", "text"]))
     }))
 }
 
 fn named(g: &Given<'_>, names: &[&str]) -> Option<String> {
-    g.output
-        .filter(|o| o.kind() == Kind::Object)?
-        .any(names)
-        .and_then(Json::owned)
+    g.output.filter(|o| o.kind() == Kind::Object)?.any(names).and_then(Json::owned)
 }
 
 /// What a subagent answered.
 fn answer(g: &Given<'_>) -> Option<String> {
-    named(g, &["output"])
-        .or_else(|| content(g))
-        .or_else(|| string(g))
+    named(g, &["output"]).or_else(|| content(g)).or_else(|| string(g))
 }
 
 /// The output of a call that is no task, by its kind.
@@ -135,9 +119,7 @@ fn text_of(g: &Given<'_>, found: &mut Found) -> Option<String> {
         ToolKind::Execute => command_output(g, found),
         ToolKind::Read => {
             let text = content(g).filter(|t| !is_description(g, t, found));
-            let text = text
-                .or_else(|| named(g, &["output", "content"]))
-                .or_else(|| string(g));
+            let text = text.or_else(|| named(g, &["output", "content"])).or_else(|| string(g));
             text.map(|t| file_text(&t).unwrap_or(t)).or_else(|| dump(g))
         }
         ToolKind::Search => {
@@ -169,10 +151,7 @@ fn command_output(g: &Given<'_>, found: &mut Found) -> Option<String> {
         let string = |json: &Json<'_>| json.kind() == Kind::String;
         let names = ["output", "stdout", "formatted_output", "aggregated_output"];
         let plain = g.output.and_then(|o| o.any(&names)).filter(string);
-        let noted = g
-            .output
-            .and_then(|o| o.path(&["metadata", "output"]))
-            .filter(string);
+        let noted = g.output.and_then(|o| o.path(&["metadata", "output"])).filter(string);
         // One of the two may be cut: the longer one is the output.
         let longer = match (plain, noted) {
             (Some(a), Some(b)) => Some(if b.raw().len() > a.raw().len() { b } else { a }),
@@ -189,26 +168,16 @@ fn command_output(g: &Given<'_>, found: &mut Found) -> Option<String> {
         }
         found.exit_code = found.exit_code.or_else(|| exit_code(&text));
         let after = text.split_once('\n').map_or("", |(_, rest)| rest);
-        return Some(if exit_code(&text).is_some() {
-            after.into()
-        } else {
-            text
-        });
+        return Some(if exit_code(&text).is_some() { after.into() } else { text });
     }
     let text = content(g).filter(|t| !is_description(g, t, found))?;
-    Some(if text.starts_with("```") {
-        shell_text(&text).into()
-    } else {
-        text
-    })
+    Some(if text.starts_with("```") { shell_text(&text).into() } else { text })
 }
 
 /// Before a call runs, some agents put its description where the output will be.
 fn is_description(g: &Given<'_>, text: &str, found: &mut Found) -> bool {
     if let Some(rest) = text.strip_prefix("[current working directory ") {
-        let about = rest
-            .split_once("] (")
-            .and_then(|(_, about)| about.strip_suffix(')'));
+        let about = rest.split_once("] (").and_then(|(_, about)| about.strip_suffix(')'));
         found.said = about.map(Raw::new);
         return g.output.is_none();
     }

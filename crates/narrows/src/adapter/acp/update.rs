@@ -33,12 +33,8 @@ impl Acp {
         }
         let by_type = f.kind().and_then(Json::str);
         let by_update = f.session_update().and_then(Json::str);
-        let known = by_type
-            .as_deref()
-            .is_some_and(|k| self.dispatch(k, object, f, out))
-            || by_update
-                .as_deref()
-                .is_some_and(|k| self.dispatch(k, object, f, out));
+        let known = by_type.as_deref().is_some_and(|k| self.dispatch(k, object, f, out))
+            || by_update.as_deref().is_some_and(|k| self.dispatch(k, object, f, out));
         if !known {
             let kind = by_type.or(by_update).unwrap_or_else(|| "untyped".into());
             unknown(&kind, object, out);
@@ -65,10 +61,7 @@ impl Acp {
                 out.push(Body::PromptResponse(Box::new(response(Some(object), None))))
             }
             "artifact_created" => artifact(object, out),
-            "error" => out.push(Body::Error(Box::new(failure(
-                object,
-                object.get("details"),
-            )))),
+            "error" => out.push(Body::Error(Box::new(failure(object, object.get("details"))))),
             "available_commands_update" => info::commands(object, out),
             "current_mode_update" => {
                 info::mode(object.any(&["currentModeId", "current_mode_id"]), out);
@@ -90,10 +83,7 @@ impl Acp {
 
     fn chunk(&mut self, speaker: Speaker, f: &Fields<'_>, whole: bool, out: &mut Yield) {
         let mut words = words(f.content(), out);
-        let block_id = f
-            .message_id()
-            .and_then(Json::scalar)
-            .map(|id| self.block_id(&id));
+        let block_id = f.message_id().and_then(Json::scalar).map(|id| self.block_id(&id));
         if self.half.is_some() || words.last.is_some_and(Json::escaped) {
             self.join_halves((speaker, block_id.as_ref()), &mut words);
         }
@@ -106,25 +96,16 @@ impl Acp {
         }
         let text = Raw::new(words.text);
         let images = words.images;
-        let parent = f
-            .meta()
-            .and_then(|m| m.path(&["claudeCode", "parentToolUseId"]));
+        let parent = f.meta().and_then(|m| m.path(&["claudeCode", "parentToolUseId"]));
         let parent = parent.and_then(Json::str).map(Raw::new);
-        let chunk = |text| Chunk {
-            text,
-            images: images.clone(),
-            block_id: block_id.clone(),
-            whole,
-        };
+        let chunk =
+            |text| Chunk { text, images: images.clone(), block_id: block_id.clone(), whole };
         let body = match speaker {
             Speaker::Agent => Body::TextChunk(chunk(text)),
             Speaker::Thought => Body::ThinkingChunk(chunk(text)),
-            Speaker::User => Body::UserMessage(Message {
-                text,
-                images,
-                origin: Origin::Agent,
-                block_id,
-            }),
+            Speaker::User => {
+                Body::UserMessage(Message { text, images, origin: Origin::Agent, block_id })
+            }
         };
         out.push_in(parent, body);
     }
@@ -135,12 +116,7 @@ impl Acp {
             return;
         };
         let text = Raw::new("\u{FFFD}");
-        let chunk = Chunk {
-            text,
-            images: Vec::new(),
-            block_id,
-            whole: false,
-        };
+        let chunk = Chunk { text, images: Vec::new(), block_id, whole: false };
         match speaker {
             Speaker::Agent => out.push(Body::TextChunk(chunk)),
             Speaker::Thought => out.push(Body::ThinkingChunk(chunk)),
@@ -158,12 +134,8 @@ impl Acp {
 
     /// Text that is not what it stands for: internal text, and notices in the agent's voice.
     fn is_aside(&mut self, speaker: Speaker, f: &Fields<'_>, text: &str, out: &mut Yield) -> bool {
-        let note = |kind: &str| {
-            Body::Notice(Note {
-                kind: Raw::new(kind),
-                text: Raw::new(text.trim()),
-            })
-        };
+        let note =
+            |kind: &str| Body::Notice(Note { kind: Raw::new(kind), text: Raw::new(text.trim()) });
         match speaker {
             Speaker::User if !is_for_user(f.content()) => out.quiet += 1,
             Speaker::User => match classify(text) {
@@ -187,12 +159,7 @@ impl Acp {
                     if std::mem::take(&mut self.failing) {
                         let message = Raw::new(text.trim());
                         let (code, details, retryable) = (None, None, None);
-                        let failure = Failure {
-                            message,
-                            code,
-                            details,
-                            retryable,
-                        };
+                        let failure = Failure { message, code, details, retryable };
                         out.push(Body::Error(Box::new(failure)));
                         return true;
                     }
@@ -216,9 +183,7 @@ impl Acp {
     fn join_halves(&mut self, key: (Speaker, Option<&Raw>), words: &mut Words<'_>) {
         let raw = words.last.filter(|j| j.escaped()).map(Json::raw);
         if let Some((high, of)) = self.half.take() {
-            let low = raw
-                .and_then(|raw| unit_at(raw, 0))
-                .filter(|u| (0xDC00..=0xDFFF).contains(u));
+            let low = raw.and_then(|raw| unit_at(raw, 0)).filter(|u| (0xDC00..=0xDFFF).contains(u));
             let same = of.0 == key.0 && of.1.as_ref() == key.1;
             let whole = low
                 .filter(|_| same)
@@ -230,13 +195,8 @@ impl Acp {
                 ecow::eco_format!("{}{}", whole.unwrap_or(bad), rest.unwrap_or(&words.text));
         }
         let Some(raw) = raw else { return };
-        let slashes = |at: usize| {
-            raw.as_bytes()[..at]
-                .iter()
-                .rev()
-                .take_while(|c| **c == b'\\')
-                .count()
-        };
+        let slashes =
+            |at: usize| raw.as_bytes()[..at].iter().rev().take_while(|c| **c == b'\\').count();
         if let Some(at) = raw.len().checked_sub(6)
             && let Some(high @ 0xD800..=0xDBFF) = unit_at(raw, at)
             && slashes(at) % 2 == 0
@@ -262,16 +222,12 @@ fn unit_at(raw: &str, at: usize) -> Option<u32> {
 
 fn plan(object: Json<'_>, out: &mut Yield) {
     let entries = object.get("entries").into_iter().flat_map(Json::items);
-    let entries = entries
-        .filter(|e| e.kind() == Kind::Object)
-        .map(|e| PlanEntry {
-            content: Raw::new(e.text("content").unwrap_or_default()),
-            status: todo_status(e.text("status").as_deref()),
-            priority: e.text("priority").map(Raw::new),
-        });
-    out.push(Body::PlanUpdate(Plan {
-        entries: entries.collect(),
-    }));
+    let entries = entries.filter(|e| e.kind() == Kind::Object).map(|e| PlanEntry {
+        content: Raw::new(e.text("content").unwrap_or_default()),
+        status: todo_status(e.text("status").as_deref()),
+        priority: e.text("priority").map(Raw::new),
+    });
+    out.push(Body::PlanUpdate(Plan { entries: entries.collect() }));
 }
 
 /// The status of a todo: what is none of the known ones is still to be done.

@@ -1,0 +1,224 @@
+//! Walking through the neighbourhood of an anchor: separators, names, and where a path begins.
+
+use super::scan::{MAX_ID, Scan, is_name};
+use memchr::memmem;
+
+/// Longest walk back to the beginning of a path.
+const MAX_BACK: usize = 4096;
+
+impl Scan<'_> {
+    /// Where the separator that ends at `at` begins.
+    pub(super) fn sep_before(&self, at: usize) -> Option<usize> {
+        let b = self.b.get(..at)?;
+        let mut end = if b.ends_with(b"\\/") || b.ends_with(b"\\\\") {
+            at - 2
+        } else if b.ends_with(b"/") || b.ends_with(b"\\") {
+            at - 1
+        } else {
+            let tail = b.get(at.checked_sub(3)?..)?;
+            let encoded = tail.eq_ignore_ascii_case(b"%2f") || tail.eq_ignore_ascii_case(b"%5c");
+            return encoded.then(|| at - 3);
+        };
+        let doubled = at - end == 1 && b[end] == b'/';
+        while doubled && at - end < 4 && end > 0 && b[end - 1] == b'/' {
+            end -= 1;
+        }
+        Some(end)
+    }
+
+    /// Where the separator that begins at `at` ends.
+    pub(super) fn sep_after(&self, at: usize) -> Option<usize> {
+        let b = self.b.get(at..)?;
+        if b.starts_with(b"\\/") || b.starts_with(b"\\\\") {
+            return Some(at + 2);
+        }
+        if b.starts_with(b"/") {
+            return Some(at + b.iter().take(4).take_while(|c| **c == b'/').count());
+        }
+        if b.starts_with(b"\\") {
+            // `\n`, `\"` and the like after a root are escapes of a JSON dump, not names.
+            let escape = matches!(b.get(1), None | Some(b'"' | b'n' | b't' | b'r' | b'u'));
+            let near = self.b.get(at.saturating_sub(MAX_ID)..at)?;
+            let last = memchr::memrchr2(b'/', b'\\', near);
+            let windows = last.is_some_and(|i| near[i] == b'\\');
+            return (!escape || windows).then_some(at + 1);
+        }
+        let head = b.get(..3)?;
+        let encoded = head.eq_ignore_ascii_case(b"%2f") || head.eq_ignore_ascii_case(b"%5c");
+        encoded.then_some(at + 3)
+    }
+
+    /// Whether a name that ends at `end` is not merely the beginning of a longer one.
+    pub(super) fn name_ends(&self, end: usize) -> bool {
+        match self.b.get(end) {
+            None => true,
+            Some(b'.') => !self.b.get(end + 1).copied().is_some_and(is_name),
+            Some(c) => !is_name(*c),
+        }
+    }
+
+    /// Whether the separator at `at` is a backslash.
+    pub(super) fn style(&self, at: usize) -> bool {
+        self.b.get(at) == Some(&b'\\') && self.b.get(at + 1) != Some(&b'/')
+    }
+
+    /// Where the path that holds `at` ends.
+    pub(super) fn token_end(&self, at: usize) -> usize {
+        let rest = self.b.get(at..).unwrap_or_default();
+        at + rest.iter().position(|c| is_stop(*c) || *c == b':').unwrap_or(rest.len())
+    }
+
+    /// Walks back from a separator to the beginning of its path.
+    pub(super) fn back(&self, lead: usize, backslashes: bool) -> Back {
+        let low = self.floor.max(lead.saturating_sub(MAX_BACK));
+        let mut found = self.word_start(lead, low, backslashes);
+        // A folder name may hold spaces: go on while the words before belong to the path.
+        while let Back::Start(at) = found
+            && at > low
+            && self.b[at - 1] == b' '
+            && !self.is_absolute(at)
+            && let Some(joined) = self.words_before(at, low)
+            && let Back::Start(start) = self.word_start(joined, low, backslashes)
+        {
+            found = Back::Start(start);
+        }
+        match found {
+            Back::Url => Back::Url,
+            // Never begin inside a character.
+            Back::Start(mut at) => {
+                while self.b.get(at).is_some_and(|c| c & 0xC0 == 0x80) && at < lead {
+                    at += 1;
+                }
+                Back::Start(at)
+            }
+        }
+    }
+
+    /// Walks back to the beginning of the word that `lead` lies in or behind.
+    pub(super) fn word_start(&self, lead: usize, low: usize, backslashes: bool) -> Back {
+        let mut at = lead;
+        while at > low {
+            let c = self.b[at - 1];
+            if c == b':' {
+                return self.colon(at, low);
+            }
+            if c == b'\\' && !backslashes && self.b.get(at) != Some(&b'/') {
+                // The text is a JSON dump: `\n/workspace/…`.
+                let escape = matches!(self.b.get(at), Some(b'n' | b't' | b'r'));
+                return Back::Start((at + usize::from(escape)).min(lead));
+            }
+            if c == b'm' && self.is_colour(at, low) {
+                break;
+            }
+            if is_stop(c) && !self.is_soft(at, low) {
+                break;
+            }
+            at -= 1;
+        }
+        Back::Start(self.after_flag(at, lead))
+    }
+
+    /// Whether the escape sequence of a colour ends at `at`.
+    pub(super) fn is_colour(&self, at: usize, low: usize) -> bool {
+        let before = self.b.get(low..at - 1).unwrap_or_default();
+        let digits = before.iter().rev().take(16).take_while(|c| c.is_ascii_digit() || **c == b';');
+        let len = digits.count();
+        before.get(..before.len() - len).is_some_and(|b| b.ends_with(b"\x1b["))
+    }
+
+    /// Whether a delimiter before `at` is rather part of a folder's name: what follows it begins
+    /// no path, and what stands before it, in the same word, does.
+    pub(super) fn is_soft(&self, at: usize, low: usize) -> bool {
+        let c = self.b[at - 1];
+        let apostrophe = c == b'\'' && at > low + 1 && self.b[at - 2].is_ascii_alphanumeric();
+        let soft = apostrophe || matches!(c, b',' | b';' | b'&' | b'=' | b'(' | b')' | b'{' | b'}');
+        if !soft || self.is_absolute(at) {
+            return false;
+        }
+        let before = self.b.get(low..at - 1).unwrap_or_default();
+        let word = before.iter().rev().take(MAX_ID).take_while(|c| !c.is_ascii_whitespace());
+        word.take_while(|c| **c != b'"').any(|c| *c == b'/')
+    }
+
+    /// `-I/path`, `@/path` and the like: the path begins at its separator.
+    pub(super) fn after_flag(&self, at: usize, lead: usize) -> usize {
+        let Some(word) = self.b.get(at..=lead) else {
+            return at;
+        };
+        let len = word.iter().take_while(|c| !matches!(c, b'/' | b'\\')).count();
+        let flag = match word.first() {
+            Some(b'-') => len <= 3,
+            Some(b'@' | b'#' | b'+' | b'$') => len == 1,
+            _ => false,
+        };
+        if flag { at + len } else { at }
+    }
+
+    /// A walk that came to a colon: a drive letter, `file:`, another address, or a mere delimiter.
+    pub(super) fn colon(&self, at: usize, low: usize) -> Back {
+        let before = self.b.get(low..at - 1).unwrap_or_default();
+        let len = before.iter().rev().take(16).take_while(|c| c.is_ascii_alphanumeric()).count();
+        let word = before.get(before.len() - len..).unwrap_or_default();
+        if len == 1 && word.iter().all(u8::is_ascii_alphabetic) {
+            return Back::Start(at - 2);
+        }
+        if self.b.get(at..).is_some_and(|rest| rest.starts_with(b"//")) && len > 0 {
+            if word.eq_ignore_ascii_case(b"file") {
+                return Back::Start(at - 1 - len);
+            }
+            return Back::Url;
+        }
+        // A port: what stands before it is a host.
+        if self.b.get(at).is_some_and(u8::is_ascii_digit) {
+            let len = before.iter().rev().take(MAX_ID).take_while(|c| !is_stop(**c)).count();
+            let host = before.get(before.len() - len..).unwrap_or_default();
+            if memmem::find(host, b"://").is_some() {
+                return Back::Url;
+            }
+        }
+        Back::Start(at)
+    }
+
+    pub(super) fn is_absolute(&self, at: usize) -> bool {
+        matches!(self.b.get(at), Some(b'/' | b'\\' | b'~')) || self.b.get(at + 1) == Some(&b':')
+    }
+
+    /// A folder name may hold spaces: the place where the words before `at` go on as one path.
+    pub(super) fn words_before(&self, at: usize, low: usize) -> Option<usize> {
+        let mut end = at - 1;
+        for _ in 0..4 {
+            let word = self.b.get(low..end)?;
+            let len = word.iter().rev().take_while(|c| !is_stop(**c)).count();
+            let word = word.get(word.len() - len..)?;
+            let start = end - len;
+            let quoted = start > low && matches!(self.b[start - 1], b'"' | b'\'' | b'`');
+            let path = word.iter().any(|c| matches!(c, b'/' | b'\\'));
+            if len > 0 && path && (end == at - 1 || (quoted && self.is_absolute(start))) {
+                return Some(end);
+            }
+            if len == 0 || start <= low || self.b[start - 1] != b' ' {
+                return None;
+            }
+            end = start - 1;
+        }
+        None
+    }
+}
+
+/// Where a walk back ended.
+pub(super) enum Back {
+    Start(usize),
+    Url,
+}
+
+/// A byte that may stand in a path before a separator.
+pub(super) fn is_path_byte(c: u8) -> bool {
+    !is_stop(c)
+}
+
+/// A byte that ends a path in text.
+fn is_stop(c: u8) -> bool {
+    c.is_ascii_whitespace()
+        || matches!(c, b'"' | b'\'' | b'`' | b'<' | b'>' | b'|' | b';' | b'&' | b'(' | b')')
+        || matches!(c, b'[' | b']' | b'{' | b'}' | b'=' | b',' | 0)
+}
