@@ -32,6 +32,8 @@ pub struct Fold {
     text: Option<text::OpenText>,
     /// The text that is the last thing on the screen.
     tail: Option<text::OpenText>,
+    /// The text or prompt that began last: what was held back of it may come late.
+    recent: Option<Clean>,
     prompt: Option<text::LastPrompt>,
     todo: Option<turns::OpenTodo>,
     calls: Recent<tools::OpenCall>,
@@ -47,6 +49,7 @@ impl Default for Fold {
             order: 0,
             text: None,
             tail: None,
+            recent: None,
             prompt: None,
             todo: None,
             calls: Recent::new(MAX_OPEN),

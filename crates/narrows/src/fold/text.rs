@@ -81,6 +81,10 @@ impl Fold {
             return self.whole(event, chunk, kind, out);
         }
         if !self.goes_on(event) {
+            let name = if kind == Kind::Thinking { "thinking" } else { "text" };
+            if self.is_late(name, event, "content", &chunk.text, out) {
+                return;
+            }
             self.text = None;
         }
         if let Some(open) = &mut self.text {
@@ -159,6 +163,7 @@ impl Fold {
         self.put(event, id.clone(), body, out);
         let opened = self.opened(event, chunk, kind, id.clone());
         self.tail = Some(OpenText { kept: None, settled: true, ..opened });
+        self.recent = Some(id.clone());
         id
     }
 
@@ -189,6 +194,9 @@ impl Fold {
                 return;
             }
         }
+        if self.is_late("user", event, "text", &message.text, out) {
+            return;
+        }
         self.begin_turn();
         let id = self.name("user", event);
         let body = ItemBody::UserMessage {
@@ -198,6 +206,7 @@ impl Fold {
             block_id: message.block_id.clone(),
         };
         self.put(event, id.clone(), body, out);
+        self.recent = Some(id.clone());
         self.prompt = Some(LastPrompt {
             id,
             block: message.block_id.clone(),
@@ -208,7 +217,32 @@ impl Fold {
         });
     }
 
+    /// Adds text that was held back while other things came to the item where it belongs.
+    fn is_late(
+        &self,
+        kind: &'static str,
+        event: &Event,
+        field: &'static str,
+        text: &Clean,
+        out: &mut Vec<Change>,
+    ) -> bool {
+        let Some(recent) = self.recent.as_ref().filter(|_| event.began.packet > 0) else {
+            return false;
+        };
+        let late = *recent == self.name(kind, event);
+        if late {
+            out.push(Change::Append { id: recent.clone(), field, text: text.clone() });
+        }
+        late
+    }
+
     pub(super) fn resume_text(&mut self, item: &Item) {
+        match &item.body {
+            ItemBody::Text { .. } | ItemBody::Thinking { .. } | ItemBody::UserMessage { .. } => {
+                self.recent = Some(item.id.clone());
+            }
+            _ => {}
+        }
         let (id, parent) = (item.id.clone(), item.parent.clone());
         let settled = self.info.answered && item.order + 1 == self.order;
         let (kind, kept, block, images) = match &item.body {

@@ -107,8 +107,11 @@ impl Fold {
 
     /// The name of the turn's list. Where prompts are not seen, answers part the turns.
     fn todo_id(&self) -> Clean {
-        let turn = if self.info.turns > 0 { self.info.turns } else { self.info.answers };
-        Clean::concat(&[&Clean::literal("todos-"), &Clean::number(turn)])
+        let (kind, turn) = match self.info.turns {
+            0 => ("todos-0.", self.info.answers),
+            turn => ("todos-", turn),
+        };
+        Clean::concat(&[&Clean::literal(kind), &Clean::number(turn)])
     }
 
     pub(super) fn resume_todo(&mut self, item: &Item) {
