@@ -1,4 +1,4 @@
-//! Cleaning twice is cleaning once, and a planted root does not survive.
+//! Any text is cleaned, and a planted root does not survive.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,10 +9,8 @@ fuzz_target!(|text: &str| {
     let mut paths = Paths::new();
     paths.add_root("/srv/run/x1");
     for mode in [Mode::Text, Mode::Body] {
-        let once = paths.text(text, mode).into_owned();
         let planted = paths.text(&format!("{text} /srv/run/x1/a"), mode).into_owned();
         assert!(!planted.ends_with("/srv/run/x1/a"));
-        drop(once);
     }
     let _ = paths.field(text);
 });
