@@ -205,6 +205,7 @@ fn set_fields(body: &mut ItemBody, set: Set) {
             Set::Content(now),
         ) => *content = now,
         (ItemBody::UserMessage { text, .. }, Set::Content(now)) => *text = now,
+        (ItemBody::Plan { content, .. }, Set::Content(now)) => *content = now,
         (
             ItemBody::Text { images, .. } | ItemBody::UserMessage { images, .. },
             Set::Images(now),

@@ -68,6 +68,14 @@ pub enum ItemBody {
         title: Option<Clean>,
         options: Vec<Choice>,
     },
+    #[serde(rename_all = "camelCase")]
+    Plan {
+        tool_call_id: Clean,
+        content: Clean,
+    },
+    Compaction {
+        text: Clean,
+    },
     Notice {
         kind: Clean,
         text: Clean,
@@ -120,6 +128,8 @@ impl ItemBody {
             ItemBody::TodoList { .. } => "todo_list",
             ItemBody::Artifact { .. } => "artifact",
             ItemBody::Permission { .. } => "permission",
+            ItemBody::Plan { .. } => "plan",
+            ItemBody::Compaction { .. } => "compaction",
             ItemBody::Notice { .. } => "notice",
             ItemBody::Error { .. } => "error",
         }

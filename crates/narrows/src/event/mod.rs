@@ -59,6 +59,8 @@ pub enum Body<T = Clean> {
     SessionInfo(Box<Info<T>>),
     /// How full the context is, and what it cost so far.
     Usage(Gauge),
+    /// What came before was replaced by a summary.
+    Compaction(Summary<T>),
     /// Something the user should know that nobody said.
     Notice(Note<T>),
     /// Something failed.
@@ -116,6 +118,7 @@ impl<T> Body<T> {
             Body::PermissionAnswer(_) => "permission_answer",
             Body::SessionInfo(_) => "session_info",
             Body::Usage(_) => "usage",
+            Body::Compaction(_) => "compaction",
             Body::Notice(_) => "notice",
             Body::Error(_) => "error",
             Body::Unknown(_) => "unknown",
@@ -134,6 +137,7 @@ impl<T> Body<T> {
             | Body::TextChunk(_)
             | Body::ThinkingChunk(_)
             | Body::ToolCallStart(_)
+            | Body::Compaction(_)
             | Body::Notice(_)
             | Body::Error(_) => true,
             // The answer to a prompt is not always the last thing of its turn.

@@ -282,10 +282,17 @@ pub struct Command<T = Clean> {
     pub description: Option<T>,
 }
 
+/// A summary of what came before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary<T = Clean> {
+    /// The words.
+    pub text: T,
+}
+
 /// Something the user should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Note<T = Clean> {
-    /// `interrupted`, `internal`, `compaction` …
+    /// `interrupted`, `retry`, `warning` …
     pub kind: T,
     /// The words.
     pub text: T,

@@ -18,6 +18,8 @@ use crate::session::{SessionInfo, Status};
 
 /// Open calls that are remembered for the end of their turn.
 const MAX_OPEN: usize = 1 << 14;
+/// Plans that are remembered, to update them in place.
+const MAX_PLANS: usize = 64;
 
 /// The state of one session's fold.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub struct Fold {
     todo: Option<turns::OpenTodo>,
     calls: Recent<tools::OpenCall>,
     asks: Vec<tools::OpenAsk>,
+    /// The documents of plans, by call.
+    plans: Recent<Option<Clean>>,
 }
 
 impl Default for Fold {
@@ -54,6 +58,7 @@ impl Default for Fold {
             todo: None,
             calls: Recent::new(MAX_OPEN),
             asks: Vec::new(),
+            plans: Recent::new(MAX_PLANS),
         }
     }
 }
@@ -125,6 +130,10 @@ impl Fold {
                     info.cost_usd = gauge.cost_usd.or(info.cost_usd);
                     self.news = true;
                 }
+            }
+            Body::Compaction(note) => {
+                let id = self.name("compaction", event);
+                self.put(event, id, ItemBody::Compaction { text: note.text.clone() }, out);
             }
             Body::Notice(note) => {
                 let body = ItemBody::Notice { kind: note.kind.clone(), text: note.text.clone() };

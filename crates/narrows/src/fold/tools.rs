@@ -67,6 +67,7 @@ impl Fold {
         } else {
             Self::set_tool(tool, out);
         }
+        self.plan_document(event, tool, out);
         if ended {
             self.calls.take(&tool.id);
         } else {
@@ -79,6 +80,22 @@ impl Fold {
         if status.is_some_and(|s| s != ToolStatus::Pending) {
             self.drop_asks(out, |ask| ask.call == tool.id);
         }
+    }
+
+    /// The document of a plan is shown beside the call that presents it.
+    fn plan_document(&mut self, event: &Event, tool: &ToolEvent, out: &mut Vec<Change>) {
+        let Some(content) = tool.call.plan.clone() else { return };
+        let id = Clean::concat(&[&Clean::literal("plan-"), &tool.id]);
+        let known = self.plans.open(&tool.id).0;
+        if known.as_ref() == Some(&content) {
+            return;
+        }
+        if known.replace(content.clone()).is_some() {
+            out.push(Change::Set { id, set: Set::Content(content) });
+            return;
+        }
+        let body = ItemBody::Plan { tool_call_id: tool.id.clone(), content };
+        self.put(event, id, body, out);
     }
 
     fn set_tool(tool: &ToolEvent, out: &mut Vec<Change>) {
@@ -149,6 +166,9 @@ impl Fold {
                     open.tool_name = call.tool_name;
                     open.kind = call.kind;
                 }
+            }
+            ItemBody::Plan { tool_call_id, content } => {
+                *self.plans.open(tool_call_id).0 = Some(content.clone());
             }
             ItemBody::Permission { request_id, tool_call_id, .. } => self.asks.push(OpenAsk {
                 item: item.id.clone(),

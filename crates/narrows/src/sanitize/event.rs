@@ -5,7 +5,7 @@ use super::text::{Clean, Raw, Tree};
 use super::tree;
 use crate::event::{
     Answer, Artifact, ArtifactInfo, Ask, Body, Choice, Chunk, Command, Event, Failure, FileChange,
-    Info, Message, Note, Plan, PlanEntry, Response, ToolEvent, Unknown,
+    Info, Message, Note, Plan, PlanEntry, Response, Summary, ToolEvent, Unknown,
 };
 use crate::id::EventId;
 use crate::tool::{Diff, Fresh, Location, Output, Permission, Todo, ToolCall};
@@ -135,6 +135,7 @@ pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> E
         })),
         Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&by, *i))),
         Body::Usage(u) => Body::Usage(u),
+        Body::Compaction(s) => Body::Compaction(Summary { text: by.text(s.text) }),
         Body::Notice(n) => Body::Notice(Note { kind: by.text(n.kind), text: by.text(n.text) }),
         Body::Error(e) => Body::Error(Box::new(Failure {
             message: by.text(e.message),
@@ -229,6 +230,7 @@ fn tool(by: &By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
                 .collect()
         }),
         task_output: by.texts(c.task_output),
+        plan: by.texts(c.plan),
         images: c.images,
         locations: c.locations.map(|list| {
             list.iter().map(|l| Location { path: by.path(&l.path), line: l.line }).collect()

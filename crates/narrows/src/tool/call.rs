@@ -204,6 +204,9 @@ pub struct ToolCall<T = Clean> {
     /// What a subagent answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_output: Option<T>,
+    /// The document in which the agent lays out what it wants to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<T>,
     /// Pictures it gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<Vec<Image>>,
@@ -256,6 +259,7 @@ impl<T> ToolCall<T> {
             diffs: None,
             todos: None,
             task_output: None,
+            plan: None,
             images: None,
             locations: None,
             diagnostics: None,
@@ -322,7 +326,7 @@ macro_rules! merged {
 merged! {
     light status name raw_kind agent_title title description said command file_path pattern
         subagent_type child_session_id exit_code is_new_file truncated count duration_ms permission;
-    heavy input error old_content new_content diffs todos task_output images locations diagnostics
+    heavy input error old_content new_content diffs todos task_output plan images locations diagnostics
 }
 
 const _: () = assert!((Bit::count_of_bits as u32) < 32);

@@ -174,6 +174,7 @@ pub fn packet(event: &Event) -> Option<Packet<'_>> {
         | Body::PermissionAnswer(_)
         | Body::SessionInfo(_)
         | Body::Usage(_)
+        | Body::Compaction(_)
         | Body::Notice(_)
         | Body::Unknown(_)
         | Body::Malformed(_) => return None,

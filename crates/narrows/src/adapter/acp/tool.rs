@@ -227,6 +227,7 @@ fn read_input(call: &mut ToolCall<Raw>, input: Option<Json<'_>>, any: Option<Jso
             "filePath" | "file_path" => &mut call.file_path,
             "path" | "filepath" if call.file_path.is_none() => &mut call.file_path,
             "url" => &mut fetched,
+            "plan" if call.tool_name == ToolName::PlanMode => &mut call.plan,
             _ => continue,
         };
         if let Some(text) = value.str().filter(|t| !t.is_empty()) {

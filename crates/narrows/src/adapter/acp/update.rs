@@ -8,7 +8,7 @@ use super::{Acp, info, rpc};
 use crate::adapter::Yield;
 use crate::adapter::internal::{Internal, classify};
 use crate::event::{
-    Artifact, ArtifactInfo, Body, Chunk, Failure, Message, Note, Origin, Plan, PlanEntry,
+    Artifact, ArtifactInfo, Body, Chunk, Failure, Message, Note, Origin, Plan, PlanEntry, Summary,
 };
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
@@ -140,7 +140,9 @@ impl Acp {
             Speaker::User if !is_for_user(f.content()) => out.quiet += 1,
             Speaker::User => match classify(text) {
                 Some(Internal::Interrupted) => out.push(note("interrupted")),
-                Some(Internal::Compaction) => out.push(note("compaction")),
+                Some(Internal::Compaction) => {
+                    out.push(Body::Compaction(Summary { text: Raw::new(text.trim()) }));
+                }
                 Some(Internal::Context) => out.quiet += 1,
                 None => return false,
             },
