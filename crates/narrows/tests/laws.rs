@@ -391,3 +391,66 @@ fn one_pipeline_serves_many_packets_without_finish() {
     });
     assert_eq!(steps.len(), 1);
 }
+
+/// Applies changes as a browser does: on JSON, knowing nothing of agents.
+fn apply_json(items: &mut Vec<Value>, change: &Value) {
+    let id = change["id"].clone();
+    let at = |items: &[Value], id: &Value| items.iter().position(|i| i["id"] == *id);
+    match change["change"].as_str().unwrap() {
+        "put" => {
+            let mut item = change["item"].clone();
+            match at(items, &item["id"]) {
+                Some(i) => {
+                    item["order"] = items[i]["order"].clone();
+                    items[i] = item;
+                }
+                None => items.push(item),
+            }
+        }
+        "set" => {
+            let Some(i) = at(items, &id) else { return };
+            for (key, value) in change.as_object().unwrap() {
+                match key.as_str() {
+                    "change" | "id" => {}
+                    "toolCall" => {
+                        for (field, value) in value.as_object().unwrap() {
+                            items[i]["toolCall"][field] = value.clone();
+                        }
+                    }
+                    "content" if items[i].get("content").is_none() => {
+                        items[i]["text"] = value.clone()
+                    }
+                    key => items[i][key] = value.clone(),
+                }
+            }
+        }
+        "append" => {
+            let Some(i) = at(items, &id) else { return };
+            let field = change["field"].as_str().unwrap();
+            let item = &mut items[i];
+            let target =
+                if field == "rawOutput" { &mut item["toolCall"][field] } else { &mut item[field] };
+            let text =
+                format!("{}{}", target.as_str().unwrap_or(""), change["text"].as_str().unwrap());
+            *target = text.into();
+        }
+        "remove" => items.retain(|i| i["id"] != id),
+        "info" => {}
+        other => panic!("no such change: {other}"),
+    }
+}
+
+#[test]
+fn changes_as_json_are_enough_to_keep_the_items() {
+    for case in common::cases() {
+        let input = fs::read(case.join("input.jsonl")).unwrap();
+        let steps = common::run(common::config(&case), &input);
+        let mut kept = Vec::new();
+        for change in steps.iter().flat_map(|s| &s.changes) {
+            apply_json(&mut kept, &serde_json::to_value(change).unwrap());
+        }
+        let items = common::items(&steps);
+        let want: Vec<Value> = items.iter().map(|i| serde_json::to_value(i).unwrap()).collect();
+        assert_eq!(kept, want, "{}", case.display());
+    }
+}
