@@ -49,7 +49,6 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
                 done = printer.steps(&mut steps);
             }
         });
-        pipeline.take_blobs();
         // A reader at the other end sees what has come, also when nothing more comes for a while.
         done.and_then(|()| printer.out.flush()).map_err(Fault::new("standard output"))?;
     }

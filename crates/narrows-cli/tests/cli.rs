@@ -10,16 +10,20 @@
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
-fn narrows(args: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_narrows"))
+fn spawn(args: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_narrows"))
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+fn narrows(args: &[&str], input: &[u8]) -> Output {
+    let mut child = spawn(args);
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     let writer = std::thread::spawn(move || {
@@ -203,13 +207,7 @@ fn help_has_examples() {
 #[test]
 fn a_closed_pipe_is_no_error() {
     for args in [&["parse", "--view", "events"][..], &["sanitize"]] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_narrows"))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = spawn(args);
         let mut stdin = child.stdin.take().unwrap();
         drop(child.stdout.take());
         // Endless input: it must end because nobody reads the output.
@@ -224,12 +222,7 @@ fn a_closed_pipe_is_no_error() {
 
 #[test]
 fn output_comes_while_input_is_open() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_narrows"))
-        .args(["parse", "--view", "events"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = spawn(&["parse", "--view", "events"]);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"{\"type\":\"agent_message\",\"content\":\"now\"}\n").unwrap();
     let mut first = [0; 21];

@@ -32,6 +32,8 @@ pub struct Step {
     pub event: Event,
     /// The changes it made to the items.
     pub changes: Vec<Change>,
+    /// The pictures that came with it.
+    pub blobs: Vec<Blob>,
 }
 
 /// From packets to steps.
@@ -67,6 +69,7 @@ pub struct Pipeline {
     yielded: Yield,
     clean: Vec<Event>,
     complete: Vec<Event>,
+    /// Pictures whose event is still on its way.
     blobs: Vec<Blob>,
 }
 
@@ -174,11 +177,6 @@ impl Pipeline {
         self.complete(out);
     }
 
-    /// The pictures that came since this was last asked.
-    pub fn take_blobs(&mut self) -> Vec<Blob> {
-        std::mem::take(&mut self.blobs)
-    }
-
     /// Packets so far that were mere bookkeeping.
     pub fn quiet(&self) -> u64 {
         self.quiet
@@ -203,7 +201,7 @@ impl Pipeline {
             if let Some(fold) = &mut self.fold {
                 fold.push(&event, &mut changes);
             }
-            out.push(Step { event, changes });
+            out.push(Step { event, changes, blobs: std::mem::take(&mut self.blobs) });
         }
     }
 }

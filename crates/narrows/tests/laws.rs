@@ -454,3 +454,33 @@ fn changes_as_json_are_enough_to_keep_the_items() {
         assert_eq!(kept, want, "{}", case.display());
     }
 }
+
+/// Every picture that some JSON names.
+fn named(json: &Value, found: &mut Vec<String>) {
+    match json {
+        Value::Object(map) => {
+            found.extend(map.get("blob").and_then(Value::as_str).map(str::to_owned));
+            map.values().for_each(|v| named(v, found));
+        }
+        Value::Array(list) => list.iter().for_each(|v| named(v, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_picture_that_is_named_is_given() {
+    let mut pictures = 0;
+    for case in common::cases() {
+        let steps =
+            common::run(common::config(&case), &fs::read(case.join("input.jsonl")).unwrap());
+        let given: Vec<&str> =
+            steps.iter().flat_map(|s| &s.blobs).map(|b| b.hash.as_str()).collect();
+        let mut found = Vec::new();
+        common::items_json(&common::items(&steps)).iter().for_each(|i| named(i, &mut found));
+        pictures += found.len();
+        for hash in found {
+            assert!(given.contains(&hash.as_str()), "{}: {hash}", case.display());
+        }
+    }
+    assert!(pictures > 3, "the fixtures show no pictures");
+}

@@ -43,6 +43,23 @@ const ACCEPTED: &[(&str, &str, Side)] = &[
     ("opencode-1.1-n-partial", "text", Both),
 ];
 
+/// Notes what the table does not accept.
+fn unlisted(
+    name: &str,
+    found: Vec<(String, Side)>,
+    table: &[(&str, &str, Side)],
+    wrong: &mut Vec<String>,
+) {
+    for (what, side) in found {
+        let listed = |(agent, kind, accepted): &(&str, &str, Side)| {
+            name.starts_with(agent) && what.starts_with(kind) && side == *accepted
+        };
+        if !table.iter().any(listed) {
+            wrong.push(format!("{name}: {side:?} {what}"));
+        }
+    }
+}
+
 #[test]
 fn live_and_load_of_opencode_are_equal() {
     let mut wrong = Vec::new();
@@ -54,14 +71,7 @@ fn live_and_load_of_opencode_are_equal() {
         }
         compared += 1;
         let (live, load) = (items(&case, "input.jsonl"), items(&case, "load.jsonl"));
-        for (what, side) in differences(&live, &load) {
-            let listed = |(agent, kind, accepted): &&(&str, &str, Side)| {
-                name.starts_with(agent) && what.starts_with(kind) && side == *accepted
-            };
-            if !ACCEPTED.iter().any(|row| listed(&row)) {
-                wrong.push(format!("{name}: {side:?} {what}"));
-            }
-        }
+        unlisted(&name, differences(&live, &load), ACCEPTED, &mut wrong);
     }
     assert!(compared > 40, "the replays are missing");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -109,14 +119,7 @@ fn calls_and_words_of_the_other_agents_agree() {
         if a != b {
             found.push((format!("words {a:?} / {b:?}"), Both));
         }
-        for (what, side) in found {
-            let listed = |(agent, kind, accepted): &&(&str, &str, Side)| {
-                name.starts_with(agent) && what.starts_with(kind) && side == *accepted
-            };
-            if !OTHERS.iter().any(|row| listed(&row)) {
-                wrong.push(format!("{name}: {side:?} {what}"));
-            }
-        }
+        unlisted(&name, found, OTHERS, &mut wrong);
     }
     assert!(compared > 60, "the replays are missing");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
