@@ -16,7 +16,7 @@ pub(crate) enum Command {
     /// Read packets of an agent, print the session as JSON lines
     #[command(after_help = PARSE_EXAMPLES)]
     Parse(ParseArgs),
-    /// Clean text of host paths
+    /// Clean text of host paths and secrets
     #[command(after_help = SANITIZE_EXAMPLES)]
     Sanitize(SanitizeArgs),
 }
@@ -41,7 +41,25 @@ Examples:
   make 2>&1 | narrows sanitize --root \"$PWD\"
       Build output with paths relative to this directory
   git ls-files --full-name | sed \"s|^|$PWD/|\" | narrows sanitize --path --root \"$PWD\"
-      One path a line";
+      One path a line
+  narrows sanitize --report < session.log
+      What would be removed: kinds and counts, no text
+
+Secrets become [redacted:<kind>:<4 hex>], the same secret always the same mark. What is removed
+is gone: there is no way back. Values of environment variables with names like GITHUB_TOKEN or
+DB_PASSWORD are hidden wherever they stand (--no-env turns that off).
+
+A config file adds rules, known values and exceptions. It is --config, else $NARROWS_CONFIG, else
+narrows/config.toml in $XDG_CONFIG_HOME or ~/.config:
+  [sanitize]
+  roots = [\"/srv/run-7\"]            # shown as `.`
+  home = \"/home/ada\"               # shown as `~`
+  allow = [\"AKIAIOSFODNN7EXAMPLE\"]  # never hidden
+  known = [\"correct horse battery\"] # always hidden, from 8 characters on
+  [[sanitize.rule]]
+  kind = \"acme-token\"              # stands in the mark
+  keyword = \"acme_\"                # the regex runs only where this is
+  regex = 'acme_[0-9a-f]{32}'        # hides group 1, or all of it; within one line";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ParseArgs {
@@ -51,9 +69,8 @@ pub(crate) struct ParseArgs {
     /// What to print
     #[arg(long, value_enum, default_value = "items")]
     pub(crate) view: View,
-    /// The session's real root directory: shown as `.`
-    #[arg(long, value_name = "PATH")]
-    pub(crate) root: Option<String>,
+    #[command(flatten)]
+    pub(crate) hide: HideArgs,
     /// The session's id in the output
     #[arg(long, value_name = "ID", default_value = "session")]
     pub(crate) session: String,
@@ -89,7 +106,28 @@ pub(crate) struct SanitizeArgs {
     /// Take each line as one path
     #[arg(long)]
     pub(crate) path: bool,
-    /// The session's real root directory: shown as `.`
+    /// Print only what was removed, by kind and count
+    #[arg(long)]
+    pub(crate) report: bool,
+    #[command(flatten)]
+    pub(crate) hide: HideArgs,
+    /// The text; `-` or nothing is standard input
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// What is hidden.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HideArgs {
+    /// The session's real root directory, shown as `.`; may be given several times
     #[arg(long, value_name = "PATH")]
-    pub(crate) root: Option<String>,
+    pub(crate) root: Vec<String>,
+    /// A home directory, shown as `~` in text too
+    #[arg(long, value_name = "PATH")]
+    pub(crate) home: Option<String>,
+    /// A config file with rules, known values and exceptions
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Do not hide the values of secret-like environment variables
+    #[arg(long)]
+    pub(crate) no_env: bool,
 }

@@ -1,12 +1,15 @@
 //! The `narrows` command. The only place that prints.
 
 mod args;
+mod hide;
 mod parse;
 mod sanitize;
 
 use args::{Args, Command};
 use clap::Parser;
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -38,5 +41,16 @@ impl Fault {
     fn new(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Fault {
         let what = what.into();
         move |error| Fault { what, error }
+    }
+}
+
+/// A file, or standard input for `-` and nothing, with its name for messages.
+fn open(file: Option<&Path>) -> Result<(Box<dyn Read>, String), Fault> {
+    match file {
+        Some(path) if path.as_os_str() != "-" => {
+            let name = path.display().to_string();
+            Ok((Box::new(File::open(path).map_err(Fault::new(name.as_str()))?), name))
+        }
+        _ => Ok((Box::new(std::io::stdin().lock()), "standard input".to_owned())),
     }
 }

@@ -1,23 +1,17 @@
 //! `narrows parse`: packets in, JSON lines out.
 
-use crate::Fault;
+use crate::{Fault, hide, open};
 use crate::args::{From, ParseArgs, View};
 use narrows::view::{Activity, ActivityConfig, packet};
 use narrows::{Body, Config, Format, Items, Packets, Pipeline, Row, Step};
-use std::fs::File;
-use std::io::{self, BufWriter, Read, StdoutLock, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
+use std::sync::Arc;
 
 /// Bytes read at once.
 const CHUNK: usize = 1 << 20;
 
 pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
-    let (mut input, name): (Box<dyn Read>, String) = match &args.file {
-        Some(path) if path.as_os_str() != "-" => {
-            let name = path.display().to_string();
-            (Box::new(File::open(path).map_err(Fault::new(name.as_str()))?), name)
-        }
-        _ => (Box::new(io::stdin().lock()), "standard input".to_owned()),
-    };
+    let (mut input, name) = open(args.file.as_deref())?;
     // Items are printed at the end: how many steps made them does not show.
     let items = args.view == View::Items;
     let mut config = Config { events_only: !items, join: items, ..Config::default() };
@@ -25,9 +19,8 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
         // One format so far: what is none of it shows as unknown or malformed events.
         From::Auto | From::Acp => Format::Acp,
     };
-    if let Some(root) = &args.root {
-        config.paths.add_root(root);
-    }
+    let hidden = hide::Hidden::read(&args.hide)?;
+    (config.paths, config.secrets) = (hidden.paths, Arc::new(hidden.secrets));
     let mut packets = Packets::default();
     let mut pipeline = Pipeline::new(config);
     let mut printer = Printer::new(args);

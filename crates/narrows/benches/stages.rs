@@ -16,6 +16,7 @@ use narrows::json::Index;
 use narrows::sanitize::Sanitizer;
 use narrows::{Fold, Format, Given, Items, Packets, Paths};
 use support::generate::{ROOT, Session};
+use std::sync::Arc;
 use support::timed;
 
 const ROUNDS: usize = 5;
@@ -40,7 +41,7 @@ fn run(bytes: &[u8], depth: usize) -> usize {
     let mut paths = Paths::new();
     paths.add_root(ROOT);
     let (mut sanitizer, mut calls, mut fold) =
-        (Sanitizer::new(paths), Calls::default(), Fold::new());
+        (Sanitizer::new(paths, Arc::default()), Calls::default(), Fold::new());
     let (mut yielded, mut clean, mut complete) = (Yield::default(), Vec::new(), Vec::new());
     let (mut changes, mut items, mut n) = (Vec::new(), Items::new(), 0);
     packets.push(bytes, |given| {

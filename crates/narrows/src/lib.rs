@@ -62,4 +62,6 @@ pub use item::Item;
 pub use lines::Lines;
 pub use packet::{Format, Given, Packet, Packets};
 pub use pipeline::{Config, Pipeline, Step};
-pub use sanitize::{Clean, Paths, Raw, sanitize_paths_in_text, strip_session_prefix};
+pub use sanitize::{
+    Clean, Paths, Raw, Secrets, TextCleaner, sanitize_paths_in_text, strip_session_prefix,
+};

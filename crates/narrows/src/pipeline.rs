@@ -7,7 +7,8 @@ use crate::event::{Body, Event, Malformed};
 use crate::fold::Fold;
 use crate::id::EventId;
 use crate::packet::{Format, Given, Packet};
-use crate::sanitize::{Paths, Sanitizer};
+use crate::sanitize::{Paths, Removed, Sanitizer, Secrets};
+use std::sync::Arc;
 
 /// What a pipeline is told beforehand.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +17,8 @@ pub struct Config {
     pub format: Format,
     /// The paths to hide.
     pub paths: Paths,
+    /// The secrets to hide; shared by the sessions of one program.
+    pub secrets: Arc<Secrets>,
     /// Which source of the session this is, where it has several; part of every id.
     pub source: u32,
     /// Leave out the fold: steps then have no changes.
@@ -84,7 +87,7 @@ impl Pipeline {
     pub fn new(config: Config) -> Self {
         Pipeline {
             adapter: Adapter::new(config.format),
-            sanitizer: Sanitizer::new(config.paths),
+            sanitizer: Sanitizer::new(config.paths, config.secrets),
             calls: Calls::default(),
             fold: (!config.events_only).then(Fold::new),
             source: config.source,
@@ -175,6 +178,11 @@ impl Pipeline {
         }
         self.sanitizer.finish(&mut self.clean);
         self.complete(out);
+    }
+
+    /// What was removed so far, by kind and count.
+    pub fn removed(&self) -> &Removed {
+        self.sanitizer.removed()
     }
 
     /// Packets so far that were mere bookkeeping.

@@ -11,7 +11,6 @@ mod common;
 
 use narrows::{Change, Config, Event, Fold, Items, Packets, Pipeline};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -203,20 +202,8 @@ fn fold_all(events: &[Event]) -> Items {
     items
 }
 
-/// The same cases in every run, so that a change is what breaks a law; `PROPTEST_RNG_SEED` and
-/// `PROPTEST_CASES` look further.
-fn config() -> ProptestConfig {
-    let given = ProptestConfig::default();
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { given.cases } else { 300 };
-    let rng_seed = match given.rng_seed {
-        RngSeed::Random if std::env::var_os("PROPTEST_CASES").is_none() => RngSeed::Fixed(7),
-        seed => seed,
-    };
-    ProptestConfig { cases, rng_seed, ..given }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(common::laws(300))]
 
     #[test]
     fn any_bytes_are_read_to_their_end(bytes in prop::collection::vec(any::<u8>(), 0..600)) {

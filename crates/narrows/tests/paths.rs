@@ -9,8 +9,8 @@
     reason = "a test may fail loudly"
 )]
 
-use narrows::Paths;
 use narrows::sanitize::Mode;
+use narrows::{Paths, Secrets, TextCleaner};
 
 #[test]
 fn every_row_of_the_table_holds() {
@@ -23,22 +23,29 @@ fn every_row_of_the_table_holds() {
         let Some(mut head) = lines.next() else {
             continue;
         };
-        while let Some(root) = head.strip_prefix("root ") {
-            paths.add_root(root);
+        loop {
+            if let Some(root) = head.strip_prefix("root ") {
+                paths.add_root(root);
+            } else if let Some(home) = head.strip_prefix("home ") {
+                paths.set_home(home);
+            } else {
+                break;
+            }
             head = lines.next().unwrap_or_default();
         }
-        let unescape = |s: &str| s.replace("\\n", "\n").replace("\\e", "\u{1b}");
+        let mut cleaner = TextCleaner::new(paths, Secrets::default());
+        let unescape = |s: &str| s.replace("\\n", "\n").replace("\\e", "\u{1b}").replace("\\x07", "\u{7}");
         let (mode, input) = head.split_once(' ').unwrap_or((head, ""));
         let input = unescape(input);
         let want = unescape(lines.next().and_then(|l| l.strip_prefix("=> ")).unwrap_or_default());
         let got = match mode {
-            "text" => paths.text(&input, Mode::Text).into_owned(),
-            "body" => paths.text(&input, Mode::Body).into_owned(),
-            "path" => paths.field(&input),
+            "text" => cleaner.text(&input, Mode::Text),
+            "body" => cleaner.text(&input, Mode::Body),
+            "path" => cleaner.field(&input),
             other => panic!("no such mode: {other}"),
         };
         rows += 1;
-        if got != want {
+        if got.as_str() != want {
             wrong.push(format!("{mode} {input:?}\n  got  {got:?}\n  want {want:?}"));
         }
     }

@@ -1,6 +1,7 @@
 //! Which field is cleaned how. Every field of every event passes here, and only here.
 
-use super::paths::{Mode, Paths};
+use super::clean::Cleaner;
+use super::paths::Mode;
 use super::text::{Clean, Raw, Tree};
 use super::tree;
 use crate::event::{
@@ -15,37 +16,37 @@ const MAX_UNKNOWN: usize = 64 * 1024;
 /// Largest tree of arguments or details that is kept.
 const MAX_TREE: usize = 64 * 1024 * 1024;
 
-struct By<'a>(&'a Paths);
+struct By<'a>(&'a mut Cleaner);
 
 impl By<'_> {
-    fn mode(&self, raw: Raw, mode: Mode) -> Clean {
-        Clean(self.0.changed(raw.peek(), mode).unwrap_or_else(|| raw.0.shared()))
+    fn mode(&mut self, raw: Raw, mode: Mode) -> Clean {
+        Clean(self.0.text(raw.peek(), mode).unwrap_or_else(|| raw.0.shared()))
     }
 
-    fn text(&self, raw: Raw) -> Clean {
+    fn text(&mut self, raw: Raw) -> Clean {
         self.mode(raw, Mode::Text)
     }
 
-    fn body(&self, raw: Raw) -> Clean {
+    fn body(&mut self, raw: Raw) -> Clean {
         self.mode(raw, Mode::Body)
     }
 
-    fn path(&self, raw: &Raw) -> Clean {
+    fn path(&mut self, raw: &Raw) -> Clean {
         Clean(self.0.field(raw.peek()).into())
     }
 
-    fn texts(&self, raw: Option<Raw>) -> Option<Clean> {
+    fn texts(&mut self, raw: Option<Raw>) -> Option<Clean> {
         raw.map(|r| self.text(r))
     }
 
-    fn tree(&self, raw: Option<Tree<Raw>>, limit: usize) -> Option<Tree<Clean>> {
+    fn tree(&mut self, raw: Option<Tree<Raw>>, limit: usize) -> Option<Tree<Clean>> {
         raw.map(|t| tree::clean(self.0, &t, limit))
     }
 }
 
 /// An event of the same call that says nothing.
-pub(super) fn shell(paths: &Paths, event: &Event<Raw>) -> Event {
-    let by = By(paths);
+pub(super) fn shell(cleaner: &mut Cleaner, event: &Event<Raw>) -> Event {
+    let mut by = By(cleaner);
     let (id, tool_name, kind) = match event.body.tool() {
         Some(tool) => (tool.id.clone(), tool.call.tool_name, tool.call.kind),
         None => (Raw::default(), crate::tool::ToolName::Unknown, crate::tool::ToolKind::Other),
@@ -65,8 +66,8 @@ pub(super) fn shell(paths: &Paths, event: &Event<Raw>) -> Event {
 }
 
 /// Cleans an event; `ready` is output that has already passed a seam.
-pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> Event {
-    let by = By(paths);
+pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clean>) -> Event {
+    let mut by = By(cleaner);
     let body = match event.body {
         Body::UserMessage(m) => Body::UserMessage(Message {
             text: by.text(m.text),
@@ -74,10 +75,10 @@ pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> E
             origin: m.origin,
             block_id: by.texts(m.block_id),
         }),
-        Body::TextChunk(c) => Body::TextChunk(chunk(&by, c)),
-        Body::ThinkingChunk(c) => Body::ThinkingChunk(chunk(&by, c)),
-        Body::ToolCallStart(t) => Body::ToolCallStart(Box::new(tool(&by, *t, ready))),
-        Body::ToolCallProgress(t) => Body::ToolCallProgress(Box::new(tool(&by, *t, ready))),
+        Body::TextChunk(c) => Body::TextChunk(chunk(&mut by, c)),
+        Body::ThinkingChunk(c) => Body::ThinkingChunk(chunk(&mut by, c)),
+        Body::ToolCallStart(t) => Body::ToolCallStart(Box::new(tool(&mut by, *t, ready))),
+        Body::ToolCallProgress(t) => Body::ToolCallProgress(Box::new(tool(&mut by, *t, ready))),
         Body::PlanUpdate(p) => Body::PlanUpdate(Plan {
             entries: p
                 .entries
@@ -133,7 +134,7 @@ pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> E
             option_id: by.texts(a.option_id),
             option: by.texts(a.option),
         })),
-        Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&by, *i))),
+        Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&mut by, *i))),
         Body::Usage(u) => Body::Usage(u),
         Body::Compaction(s) => Body::Compaction(Summary { text: by.text(s.text) }),
         Body::Notice(n) => Body::Notice(Note { kind: by.text(n.kind), text: by.text(n.text) }),
@@ -157,7 +158,7 @@ pub(super) fn clean(paths: &Paths, event: Event<Raw>, ready: Option<Clean>) -> E
     }
 }
 
-fn chunk(by: &By<'_>, c: Chunk<Raw>) -> Chunk {
+fn chunk(by: &mut By<'_>, c: Chunk<Raw>) -> Chunk {
     Chunk {
         text: by.text(c.text),
         images: c.images,
@@ -166,7 +167,7 @@ fn chunk(by: &By<'_>, c: Chunk<Raw>) -> Chunk {
     }
 }
 
-fn info(by: &By<'_>, i: Info<Raw>) -> Info {
+fn info(by: &mut By<'_>, i: Info<Raw>) -> Info {
     Info {
         agent: by.texts(i.agent),
         version: by.texts(i.version),
@@ -184,7 +185,7 @@ fn info(by: &By<'_>, i: Info<Raw>) -> Info {
     }
 }
 
-fn tool(by: &By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
+fn tool(by: &mut By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
     let c = t.call;
     // What was read from a file is the user's own text; what a command printed is not.
     let body = c.kind == crate::tool::ToolKind::Read;
@@ -246,7 +247,7 @@ fn tool(by: &By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
     ToolEvent { id: by.text(t.id), call, fresh: t.fresh, grew_from: t.grew_from, first: t.first }
 }
 
-fn diff(by: &By<'_>, d: Diff<Raw>) -> Diff {
+fn diff(by: &mut By<'_>, d: Diff<Raw>) -> Diff {
     Diff {
         path: by.path(&d.path),
         old_text: d.old_text.map(|t| by.body(t)),
@@ -255,6 +256,6 @@ fn diff(by: &By<'_>, d: Diff<Raw>) -> Diff {
         action: d.action,
         additions: d.additions,
         deletions: d.deletions,
-        patch: d.patch.map(|t| by.text(t)),
+        patch: d.patch.map(|t| by.body(t)),
     }
 }

@@ -1,14 +1,32 @@
 //! A field that holds one path.
 
-use super::paths::{Mode, Paths};
-use super::scan::{is_long_id, is_name, mask_ids};
+use super::paths::Paths;
+use super::scan::{is_long_id, is_name};
+use super::view::View;
+use std::borrow::Cow;
 
 /// The parts of a path, whatever its separators; scheme and drive letter are not parts.
 pub(super) fn parts(path: &str) -> Vec<&str> {
     let path = without_scheme(path);
+    // `\\\\?\\C:\\…`, and `/C:/…` of a URL.
+    let path = path.strip_prefix("\\\\?\\").unwrap_or(path);
+    let path = path.strip_prefix('/').filter(|p| has_drive(p)).unwrap_or(path);
     let windows = is_windows(path);
     let path = if has_drive(path) { path.get(2..).unwrap_or_default() } else { path };
     path.split(move |c| c == '/' || (windows && c == '\\')).filter(|p| !p.is_empty()).collect()
+}
+
+/// The parts of an absolute path with `.` and `..` resolved.
+pub(super) fn resolved(path: &str) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for part in parts(path) {
+        match part {
+            "." => {}
+            ".." => drop(kept.pop()),
+            _ => kept.push(part.to_owned()),
+        }
+    }
+    kept
 }
 
 fn without_scheme(path: &str) -> &str {
@@ -25,41 +43,46 @@ fn is_windows(path: &str) -> bool {
     has_drive(path) || path.starts_with("\\\\") || (path.contains('\\') && !path.contains('/'))
 }
 
-pub(super) fn clean(paths: &Paths, path: &str) -> String {
-    if path.is_empty() {
-        return String::new();
+/// How a path is shown; nothing when it is to be cleaned as text.
+pub(super) fn show(paths: &Paths, path: &str) -> Option<String> {
+    let path = plain(path);
+    let scheme = without_scheme(&path).len() != path.len();
+    if path.contains(['\n', '\r']) || (path.contains("://") && !scheme) {
+        return None;
     }
-    if path.contains(['\n', '\r']) {
-        return paths.text(path, Mode::Text).into_owned();
-    }
-    let shown = show(paths, path);
-    mask_ids(paths, &shown).unwrap_or(shown)
-}
-
-fn show(paths: &Paths, path: &str) -> String {
-    let parts = parts(path);
-    let scheme = without_scheme(path).len() != path.len();
-    if path.contains("://") && !scheme {
-        return paths.text(path, Mode::Text).into_owned();
-    }
+    let parts = parts(&path);
     if let Some(rest) = inside(paths, &parts) {
-        return normal(rest);
+        return Some(normal(rest));
     }
-    let absolute = scheme || path.starts_with(['/', '\\']) || has_drive(path);
+    let absolute = scheme || path.starts_with(['/', '\\']) || has_drive(&path);
     if !absolute {
-        return path.to_owned();
+        return Some(path.into_owned());
     }
     if let Some(rest) = after_home(paths, &parts) {
-        return std::iter::once("~").chain(rest.iter().copied()).collect::<Vec<_>>().join("/");
+        let shown = std::iter::once("~").chain(rest.iter().copied());
+        return Some(shown.collect::<Vec<_>>().join("/"));
     }
-    parts.get(parts.len().saturating_sub(3)..).unwrap_or_default().join("/")
+    Some(parts.get(parts.len().saturating_sub(3)..).unwrap_or_default().join("/"))
+}
+
+/// The path without what a URL, JSON or a terminal adds to it.
+fn plain(path: &str) -> Cow<'_, str> {
+    let odd = path.contains(['%', '\u{1b}']) || path.contains("\\/") || !path.is_ascii();
+    if !odd {
+        return Cow::Borrowed(path);
+    }
+    match String::from_utf8(View::new(path).b.into_owned()) {
+        Ok(text) => Cow::Owned(text),
+        Err(_) => Cow::Borrowed(path),
+    }
 }
 
 /// The parts below the session root.
 fn inside<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> {
-    for root in &paths.roots {
+    for root in paths.roots.iter().filter(|r| !r.home) {
         let n = root.parts.len();
-        let at = parts.windows(n).position(|w| w.iter().zip(&root.parts).all(|(a, b)| a == b));
+        let same = |(a, b): (&&str, &String)| a.eq_ignore_ascii_case(b);
+        let at = parts.windows(n).position(|w| w.iter().zip(&root.parts).all(same));
         // A short root is looked for only where a path begins.
         if let Some(at) = at.filter(|at| n >= 2 || *at == 0) {
             return parts.get(at + n..);
@@ -84,9 +107,12 @@ fn is_id(part: &str) -> bool {
 }
 
 fn after_home<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> {
-    let n = paths.home.len();
-    if n > 0 && parts.len() >= n && paths.home.iter().zip(parts).all(|(a, b)| a == b) {
-        return parts.get(n..);
+    for home in paths.roots.iter().filter(|r| r.home) {
+        let n = home.parts.len();
+        let same = |(a, b): (&String, &&str)| a.eq_ignore_ascii_case(b);
+        if parts.len() >= n && home.parts.iter().zip(parts).all(same) {
+            return parts.get(n..);
+        }
     }
     if parts.first() == Some(&"root") {
         return parts.get(1..);

@@ -4,32 +4,46 @@
 //! seam, so that a path cut over two packets does not slip through. Knows nothing of formats and
 //! nothing of items (invariants I3, I4).
 
+mod clean;
+mod escape;
 mod event;
 mod field;
 mod paths;
+mod pem;
+mod removed;
 mod scan;
 mod seam;
+mod secret;
+mod segment;
 mod stream;
 mod text;
 mod tree;
+mod view;
 mod walk;
+mod whole;
 
-pub use paths::{Mode, Paths, sanitize_paths_in_text, strip_session_prefix};
+pub use paths::{Mode, Paths};
+pub use removed::Removed;
+pub use secret::{MIN_KEYWORD, MIN_KNOWN, Rule, RuleError, Secrets, UserRule};
 pub use stream::TextStream;
+pub use whole::{TextCleaner, sanitize_paths_in_text, strip_session_prefix};
 pub use text::{Clean, Raw, Tree};
 
 use crate::event::{Body, Event};
+use crate::tool::ToolKind;
+use clean::Cleaner;
 use crate::tool::{Output, ToolStatus};
 use seam::Seam;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 /// Streams of tool output that may be open at once; the oldest is ended when there are more.
 const MAX_STREAMS: usize = 256;
 
 /// The cleaning stage of the pipeline.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Sanitizer {
-    paths: Paths,
+    cleaner: Cleaner,
     text: Option<OpenText>,
     outputs: HashMap<String, OpenOutput>,
     /// The calls of `outputs`, oldest first.
@@ -70,9 +84,14 @@ struct OpenOutput {
 }
 
 impl Sanitizer {
-    /// A sanitizer that hides `paths`.
-    pub fn new(paths: Paths) -> Self {
-        Sanitizer { paths, ..Sanitizer::default() }
+    /// A sanitizer that hides `paths` and `secrets`.
+    pub fn new(paths: Paths, secrets: Arc<Secrets>) -> Self {
+        Sanitizer {
+            cleaner: Cleaner::new(paths, secrets),
+            text: None,
+            outputs: HashMap::new(),
+            order: VecDeque::new(),
+        }
     }
 
     /// Cleans one event. Held text of a block that ends comes before it.
@@ -80,7 +99,7 @@ impl Sanitizer {
         if let Body::SessionInfo(info) = &event.body
             && let Some(root) = &info.cwd
         {
-            self.paths.add_root(root.peek());
+            self.cleaner.add_root(root.peek());
         }
         if event.body.is_streamed() {
             self.push_text(event, out);
@@ -104,9 +123,9 @@ impl Sanitizer {
         self.end_outputs(out);
     }
 
-    /// The paths this sanitizer hides.
-    pub fn paths(&self) -> &Paths {
-        &self.paths
+    /// What was removed so far.
+    pub fn removed(&self) -> &Removed {
+        &self.cleaner.removed
     }
 
     fn push_text(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) {
@@ -118,16 +137,16 @@ impl Sanitizer {
         if !self.text.as_ref().is_some_and(same) {
             self.end_text(out);
         }
-        let paths = &self.paths;
+        let cleaner = &mut self.cleaner;
         let open = self.text.get_or_insert_with(|| {
             let mut raw = event.clone();
             raw.body.drop_images();
-            let shell = event::clean(paths, raw.clone(), None);
-            OpenText { raw, shell, seam: Seam::default(), told: false }
+            let shell = event::clean(cleaner, raw.clone(), None);
+            OpenText { raw, shell, seam: Seam::new(Mode::Text), told: false }
         });
-        let mut ready = open.seam.push(paths, piece.peek()).unwrap_or_default();
+        let mut ready = open.seam.push(cleaner, piece.peek()).unwrap_or_default();
         if last {
-            ready.push(&open.seam.finish(paths).unwrap_or_default());
+            ready.push(&open.seam.finish(cleaner).unwrap_or_default());
         }
         let images = event.body.has_images();
         // The first event of a block tells when the block began.
@@ -139,7 +158,7 @@ impl Sanitizer {
         event.began = open.shell.began;
         if last || images || !ready.is_empty() {
             let mut shown =
-                if images { event::clean(paths, event, None) } else { open.shell.clone() };
+                if images { event::clean(cleaner, event, None) } else { open.shell.clone() };
             if let Some(text) = shown.body.text_mut() {
                 *text = ready;
             }
@@ -153,7 +172,7 @@ impl Sanitizer {
 
     fn end_text(&mut self, out: &mut Vec<Event>) {
         if let Some(mut open) = self.text.take() {
-            let rest = open.seam.finish(&self.paths);
+            let rest = open.seam.finish(&mut self.cleaner);
             open.tell(rest, out);
         }
     }
@@ -161,7 +180,7 @@ impl Sanitizer {
     /// Lets go of what is held back, but for what may become a path; the block may still go on.
     fn pause_text(&mut self, out: &mut Vec<Event>) {
         if let Some(open) = &mut self.text {
-            let rest = open.seam.pause(&self.paths);
+            let rest = open.seam.pause(&mut self.cleaner);
             open.tell(rest, out);
         }
     }
@@ -169,7 +188,7 @@ impl Sanitizer {
     /// Cleans what is no streamed text. Output in pieces passes a seam of its own call.
     fn push_tool(&mut self, event: Event<Raw>, out: &mut Vec<Event>) -> Event {
         let Some(tool) = event.body.tool() else {
-            return event::clean(&self.paths, event, None);
+            return event::clean(&mut self.cleaner, event, None);
         };
         if let Some(Output::Whole(_)) = &tool.call.output {
             // All of it anew: what was held back of the pieces is in it.
@@ -184,16 +203,19 @@ impl Sanitizer {
             _ => None,
         };
         if piece.is_none() && !(ends && self.outputs.contains_key(tool.id.peek())) {
-            return event::clean(&self.paths, event, None);
+            return event::clean(&mut self.cleaner, event, None);
         }
         let id = tool.id.peek().to_owned();
         let mut open = self.outputs.remove(&id).unwrap_or_else(|| {
             self.order.push_back(id.clone());
-            OpenOutput { shell: event::shell(&self.paths, &event), seam: Seam::default() }
+            // What is read from a file is the user's own.
+            let read = tool.call.kind == ToolKind::Read;
+            let mode = if read { Mode::Body } else { Mode::Text };
+            OpenOutput { shell: event::shell(&mut self.cleaner, &event), seam: Seam::new(mode) }
         });
-        let mut ready = open.seam.push(&self.paths, piece.unwrap_or_default()).unwrap_or_default();
+        let mut ready = open.seam.push(&mut self.cleaner, piece.unwrap_or_default()).unwrap_or_default();
         if ends {
-            ready.push(&open.seam.finish(&self.paths).unwrap_or_default());
+            ready.push(&open.seam.finish(&mut self.cleaner).unwrap_or_default());
             self.order.retain(|k| *k != id);
         } else {
             self.outputs.insert(id, open);
@@ -201,7 +223,7 @@ impl Sanitizer {
                 self.end_oldest_output(out);
             }
         }
-        event::clean(&self.paths, event, Some(ready))
+        event::clean(&mut self.cleaner, event, Some(ready))
     }
 
     fn end_outputs(&mut self, out: &mut Vec<Event>) {
@@ -217,7 +239,7 @@ impl Sanitizer {
         let Some(mut open) = self.outputs.remove(&id) else {
             return;
         };
-        let rest = open.seam.finish(&self.paths);
+        let rest = open.seam.finish(&mut self.cleaner);
         if let (Some(rest), Body::ToolCallProgress(tool)) = (rest, &mut open.shell.body) {
             tool.call.output = Some(Output::More(rest));
             out.push(open.shell);

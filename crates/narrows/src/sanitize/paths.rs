@@ -1,71 +1,156 @@
-//! What the sanitizer knows about host paths, and the three ways to clean a text of them.
+//! What the sanitizer knows about host paths.
 
-use super::{field, scan};
-use ecow::EcoString;
-use memchr::memchr3;
-use memchr::memmem::Finder;
-use std::borrow::Cow;
+use super::field;
+use super::scan::is_long_id;
+use super::secret::Literals;
+use std::collections::BTreeSet;
+use unicode_normalization::UnicodeNormalization;
 
 /// Roots known at once; a session normally has one.
-pub(super) const MAX_ROOTS: usize = 8;
+const MAX_ROOTS: usize = 8;
+/// How much of a root is looked for, before the rest is compared.
+const WINDOW: usize = 4;
 
 /// How much of a text is the agent's and how much the user's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Commands, outputs, prose: every known spelling of a session path is cut.
+    #[default]
     Text,
     /// File bodies: only the known root and prefixes with a UUID are cut.
     Body,
 }
 
-/// One session root, ready to be found.
-#[derive(Debug, Clone)]
+/// One folder that is not shown, ready to be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Root {
     pub(super) parts: Vec<String>,
-    /// The part that is searched for: the longest, as the rarest.
-    pub(super) key: usize,
-    pub(super) finder: Finder<'static>,
+    /// Shown as `~`.
+    pub(super) home: bool,
+    /// The part that is searched for, and which bytes of it.
+    key: Option<(usize, usize, usize)>,
     /// The root as Claude Code names its project folder: `-workspace-sessions-1`.
-    pub(super) dashed: Option<Finder<'static>>,
-    pub(super) len: usize,
-    pub(super) spaced: bool,
+    pub(super) dashed: Option<Dashed>,
+    /// So distinct that it is no other place even when it stands in the middle of a path.
+    pub(super) distinct: bool,
+    /// Has an id, so that it is never chance.
+    pub(super) has_id: bool,
+    /// How many blanks its names have.
+    blanks: usize,
+}
+
+/// The dashed name, and where the searched bytes stand in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dashed {
+    pub(super) name: String,
+    pub(super) at: usize,
 }
 
 impl Root {
-    fn new(path: &str) -> Option<Root> {
-        let parts: Vec<String> = field::parts(path).into_iter().map(str::to_owned).collect();
-        let key = (0..parts.len()).max_by_key(|i| parts[*i].len())?;
-        let finder = Finder::new(parts[key].as_bytes()).into_owned();
-        let dashed = (parts.len() >= 3).then(|| {
+    fn new(parts: Vec<String>, home: bool) -> Root {
+        let key = window(&parts);
+        let dashed = key.filter(|_| parts.len() >= 3 && !home).map(|(part, from, _)| {
             let name: String = parts.iter().flat_map(|p| ["-", p.as_str()]).collect();
             let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-            let name: String = name.chars().map(plain).collect();
-            Finder::new(name.as_bytes()).into_owned()
+            let before: usize = parts[..part].iter().map(|p| p.chars().count() + 1).sum();
+            let at = before + 1 + parts[part][..from].chars().count();
+            Dashed { name: name.chars().map(plain).collect(), at }
         });
-        let len = path.len();
-        Some(Root { parts, key, finder, dashed, len, spaced: path.contains(char::is_whitespace) })
+        let id = parts.iter().any(|p| is_long_id(p.as_bytes()));
+        let blanks = parts.iter().map(|p| p.split_whitespace().count().saturating_sub(1)).sum();
+        Root { distinct: id || parts.len() >= 3, has_id: id, key, dashed, home, blanks, parts }
+    }
+
+    /// Which part is searched for, and which of its bytes are seen first.
+    pub(super) fn key(&self) -> Option<(usize, usize)> {
+        self.key.map(|(part, from, _)| (part, from))
     }
 }
 
-/// The paths to hide.
-#[derive(Debug, Clone, Default)]
-pub struct Paths {
-    pub(super) roots: Vec<Root>,
-    pub(super) home: Vec<String>,
-    /// Ids inside a known root: they appear in no output, whatever surrounds them.
-    pub(super) ids: Vec<Finder<'static>>,
-    pub(super) word: Word,
-    /// Some root has an id, or a dashed name, that the search for its longest part does not find.
-    pub(super) vague: bool,
+/// The bytes of a root that are looked for: part, from, length. Letters and digits are the same in
+/// every spelling; those with few letters have few cases to look for.
+fn window(parts: &[String]) -> Option<(usize, usize, usize)> {
+    let mut best = None;
+    for (i, part) in parts.iter().enumerate() {
+        let b = part.as_bytes();
+        for len in 1..=WINDOW.min(b.len()) {
+            for (from, w) in b.windows(len).enumerate() {
+                if w.iter().all(|c| c.is_ascii_alphanumeric() || *c == b'-') {
+                    let letters = w.iter().filter(|c| c.is_ascii_alphabetic()).count();
+                    let rank = (len, std::cmp::Reverse(letters), i, std::cmp::Reverse(from));
+                    best = best.max(Some((rank, (i, from, len))));
+                }
+            }
+        }
+    }
+    best.map(|(_, found)| found)
 }
 
-/// The word that every session path without a known root has.
-#[derive(Debug, Clone)]
-pub(super) struct Word(pub(super) Finder<'static>);
+/// An id inside a known root: it appears in no output, whatever surrounds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Id {
+    /// Without hyphens when it is a UUID.
+    pub(super) text: String,
+    /// Where the searched bytes stand in it.
+    pub(super) at: usize,
+    /// A UUID or the like, which is never chance; others count only as a word of their own.
+    pub(super) long: bool,
+}
 
-impl Default for Word {
+impl Id {
+    fn new(part: &str, after: Option<&str>) -> Option<Id> {
+        let long = is_long_id(part.as_bytes());
+        let named = matches!(after, Some("sessions" | "sandboxes"))
+            && part.len() >= 6
+            && part.bytes().any(|c| c.is_ascii_digit())
+            && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_');
+        if !long && !named {
+            return None;
+        }
+        let text: String = if long { part.replace('-', "") } else { part.to_owned() };
+        // The bytes that are looked for have no hyphen among them in any spelling.
+        let solid = |w: &[u8]| w.iter().all(u8::is_ascii_alphanumeric);
+        let spans = (0..=text.len().saturating_sub(WINDOW)).filter(|at| !long || at % 4 == 0);
+        let at = spans
+            .filter(|at| solid(&text.as_bytes()[*at..at + WINDOW]))
+            .min_by_key(|at| {
+                text.as_bytes()[*at..at + WINDOW].iter().filter(|c| c.is_ascii_alphabetic()).count()
+            })?;
+        Some(Id { text, at, long })
+    }
+}
+
+/// Whose bytes were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    Root(usize),
+    Id(usize),
+    /// The word `sessions`, which every session path without a known root has.
+    Sessions,
+}
+
+/// The paths to hide.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    pub(super) roots: Vec<Root>,
+    pub(super) ids: Vec<Id>,
+    literals: Option<Literals>,
+    owners: Vec<Vec<Owner>>,
+    /// Roots without a single plain letter or digit: looked for at every separator.
+    pub(super) plainless: bool,
+}
+
+impl Default for Paths {
     fn default() -> Self {
-        Word(Finder::new("sessions"))
+        let mut paths = Paths {
+            roots: Vec::new(),
+            ids: Vec::new(),
+            literals: None,
+            owners: Vec::new(),
+            plainless: false,
+        };
+        paths.rebuild();
+        paths
     }
 }
 
@@ -77,70 +162,119 @@ impl Paths {
 
     /// Adds the real root of the session. The same root twice, or `/`, changes nothing.
     pub fn add_root(&mut self, path: &str) {
-        let Some(root) = Root::new(path) else { return };
-        if self.roots.len() >= MAX_ROOTS || self.roots.iter().any(|r| r.parts == root.parts) {
-            return;
-        }
-        let plain = |part: &str| part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-');
-        self.vague |= !plain(&root.parts[root.key]) || root.parts.len() < 2;
-        for (i, part) in root.parts.iter().enumerate() {
-            if scan::is_long_id(part.as_bytes()) {
-                self.vague |= i != root.key;
-                self.ids.push(Finder::new(part.as_bytes()).into_owned());
-            }
-        }
-        // The longest root first: one root may lie inside another.
-        self.roots.push(root);
-        self.roots.sort_by_key(|r| std::cmp::Reverse(r.parts.len()));
+        self.add(path, false);
     }
 
     /// Sets the home directory that is shown as `~`.
     pub fn set_home(&mut self, path: &str) {
-        let parts = field::parts(path);
-        if parts.len() >= 2 {
-            self.home = parts.into_iter().map(str::to_owned).collect();
-        }
+        self.roots.retain(|r| !r.home);
+        self.add(path, true);
     }
 
-    /// Cleans free text.
-    pub fn text<'a>(&self, text: &'a str, mode: Mode) -> Cow<'a, str> {
-        match self.changed(text, mode) {
-            Some(clean) => Cow::Owned(clean.into()),
-            None => Cow::Borrowed(text),
+    fn add(&mut self, path: &str, home: bool) {
+        let given = field::resolved(path);
+        let known = |parts: &Vec<String>| self.roots.iter().any(|r| r.parts == *parts);
+        let least = if home { 2 } else { 1 };
+        let roots = self.roots.iter().filter(|r| r.home == home).count();
+        if given.len() < least || known(&given) || roots >= MAX_ROOTS {
+            return;
         }
+        for (i, part) in given.iter().enumerate().filter(|_| !home) {
+            let after = i.checked_sub(1).and_then(|i| given.get(i)).map(String::as_str);
+            if let Some(id) = Id::new(part, after)
+                && !self.ids.contains(&id)
+            {
+                self.ids.push(id);
+            }
+        }
+        for parts in spellings(&given) {
+            self.roots.push(Root::new(parts, home));
+        }
+        // The longest root first: one root may lie inside another.
+        self.roots.sort_by_key(|r| std::cmp::Reverse(r.parts.len()));
+        self.rebuild();
     }
 
-    /// The cleaned text, when it differs.
-    pub(super) fn changed(&self, text: &str, mode: Mode) -> Option<EcoString> {
-        // Every spelling of a path has a separator; most short texts have none.
-        if memchr3(b'/', b'\\', b'%', text.as_bytes()).is_some() {
-            return scan::clean(self, text, mode);
+    fn rebuild(&mut self) {
+        let mut patterns: Vec<Vec<u8>> = vec![b"sessions".to_vec()];
+        let mut owners = vec![vec![Owner::Sessions]];
+        let mut add = |bytes: &[u8], owner: Owner| {
+            for pattern in cases(bytes) {
+                if let Some(i) = patterns.iter().position(|p| *p == pattern) {
+                    owners[i].push(owner);
+                } else {
+                    patterns.push(pattern);
+                    owners.push(vec![owner]);
+                }
+            }
+        };
+        self.plainless = false;
+        for (i, root) in self.roots.iter().enumerate().filter(|(_, r)| r.parts.len() >= 2) {
+            match root.key {
+                Some((part, from, len)) => {
+                    add(&root.parts[part].as_bytes()[from..from + len], Owner::Root(i));
+                }
+                None => self.plainless = true,
+            }
         }
-        scan::mask_ids(self, text).map(EcoString::from)
+        for (i, id) in self.ids.iter().enumerate() {
+            add(&id.text.as_bytes()[id.at..id.at + WINDOW], Owner::Id(i));
+        }
+        self.literals = Literals::new(&patterns);
+        self.owners = owners;
     }
 
-    /// Cleans a path field: relative to the session root where it lies inside.
-    pub fn field(&self, path: &str) -> String {
-        field::clean(self, path)
+    /// How many more words than usual may belong to one path.
+    pub(super) fn blanks(&self) -> usize {
+        self.roots.iter().map(|r| r.blanks).max().unwrap_or(0)
+    }
+
+    /// Tells every place where something to hide may stand.
+    pub(super) fn spots(&self, b: &[u8], mut tell: impl FnMut(usize, Owner)) {
+        if let Some(literals) = &self.literals {
+            literals.each(b, |pattern, at| {
+                self.owners[pattern].iter().for_each(|owner| tell(at, *owner));
+            });
+        }
+        if self.plainless {
+            for at in memchr::memchr3_iter(b'/', b'\\', b'%', b) {
+                for (i, root) in self.roots.iter().enumerate() {
+                    if root.key.is_none() && root.parts.len() >= 2 {
+                        tell(at, Owner::Root(i));
+                    }
+                }
+            }
+        }
     }
 }
 
-/// Strips the session prefix of one path, as a path field is cleaned when no root is known.
-///
-/// ```
-/// let path = "/workspace/sessions/9c7662c1-785f-4f1c-b9e0-9021ddbf2893/outputs/web/page.tsx";
-/// assert_eq!(narrows::strip_session_prefix(path), "outputs/web/page.tsx");
-/// ```
-pub fn strip_session_prefix(path: &str) -> String {
-    Paths::new().field(path)
+/// The forms in which file systems give the same name.
+fn spellings(parts: &[String]) -> BTreeSet<Vec<String>> {
+    let mut out = BTreeSet::from([parts.to_vec()]);
+    if parts.iter().all(|p| p.is_ascii()) {
+        return out;
+    }
+    let all = |f: fn(&str) -> String| parts.iter().map(|p| f(p)).collect::<Vec<_>>();
+    for composed in [all(|p| p.nfc().collect()), all(|p| p.nfd().collect())] {
+        out.insert(composed.iter().map(|p| p.to_lowercase()).collect());
+        out.insert(composed.iter().map(|p| p.to_uppercase()).collect());
+        out.insert(composed);
+    }
+    out
 }
 
-/// Cuts session prefixes out of free text, as text is cleaned when no root is known.
-///
-/// ```
-/// let text = "cd /workspace/sessions/def-456/outputs/web && ls";
-/// assert_eq!(narrows::sanitize_paths_in_text(text), "cd outputs/web && ls");
-/// ```
-pub fn sanitize_paths_in_text(text: &str) -> Cow<'_, str> {
-    Paths::new().text(text, Mode::Text)
+/// The bytes in every case.
+fn cases(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut out = vec![Vec::new()];
+    for c in bytes {
+        let both = [c.to_ascii_lowercase(), c.to_ascii_uppercase()];
+        let used = if c.is_ascii_alphabetic() { &both[..] } else { &both[..1] };
+        out = out
+            .into_iter()
+            .flat_map(|p: Vec<u8>| {
+                used.iter().map(move |c| p.iter().copied().chain([*c]).collect::<Vec<u8>>())
+            })
+            .collect();
+    }
+    out
 }

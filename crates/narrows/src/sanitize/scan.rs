@@ -1,13 +1,12 @@
-//! Finding session paths in free text, in linear time.
+//! Finding session paths in one segment, in linear time.
 //!
-//! Find the anchor first (a part of the known root, or the word `sessions`), check its
-//! surroundings, then walk back to where the path begins. Each byte is walked over at most a
-//! constant number of times: a walk never goes behind the last cut.
+//! Find the anchor first (some bytes of the known root, or the word `sessions`), check its
+//! surroundings, then walk back to where the path begins. A walk never goes behind the last cut.
+//! The text is a view: separators are `/` or `\`, whatever they were written as.
 
 use super::field::{normal, outside};
-use super::paths::{MAX_ROOTS, Mode, Paths, Root};
+use super::paths::{Id, Mode, Owner, Paths, Root};
 use super::walk::{Back, is_path_byte};
-use ecow::EcoString;
 use memchr::memmem;
 
 /// Longest id that is recognised.
@@ -33,195 +32,216 @@ pub(super) fn is_long_id(id: &[u8]) -> bool {
 }
 
 /// One piece of text to replace.
-struct Cut {
-    start: usize,
-    end: usize,
-    put: Put,
+#[derive(Debug)]
+pub(super) struct Cut {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) put: Put,
 }
 
-enum Put {
+/// What stands there instead.
+#[derive(Debug)]
+pub(super) enum Put {
     Nothing,
     Dot,
+    Home,
+    /// Something of the known root that is no path: its id, its dashed name.
+    Ellipsis,
     Text(String),
 }
 
-/// The cleaned text, when it differs.
-pub(super) fn clean(paths: &Paths, text: &str, mode: Mode) -> Option<EcoString> {
-    let mut scan = Scan { paths, b: text.as_bytes(), mode, floor: 0, shut: 0, left: false };
-    let cuts = scan.run();
-    // Where every find of a root's part was cut, nothing else of it can be there.
-    let left = scan.left || paths.vague;
-    let mut out = (!cuts.is_empty()).then(|| {
-        let mut out = EcoString::with_capacity(text.len());
-        let mut from = 0;
-        for cut in &cuts {
-            out.push_str(text.get(from..cut.start).unwrap_or_default());
-            match &cut.put {
-                Put::Nothing => {}
-                Put::Dot => out.push('.'),
-                Put::Text(t) => out.push_str(t),
-            }
-            from = cut.end;
-        }
-        out.push_str(text.get(from..).unwrap_or_default());
-        out
-    });
-    for mask in [mask_ids, mask_dashed] {
-        if left && let Some(masked) = mask(paths, out.as_deref().unwrap_or(text)) {
-            out = Some(masked.into());
-        }
+/// All cuts of one segment, in order.
+pub(super) fn cuts(paths: &Paths, b: &[u8], mode: Mode) -> Vec<Cut> {
+    let mut spots = Vec::new();
+    paths.spots(b, |at, owner| spots.push((at, owner)));
+    if spots.is_empty() {
+        return Vec::new();
     }
-    out
+    let mut scan = Scan { paths, b, mode, floor: 0, shut: 0, cuts: Vec::new() };
+    // What is known comes first, then what merely looks like a session, then what is left of ids.
+    for i in 0..paths.roots.len() {
+        scan.pass(&spots, |owner| owner == Owner::Root(i));
+    }
+    scan.pass(&spots, |owner| matches!(owner, Owner::Sessions));
+    scan.pass(&spots, |owner| matches!(owner, Owner::Id(_)));
+    scan.cuts
 }
 
-/// Replaces ids of the known root by an ellipsis.
-pub(super) fn mask_ids(paths: &Paths, text: &str) -> Option<String> {
-    let mut out: Option<String> = None;
-    for id in &paths.ids {
-        let now = out.as_deref().unwrap_or(text);
-        if now.len() < id.needle().len() {
-            continue;
-        }
-        if id.find(now.as_bytes()).is_some() {
-            let needle = std::str::from_utf8(id.needle()).unwrap_or_default();
-            out = Some(now.replace(needle, "…"));
-        }
-    }
-    out
-}
-
-/// Replaces the known root as Claude Code writes it in the name of its project folder.
-fn mask_dashed(paths: &Paths, text: &str) -> Option<String> {
-    let mut out: Option<String> = None;
-    for finder in paths.roots.iter().filter_map(|r| r.dashed.as_ref()) {
-        let now = out.as_deref().unwrap_or(text);
-        let b = now.as_bytes();
-        let (mut made, mut from, mut at) = (String::new(), 0, 0);
-        while let Some(i) = b.get(at..).and_then(|rest| finder.find(rest)) {
-            let start = at + i;
-            let end = start + finder.needle().len();
-            let opens = start > 0 && matches!(b[start - 1], b'/' | b'\\');
-            if opens && !b.get(end).copied().is_some_and(is_name) {
-                made.push_str(now.get(from..start).unwrap_or_default());
-                made.push('…');
-                from = end;
-            }
-            at = end;
-        }
-        if from > 0 {
-            made.push_str(now.get(from..).unwrap_or_default());
-            out = Some(made);
-        }
-    }
-    out
-}
-
-/// One text that is being scanned.
+/// One segment that is being scanned.
 pub(super) struct Scan<'a> {
     paths: &'a Paths,
     pub(super) b: &'a [u8],
     mode: Mode,
     /// Where the last cut ended: no walk goes behind it.
     pub(super) floor: usize,
-    /// No `sessions` anchor counts before this place: it lies in a path already cut, or in a URL.
+    /// No `sessions` anchor counts before this place: it lies in a URL.
     shut: usize,
-    /// A part of a root was found that is not in one of the cuts.
-    left: bool,
+    cuts: Vec<Cut>,
 }
 
 impl Scan<'_> {
-    fn run(&mut self) -> Vec<Cut> {
-        let mut cuts = Vec::new();
-        let roots = self.paths.roots.as_slice();
-        let mut next = [None; MAX_ROOTS];
-        for (at, root) in next.iter_mut().zip(roots).filter(|(_, r)| r.parts.len() >= 2) {
-            *at = root.finder.find(self.b);
-        }
-        let word = &self.paths.word.0;
-        let mut session = word.find(self.b);
-        loop {
-            let root = next.iter().enumerate().filter_map(|(i, at)| at.map(|at| (at, i))).min();
-            let cut = match (root, session) {
-                (None, None) => break,
-                (Some((at, i)), s) if s.is_none_or(|s| at <= s) => {
-                    next[i] = find_after(&roots[i].finder, self.b, at + 1);
-                    let cut = self.root(&roots[i], at);
-                    self.left |= cut.is_none();
-                    cut
+    fn pass(&mut self, spots: &[(usize, Owner)], of: impl Fn(Owner) -> bool) {
+        let mut new: Vec<Cut> = Vec::new();
+        for (at, owner) in spots.iter().filter(|(_, owner)| of(*owner)) {
+            let next = self.cuts.partition_point(|c| c.start <= *at);
+            let earlier = next.checked_sub(1).map_or(0, |i| self.cuts[i].end);
+            self.floor = new.last().map_or(0, |c| c.end).max(earlier);
+            let limit = self.cuts.get(next).map_or(self.b.len(), |c| c.start);
+            let cut = match owner {
+                _ if *at < self.floor => None,
+                Owner::Root(i) => {
+                    let root = &self.paths.roots[*i];
+                    self.root(root, *at).or_else(|| self.dashed(root, *at))
                 }
-                (_, Some(at)) => {
-                    session = find_after(word, self.b, at + 1);
-                    if at < self.shut { None } else { self.session(at) }
-                }
-                (Some(_), None) => None,
+                Owner::Id(i) => self.id(&self.paths.ids[*i], *at),
+                Owner::Sessions if *at < self.shut => None,
+                Owner::Sessions => self.session(*at),
             };
-            if let Some(cut) = cut {
-                self.floor = cut.end;
-                self.shut = self.shut.max(self.token_end(cut.end));
-                for (i, at) in next.iter_mut().enumerate() {
-                    if at.is_some_and(|at| at < cut.end) {
-                        *at = find_after(&roots[i].finder, self.b, cut.end);
-                    }
-                }
-                if session.is_some_and(|at| at < cut.end) {
-                    session = find_after(word, self.b, cut.end);
-                }
-                cuts.push(cut);
-            }
+            new.extend(cut.filter(|c| c.start >= self.floor && c.end <= limit));
         }
-        cuts
+        if !new.is_empty() {
+            self.cuts.append(&mut new);
+            self.cuts.sort_by_key(|c| c.start);
+        }
     }
 
-    /// The known root whose key part stands at `at`.
-    fn root(&mut self, root: &Root, at: usize) -> Option<Cut> {
-        let mut start = at;
-        for part in root.parts.get(..root.key)?.iter().rev() {
-            start = self.sep_before(start)?;
-            start = self.b.get(..start)?.ends_with(part.as_bytes()).then(|| start - part.len())?;
-        }
-        let mut end = at + root.parts.get(root.key)?.len();
-        for part in root.parts.get(root.key + 1..)? {
-            end = self.sep_after(end)?;
-            end = self.b.get(end..)?.starts_with(part.as_bytes()).then(|| end + part.len())?;
-        }
+    /// The known root around the bytes at `at`.
+    fn root(&self, root: &Root, at: usize) -> Option<Cut> {
+        let (start, end) = match root.key() {
+            Some((part, from)) => self.around(root, part, at.checked_sub(from)?)?,
+            // Nothing to look for but the separator before it.
+            None => {
+                let start = self.sep_after(at)?;
+                (start, self.parts_after(&root.parts, start)?)
+            }
+        };
         if start < self.floor || !self.name_ends(end) {
             return None;
         }
         let Some(lead) = self.sep_before(start).filter(|lead| *lead >= self.floor) else {
-            let glued = start > self.floor && self.b.get(start - 1).copied().is_some_and(is_name);
-            return (!glued).then(|| self.cut(start, end));
+            let glued = self.is_glued(start);
+            let begins = start == self.floor || self.b[start - 1] != b'.';
+            return match (!glued && begins, root.has_id) {
+                (true, _) if root.distinct => Some(self.cut(root.home, start, end)),
+                // No other folder has this id in its path.
+                (false, true) => Some(Cut { start, end, put: Put::Dot }),
+                _ => None,
+            };
         };
         if lead == self.floor || !is_path_byte(self.b[lead - 1]) {
-            return Some(self.cut(lead, end));
+            return Some(self.cut(root.home, lead, end));
         }
         match self.back(lead, self.style(lead)) {
-            // A flag, a colour, a drive or `file:` stands before the root.
-            Back::Start(from) if !self.has_folder(from, lead) => {
-                Some(self.cut(self.drive(from, lead), end))
+            Back::Start(from) => {
+                let before = self.b.get(from..lead).unwrap_or_default();
+                match self.prefix(before) {
+                    Prefix::Host => Some(self.cut(root.home, self.before_drive(from), end)),
+                    Prefix::Flag => Some(self.cut(root.home, lead, end)),
+                    // The root's names lie inside another path.
+                    Prefix::Folder if root.distinct => {
+                        Some(Cut { start: from, end, put: Put::Ellipsis })
+                    }
+                    Prefix::Folder => None,
+                    Prefix::Word => Some(Cut { start, end, put: Put::Dot }),
+                }
             }
-            // The root's names lie inside another path: that is another place.
-            Back::Start(_) => None,
             // Only the root goes: the rest of the address is not ours.
             Back::Url => Some(Cut { start, end, put: Put::Dot }),
         }
     }
 
-    /// Whether there is a separator between two places.
-    fn has_folder(&self, from: usize, to: usize) -> bool {
-        let before = self.b.get(from..to).unwrap_or_default();
-        let after_drive = if before.len() > 1 && before[1] == b':' { 2 } else { 0 };
-        let rest = before.get(after_drive..).unwrap_or_default();
-        let file = rest.get(..7).is_some_and(|s| s.eq_ignore_ascii_case(b"file://"));
-        let rest = if file { &rest[7..] } else { rest };
-        rest.iter().any(|c| matches!(c, b'/' | b'\\'))
+    /// Where a root begins and ends whose part number `key` begins at `at`.
+    fn around(&self, root: &Root, key: usize, at: usize) -> Option<(usize, usize)> {
+        let mut start = at;
+        for part in root.parts.get(..key)?.iter().rev() {
+            let end = self.sep_before(start)?;
+            start = end.checked_sub(part.len())?;
+            self.b.get(start..end)?.eq_ignore_ascii_case(part.as_bytes()).then_some(())?;
+        }
+        Some((start, self.parts_after(root.parts.get(key..)?, at)?))
     }
 
-    /// Where a root begins whose leading separator is at `lead`: a drive letter and `file:` belong
-    /// to it, a flag that is glued to it does not.
-    fn drive(&self, from: usize, lead: usize) -> usize {
-        let before = self.b.get(from..lead).unwrap_or_default();
-        let file = before.get(..5).is_some_and(|s| s.eq_ignore_ascii_case(b"file:"));
-        if file || before.ends_with(b":") { from } else { lead }
+    /// Where the parts end that begin at `at`.
+    fn parts_after(&self, parts: &[String], at: usize) -> Option<usize> {
+        let mut end = at;
+        for (i, part) in parts.iter().enumerate() {
+            let from = if i == 0 { end } else { self.sep_after(end)? };
+            end = from + part.len();
+            self.b.get(from..end)?.eq_ignore_ascii_case(part.as_bytes()).then_some(())?;
+        }
+        Some(end)
+    }
+
+    /// What stands before a root in the same word.
+    fn prefix(&self, before: &[u8]) -> Prefix {
+        let lower = before.to_ascii_lowercase();
+        let drive = |b: &[u8]| matches!(b, [d, b':', ..] if d.is_ascii_alphabetic());
+        let host = match lower.as_slice() {
+            [] => true,
+            [d, b':'] => d.is_ascii_alphabetic(),
+            b"file:" | b"file:/" | b"file://" | b"file://localhost" => true,
+            // macOS gives `/tmp` and `/var` under this name too.
+            b"/private" | b"file:///private" => true,
+            b => b.strip_prefix(b"file:").is_some_and(|r| {
+                drive(r.strip_prefix(b"///").or_else(|| r.strip_prefix(b"/")).unwrap_or(r))
+            }),
+        };
+        // `\\?\C:`, `//server`, `/C:`.
+        let long = lower.strip_prefix(b"\\?").or_else(|| lower.strip_prefix(b"\\\\?"));
+        let slashed = lower.strip_prefix(b"/").is_some_and(|r| drive(r) && r.len() == 2);
+        if host || slashed || long.is_some_and(|r| r.len() <= 4) {
+            Prefix::Host
+        } else if before.iter().any(|c| matches!(c, b'/' | b'\\')) {
+            Prefix::Folder
+        } else if before.last().copied().is_some_and(is_name) && before.first() != Some(&b'-') {
+            Prefix::Word
+        } else {
+            Prefix::Flag
+        }
+    }
+
+    /// What belongs to a path before its drive letter: `file:///`, `\\\\?\\`, `/`.
+    fn before_drive(&self, from: usize) -> usize {
+        let before = &self.b[self.floor..from];
+        let lower = before[before.len().saturating_sub(8)..].to_ascii_lowercase();
+        let signs: [&[u8]; 7] =
+            [b"file:///", b"file://", b"file:/", b"?\\", b"?/", b"\\\\", b"/"];
+        let found = signs.iter().find(|s| self.b.get(from + 1) == Some(&b':') && lower.ends_with(s));
+        from - found.map_or(0, |s| s.len())
+    }
+
+    /// The known root as Claude Code writes it in the name of its project folder.
+    fn dashed(&self, root: &Root, at: usize) -> Option<Cut> {
+        let dashed = root.dashed.as_ref()?;
+        let start = at.checked_sub(dashed.at)?;
+        let end = start + dashed.name.len();
+        let same = self.b.get(start..end)?.eq_ignore_ascii_case(dashed.name.as_bytes());
+        let opens = self.sep_before(start).is_some();
+        let ends = self.b.get(end) == Some(&b'-') || self.name_ends(end);
+        (same && opens && ends).then_some(Cut { start, end, put: Put::Ellipsis })
+    }
+
+    /// An id of the known root, wherever it stands.
+    fn id(&self, id: &Id, at: usize) -> Option<Cut> {
+        let text = id.text.as_bytes();
+        let (mut start, mut end) = (at, at);
+        for c in text[..id.at].iter().rev() {
+            if id.long && start > 0 && self.b[start - 1] == b'-' {
+                start -= 1;
+            }
+            start = start.checked_sub(1)?;
+            self.b[start].eq_ignore_ascii_case(c).then_some(())?;
+        }
+        for c in &text[id.at..] {
+            if id.long && end > at && self.b.get(end) == Some(&b'-') {
+                end += 1;
+            }
+            self.b.get(end)?.eq_ignore_ascii_case(c).then_some(())?;
+            end += 1;
+        }
+        let word = |c: Option<&u8>| c.copied().is_none_or(|c| !is_name(c));
+        let alone = word(start.checked_sub(1).and_then(|i| self.b.get(i))) && word(self.b.get(end));
+        (id.long || alone).then_some(Cut { start, end, put: Put::Ellipsis })
     }
 
     /// A session path whose word `sessions` stands at `at`.
@@ -240,15 +260,19 @@ impl Scan<'_> {
         }
         let sandbox = lead.and_then(|lead| self.sandbox_before(lead));
         let begins = sandbox.unwrap_or(at);
+        let long = is_long_id(id);
         let short = sandbox.is_some() || lead.is_some_and(|lead| self.is_workspace(lead));
-        if !is_long_id(id) && (self.mode == Mode::Body || !short) {
+        if !long && (self.mode == Mode::Body || !short) {
             return None;
         }
         let Some(lead) = self.sep_before(begins).filter(|lead| *lead >= self.floor) else {
-            return (begins >= self.floor).then(|| self.cut(begins, id_end));
+            return (begins >= self.floor).then(|| self.cut(false, begins, id_end));
         };
         match self.back(lead, self.style(lead)) {
-            Back::Start(from) => Some(self.cut(from, id_end)),
+            // What is left of a path below an earlier cut is the user's own.
+            Back::Start(from) if !long && from == self.floor && from > 0 => None,
+            Back::Start(from) if !long && !self.is_rooted(from, lead) => None,
+            Back::Start(from) => Some(self.cut(false, from, id_end)),
             Back::Url => {
                 self.shut = self.token_end(id_end);
                 None
@@ -256,12 +280,28 @@ impl Scan<'_> {
         }
     }
 
+    /// Whether the path that begins at `from` is one of a host: `/…`, `~/…`, `C:\…`, or the same
+    /// without its first sign (`Users/…`). Others are relative: the user's own.
+    fn is_rooted(&self, from: usize, lead: usize) -> bool {
+        const TOPS: [&str; 13] = [
+            "users", "home", "workspace", "data", "var", "tmp", "mnt", "root", "srv", "opt",
+            "private", "volumes", "media",
+        ];
+        let word = self.b.get(from..).unwrap_or_default();
+        let top = &word[..word.iter().position(|c| matches!(c, b'/' | b'\\')).unwrap_or(0)];
+        self.is_absolute(from)
+            || from == lead
+            || top.eq_ignore_ascii_case(b"file:")
+            || TOPS.iter().any(|t| top.eq_ignore_ascii_case(t.as_bytes()))
+    }
+
     /// Where `sandboxes` stands when `sandboxes/<id>` ends at `end`.
     fn sandbox_before(&self, end: usize) -> Option<usize> {
         let before = self.b.get(self.floor..end)?;
         let len = before.iter().rev().take(MAX_ID).take_while(|c| is_id_byte(**c)).count();
         let word_end = self.sep_before(end - len).filter(|_| len > 0)?;
-        self.b.get(..word_end)?.ends_with(b"sandboxes").then(|| word_end - "sandboxes".len())
+        let start = word_end.checked_sub("sandboxes".len())?;
+        (self.b.get(start..word_end)? == b"sandboxes" && start >= self.floor).then_some(start)
     }
 
     /// Whether what ends at `end` is `/workspace` and nothing before it.
@@ -280,7 +320,10 @@ impl Scan<'_> {
     }
 
     /// The cut of a prefix that ends at `end`, with its separator, or the root itself.
-    fn cut(&self, start: usize, end: usize) -> Cut {
+    fn cut(&self, home: bool, start: usize, end: usize) -> Cut {
+        if home {
+            return Cut { start, end, put: Put::Home };
+        }
         let Some(rest) = self.sep_after(end) else {
             return Cut { start, end, put: Put::Dot };
         };
@@ -304,6 +347,74 @@ impl Scan<'_> {
     }
 }
 
-fn find_after(finder: &memmem::Finder<'_>, b: &[u8], at: usize) -> Option<usize> {
-    finder.find(b.get(at..)?).map(|i| at + i)
+/// What stands before a root in the same word.
+enum Prefix {
+    /// A drive, `file:` and the like: it belongs to the root.
+    Host,
+    /// `-I`, `@`: it stays.
+    Flag,
+    /// Other folders.
+    Folder,
+    /// A name that is no folder.
+    Word,
+}
+
+/// Where a known root or id has begun at the end of the text; the text's end when none has.
+///
+/// With `any`, one folder of it is enough: more text is to come. Without, the text is over, and
+/// only its last part may be missing in part: its parent folder is a place of its own.
+pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
+    let scan = Scan { paths, b, mode: Mode::Text, floor: 0, shut: 0, cuts: Vec::new() };
+    let mut best = b.len();
+    for root in paths.roots.iter().filter(|r| r.parts.len() >= 2) {
+        let longest: usize = root.parts.iter().map(|p| p.len() + 8).sum();
+        for at in b.len().saturating_sub(longest)..b.len() {
+            if matches!(b[at], b'/' | b'\\') && scan.begins(root, at, any) {
+                best = best.min(at);
+                break;
+            }
+        }
+    }
+    for id in paths.ids.iter().filter(|id| id.long) {
+        let part = |c: &&u8| c.is_ascii_hexdigit() || **c == b'-';
+        let len = b.iter().rev().take(40).take_while(part).count();
+        let from = b.len() - len;
+        let tail: Vec<u8> = b[from..].iter().copied().filter(|c| *c != b'-').collect();
+        let whole = tail.len() >= id.text.len();
+        let same = id.text.get(..tail.len()).is_some_and(|t| tail.eq_ignore_ascii_case(t.as_bytes()));
+        if !whole && same && tail.len() >= 8 {
+            best = best.min(from);
+        }
+    }
+    // Where no root is known, any path may still become a session's.
+    if any && (paths.roots.is_empty() || memmem::find(b, b"/sessions/").is_some()) {
+        let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
+        if b[word..].iter().any(|c| matches!(c, b'/' | b'\\')) {
+            best = best.min(word);
+        }
+    }
+    best
+}
+
+impl Scan<'_> {
+    /// Whether the text from the separator at `at` to its end is the beginning of the root.
+    fn begins(&self, root: &Root, at: usize, any: bool) -> bool {
+        let mut end = at;
+        for (i, part) in root.parts.iter().enumerate() {
+            let Some(from) = self.sep_after(end) else {
+                return any && end == self.b.len() && i > 0;
+            };
+            let rest = &self.b[from..];
+            if rest.len() < part.len() {
+                let same = part.as_bytes()[..rest.len()].eq_ignore_ascii_case(rest);
+                let last = i + 1 == root.parts.len() && !rest.is_empty();
+                return same && (any || last);
+            }
+            end = from + part.len();
+            if !rest[..part.len()].eq_ignore_ascii_case(part.as_bytes()) {
+                return false;
+            }
+        }
+        false
+    }
 }

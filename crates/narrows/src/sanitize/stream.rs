@@ -1,22 +1,32 @@
 //! Plain text in, clean text out: the sanitizer as a filter.
 
-use super::paths::Paths;
+use super::clean::Cleaner;
+use super::paths::{Mode, Paths};
+use super::removed::Removed;
+use super::secret::Secrets;
 use super::seam::Seam;
 use super::text::Clean;
+use std::sync::Arc;
 
 /// Cleans a stream of bytes as one text. Bytes that are not UTF-8 become U+FFFD.
 #[derive(Debug)]
 pub struct TextStream {
-    paths: Paths,
+    cleaner: Cleaner,
     seam: Seam,
     /// The beginning of a character whose end has not come yet.
     part: Vec<u8>,
 }
 
 impl TextStream {
-    /// A filter that hides `paths`.
-    pub fn new(paths: Paths) -> Self {
-        TextStream { paths, seam: Seam::default(), part: Vec::new() }
+    /// A filter that hides `paths` and `secrets`.
+    pub fn new(paths: Paths, secrets: Secrets) -> Self {
+        let cleaner = Cleaner::new(paths, Arc::new(secrets));
+        TextStream { cleaner, seam: Seam::new(Mode::Text), part: Vec::new() }
+    }
+
+    /// What was removed so far.
+    pub fn removed(&self) -> &Removed {
+        &self.cleaner.removed
     }
 
     /// Takes the next bytes; returns what is safe to show.
@@ -30,15 +40,15 @@ impl TextStream {
         };
         let text = String::from_utf8_lossy(&self.part[..whole]).into_owned();
         self.part.drain(..whole);
-        self.seam.push(&self.paths, &text).unwrap_or_default()
+        self.seam.push(&mut self.cleaner, &text).unwrap_or_default()
     }
 
     /// Ends the stream; returns the rest.
     pub fn finish(&mut self) -> Clean {
         let text = String::from_utf8_lossy(&self.part).into_owned();
         self.part.clear();
-        let mut out = self.seam.push(&self.paths, &text).unwrap_or_default();
-        out.push(&self.seam.finish(&self.paths).unwrap_or_default());
+        let mut out = self.seam.push(&mut self.cleaner, &text).unwrap_or_default();
+        out.push(&self.seam.finish(&mut self.cleaner).unwrap_or_default());
         out
     }
 }

@@ -1,6 +1,7 @@
 //! JSON trees: every string in them, leaf or key, is cleaned; the text stays JSON.
 
-use super::paths::{Mode, Paths};
+use super::clean::Cleaner;
+use super::paths::Mode;
 use super::text::{Clean, Raw, Tree};
 use crate::json::decode;
 use memchr::memchr2;
@@ -9,7 +10,7 @@ use memchr::memchr2;
 const MAX_DEPTH: usize = 64;
 
 /// Cleans a checked tree of at most `limit` bytes; a longer one is named, not shown.
-pub(super) fn clean(paths: &Paths, tree: &Tree<Raw>, limit: usize) -> Tree<Clean> {
+pub(super) fn clean(cleaner: &mut Cleaner, tree: &Tree<Raw>, limit: usize) -> Tree<Clean> {
     let json = tree.0.peek();
     if json.len() > limit {
         return Tree(Clean(ecow::eco_format!("\"({} bytes left out)\"", json.len())));
@@ -24,7 +25,7 @@ pub(super) fn clean(paths: &Paths, tree: &Tree<Raw>, limit: usize) -> Tree<Clean
                 let end = string_end(b, at + 1);
                 let raw = json.get(at + 1..end).unwrap_or_default();
                 let is_key = b.get(end + 1..).is_some_and(next_is_colon);
-                let cleaned = string(paths, raw, if is_key { "" } else { &key });
+                let cleaned = string(cleaner, raw, if is_key { "" } else { &key });
                 if let Some(cleaned) = &cleaned {
                     out.push_str(json.get(from..at).unwrap_or_default());
                     out.push_str(cleaned);
@@ -95,20 +96,24 @@ fn container_end(b: &[u8], mut at: usize) -> usize {
 }
 
 /// The cleaned string with its quotes, when it differs from the source.
-fn string(paths: &Paths, raw: &str, key: &str) -> Option<String> {
+fn string(cleaner: &mut Cleaner, raw: &str, key: &str) -> Option<String> {
     let text = decode(raw);
     let cleaned = match key {
         "filePath" | "file_path" | "filepath" | "path" | "cwd" | "file" | "directory" | "dir"
-        | "outputPath" | "absolutePath" | "notebook_path" => paths.field(&text),
+        | "outputPath" | "absolutePath" | "notebook_path" => Some(cleaner.field(&text).into()),
         "content" | "oldString" | "newString" | "old_string" | "new_string" | "patchText" => {
-            paths.text(&text, Mode::Body).into_owned()
+            cleaner.text(&text, Mode::Body)
         }
-        _ => paths.text(&text, Mode::Text).into_owned(),
+        _ => match cleaner.keyed(key, &text) {
+            None => cleaner.text(&text, Mode::Text),
+            masked => masked,
+        },
     };
     // A lone surrogate is no text: it is written anew as U+FFFD.
     let lone = text.contains(char::REPLACEMENT_CHARACTER);
-    if cleaned == text && !lone {
+    let changed = cleaned.as_deref().is_some_and(|c| c != text);
+    if !changed && !lone {
         return None;
     }
-    serde_json::to_string(&cleaned).ok()
+    serde_json::to_string(cleaned.as_deref().unwrap_or(&text)).ok()
 }

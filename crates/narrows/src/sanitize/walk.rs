@@ -10,18 +10,21 @@ impl Scan<'_> {
     /// Where the separator that ends at `at` begins.
     pub(super) fn sep_before(&self, at: usize) -> Option<usize> {
         let b = self.b.get(..at)?;
-        let mut end = if b.ends_with(b"\\/") || b.ends_with(b"\\\\") {
-            at - 2
-        } else if b.ends_with(b"/") || b.ends_with(b"\\") {
-            at - 1
-        } else {
-            let tail = b.get(at.checked_sub(3)?..)?;
-            let encoded = tail.eq_ignore_ascii_case(b"%2f") || tail.eq_ignore_ascii_case(b"%5c");
-            return encoded.then(|| at - 3);
+        let mut end = match b.last() {
+            Some(b'/') => at - 1,
+            Some(b'\\') => return Some(at - 1),
+            _ => return None,
         };
-        let doubled = at - end == 1 && b[end] == b'/';
-        while doubled && at - end < 4 && end > 0 && b[end - 1] == b'/' {
-            end -= 1;
+        // `//` and `/./` are one.
+        while at - end < 8 {
+            let more = b.get(..end)?;
+            if more.ends_with(b"/") {
+                end -= 1;
+            } else if more.ends_with(b"/.") {
+                end -= 2;
+            } else {
+                break;
+            }
         }
         Some(end)
     }
@@ -29,23 +32,29 @@ impl Scan<'_> {
     /// Where the separator that begins at `at` ends.
     pub(super) fn sep_after(&self, at: usize) -> Option<usize> {
         let b = self.b.get(at..)?;
-        if b.starts_with(b"\\/") || b.starts_with(b"\\\\") {
-            return Some(at + 2);
-        }
         if b.starts_with(b"/") {
-            return Some(at + b.iter().take(4).take_while(|c| **c == b'/').count());
+            let mut len = 1;
+            while len < 8 {
+                let more = b.get(len..)?;
+                if more.starts_with(b"/") {
+                    len += 1;
+                } else if more.starts_with(b"./") {
+                    len += 2;
+                } else {
+                    break;
+                }
+            }
+            return Some(at + len);
         }
         if b.starts_with(b"\\") {
-            // `\n`, `\"` and the like after a root are escapes of a JSON dump, not names.
-            let escape = matches!(b.get(1), None | Some(b'"' | b'n' | b't' | b'r' | b'u'));
+            // `\n`, `\t` and the like after a root are escapes of a JSON dump, not names.
+            let escape = matches!(b.get(1), None | Some(b'n' | b't' | b'r' | b'u'));
             let near = self.b.get(at.saturating_sub(MAX_ID)..at)?;
             let last = memchr::memrchr2(b'/', b'\\', near);
             let windows = last.is_some_and(|i| near[i] == b'\\');
             return (!escape || windows).then_some(at + 1);
         }
-        let head = b.get(..3)?;
-        let encoded = head.eq_ignore_ascii_case(b"%2f") || head.eq_ignore_ascii_case(b"%5c");
-        encoded.then_some(at + 3)
+        None
     }
 
     /// Whether a name that ends at `end` is not merely the beginning of a longer one.
@@ -53,7 +62,28 @@ impl Scan<'_> {
         match self.b.get(end) {
             None => true,
             Some(b'.') => !self.b.get(end + 1).copied().is_some_and(is_name),
-            Some(c) => !is_name(*c),
+            Some(c) if c.is_ascii() => !is_name(*c),
+            // An ellipsis, a quote or an emoji is no part of a name; letters and accents are.
+            Some(_) => {
+                let rest = &self.b[end..self.b.len().min(end + 4)];
+                let text = rest.utf8_chunks().next().map_or("", |c| c.valid());
+                let accent = |c: char| ('\u{300}'..'\u{370}').contains(&c);
+                !text.chars().next().is_some_and(|c| c.is_alphanumeric() || accent(c))
+            }
+        }
+    }
+
+    /// Whether what begins at `at` is only the rest of a longer name.
+    pub(super) fn is_glued(&self, at: usize) -> bool {
+        let before = self.b.get(self.floor..at).unwrap_or_default();
+        match before.last() {
+            None => false,
+            Some(c) if c.is_ascii() => is_name(*c),
+            Some(_) => {
+                let len = before.iter().rev().take(4).take_while(|c| **c & 0xC0 == 0x80).count() + 1;
+                let last = before.get(before.len().saturating_sub(len)..).unwrap_or_default();
+                std::str::from_utf8(last).is_ok_and(|c| c.chars().all(char::is_alphanumeric))
+            }
         }
     }
 

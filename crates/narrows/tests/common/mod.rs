@@ -77,3 +77,47 @@ pub fn events_text(steps: &[Step]) -> String {
 pub fn events(steps: &[Step]) -> Vec<Event> {
     steps.iter().map(|s| s.event.clone()).collect()
 }
+
+/// Everything that any view shows of an input, as text.
+pub fn all_views(config: Config, bytes: &[u8]) -> String {
+    use narrows::view::{Activity, ActivityConfig, packet};
+    let steps = run(config, bytes);
+    let mut text = events_text(&steps);
+    let mut activity = Activity::new(ActivityConfig {
+        work_order_id: "w".to_owned(),
+        run_id: "r".to_owned(),
+        interval_ms: 1000,
+    });
+    let mut messages = Vec::new();
+    for (i, step) in steps.iter().enumerate() {
+        activity.push(i as u64 + 1, &step.event, &mut messages);
+        if let Some(packet) = packet(&step.event) {
+            text.push_str(&serde_json::to_string(&packet).unwrap());
+        }
+        text.push_str(&serde_json::to_string(&step.changes).unwrap());
+        text.push('\n');
+    }
+    activity.finish(steps.len() as u64, &mut messages);
+    for message in &messages {
+        text.push_str(&serde_json::to_string(message).unwrap());
+        text.push('\n');
+    }
+    for item in items_json(&items(&steps)) {
+        text.push_str(&item.to_string());
+        text.push('\n');
+    }
+    text
+}
+
+/// The same cases in every run, so that a change is what breaks a law; `PROPTEST_RNG_SEED` and
+/// `PROPTEST_CASES` look further.
+pub fn laws(usual: u32) -> proptest::test_runner::Config {
+    use proptest::test_runner::{Config, RngSeed};
+    let given = Config::default();
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    let rng_seed = match given.rng_seed {
+        RngSeed::Random if !asked => RngSeed::Fixed(7),
+        seed => seed,
+    };
+    Config { cases: if asked { given.cases } else { usual }, rng_seed, failure_persistence: None, ..given }
+}

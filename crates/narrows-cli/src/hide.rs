@@ -1,0 +1,113 @@
+//! What is hidden: options, the config file, the environment.
+
+use crate::Fault;
+use crate::args::HideArgs;
+use narrows::sanitize::{MIN_KNOWN, UserRule};
+use narrows::{Paths, Secrets};
+use serde::Deserialize;
+use std::env;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// Everything to hide.
+#[derive(Debug, Default)]
+pub(crate) struct Hidden {
+    pub(crate) paths: Paths,
+    pub(crate) secrets: Secrets,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    sanitize: Section,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Section {
+    roots: Vec<String>,
+    home: Option<String>,
+    allow: Vec<String>,
+    known: Vec<String>,
+    rule: Vec<Rule>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    kind: String,
+    keyword: String,
+    regex: String,
+}
+
+impl Hidden {
+    pub(crate) fn read(args: &HideArgs) -> Result<Hidden, Fault> {
+        let mut hidden = Hidden::default();
+        if let Some(path) = config_path(args) {
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(&path).map_err(Fault::new(name.as_str()))?;
+            hidden.add_file(&text).map_err(Fault::new(name))?;
+        }
+        args.root.iter().for_each(|root| hidden.paths.add_root(root));
+        if let Some(home) = &args.home {
+            hidden.paths.set_home(home);
+        }
+        if !args.no_env {
+            hidden.add_environment();
+        }
+        Ok(hidden)
+    }
+
+    fn add_file(&mut self, text: &str) -> Result<(), Error> {
+        let bad = |e: String| Error::new(ErrorKind::InvalidData, e);
+        // Where the fault is, not what stands there: the file may hold secrets.
+        let file: File = toml::from_str(text).map_err(|e| {
+            let at = e.span().map_or(0, |span| span.start);
+            let line = text.get(..at).unwrap_or_default().lines().count().max(1);
+            bad(format!("line {line}: {}", e.message()))
+        })?;
+        let section = file.sanitize;
+        section.roots.iter().for_each(|root| self.paths.add_root(root));
+        if let Some(home) = &section.home {
+            self.paths.set_home(home);
+        }
+        section.allow.iter().for_each(|value| self.secrets.allow(value));
+        for (i, value) in section.known.iter().enumerate() {
+            if !self.secrets.add_known(value) {
+                let least = format!("known value {} has less than {MIN_KNOWN} characters", i + 1);
+                return Err(bad(least));
+            }
+        }
+        for Rule { kind, keyword, regex } in section.rule {
+            let added = self.secrets.add_rule(UserRule { kind, keyword, regex });
+            added.map_err(|e| bad(e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Values of variables that are named like secrets.
+    fn add_environment(&mut self) {
+        for (name, value) in env::vars_os() {
+            let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+            if Secrets::is_secret_name(name) && !value.starts_with(['/', '.']) {
+                self.secrets.add_known(value);
+            }
+        }
+    }
+}
+
+/// The config file: a given one must be there, the usual one may be.
+fn config_path(args: &HideArgs) -> Option<PathBuf> {
+    if let Some(path) = &args.config {
+        return Some(path.clone());
+    }
+    if let Some(path) = env::var_os("NARROWS_CONFIG").filter(|p| !p.is_empty()) {
+        return Some(path.into());
+    }
+    let base = match env::var_os("XDG_CONFIG_HOME").filter(|p| !p.is_empty()) {
+        Some(base) => PathBuf::from(base),
+        None => Path::new(&env::var_os("HOME")?).join(".config"),
+    };
+    Some(base.join("narrows/config.toml")).filter(|path| path.exists())
+}

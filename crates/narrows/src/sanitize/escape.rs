@@ -1,0 +1,157 @@
+//! Terminal control: colours stay, every other escape sequence goes.
+//!
+//! An agent's output may move the cursor, set the window's title or hide a link's target. What is
+//! shown later may be printed to a terminal: only `ESC [ … m` is let through.
+
+use super::view::colour;
+use memchr::memchr2;
+
+/// Longest sequence that is waited for; a longer one was none, and only its beginning goes.
+const MAX_SEQUENCE: usize = 4096;
+
+/// Takes escape sequences out of a stream of text.
+#[derive(Debug, Default)]
+pub(super) struct Escapes {
+    /// A sequence whose end has not come yet.
+    held: String,
+}
+
+/// Whether the text has anything to take out, or to let through knowingly.
+pub(super) fn has_any(text: &str) -> bool {
+    next(text.as_bytes()).is_some()
+}
+
+/// Where the first control character that begins a sequence stands: `ESC`, or one of the second
+/// set (U+0080 to U+009F).
+fn next(b: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(i) = b.get(at..).and_then(|rest| memchr2(0x1b, 0xC2, rest)) {
+        at += i;
+        if b[at] == 0x1b || matches!(b.get(at + 1), Some(0x80..=0x9F)) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+impl Escapes {
+    pub(super) fn is_idle(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Adds `piece` to `out` without its sequences; `last` says that nothing follows. Returns how
+    /// many were taken out.
+    pub(super) fn push(&mut self, piece: &str, last: bool, out: &mut String) -> u64 {
+        let held = std::mem::take(&mut self.held);
+        let joined;
+        let text = if held.is_empty() {
+            piece
+        } else {
+            joined = held + piece;
+            joined.as_str()
+        };
+        let mut taken = 0;
+        let mut rest = text;
+        while let Some(at) = next(rest.as_bytes()) {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            match sequence(rest) {
+                Sequence::Colour(len) => {
+                    out.push_str(&rest[..len]);
+                    rest = &rest[len..];
+                }
+                Sequence::Other(len) => {
+                    taken += 1;
+                    rest = &rest[len..];
+                }
+                Sequence::Open if !last => {
+                    rest.clone_into(&mut self.held);
+                    return taken;
+                }
+                Sequence::Open => {
+                    taken += 1;
+                    let first = rest.chars().next().map_or(0, char::len_utf8);
+                    rest = &rest[first..];
+                }
+            }
+        }
+        out.push_str(rest);
+        taken
+    }
+}
+
+enum Sequence {
+    Colour(usize),
+    Other(usize),
+    /// Its end is not there.
+    Open,
+}
+
+/// What begins with the control character at the beginning of `text`.
+fn sequence(text: &str) -> Sequence {
+    let b = text.as_bytes();
+    if let Some(len) = colour(b) {
+        return Sequence::Colour(len);
+    }
+    // The second set has one character for `ESC` and a letter.
+    let (kind, start) = match b {
+        [0x1b] => return Sequence::Open,
+        [0x1b, kind, ..] => (*kind, 2),
+        [0xC2, c, ..] => (c - 0x40, 2),
+        _ => return Sequence::Open,
+    };
+    let single = b.first() == Some(&0xC2);
+    match kind {
+        b'[' => control(b, start),
+        b']' | b'P' | b'X' | b'^' | b'_' => string(b, start),
+        b' '..=b'/' if !single => {
+            let len = b[1..].iter().take_while(|c| matches!(c, b' '..=b'/')).count();
+            match b.get(1 + len) {
+                _ if len > MAX_SEQUENCE => Sequence::Other(1),
+                None => Sequence::Open,
+                Some(b'0'..=b'~') => Sequence::Other(len + 2),
+                Some(_) => Sequence::Other(1),
+            }
+        }
+        b'0'..=b'~' => Sequence::Other(2),
+        _ if single => Sequence::Other(2),
+        // Whatever follows is no part of a sequence.
+        _ => Sequence::Other(1),
+    }
+}
+
+/// `ESC [` parameters, then one letter.
+fn control(b: &[u8], start: usize) -> Sequence {
+    let len = b[start..].iter().take_while(|c| matches!(c, b' '..=b'?')).count();
+    match b.get(start + len) {
+        _ if len > MAX_SEQUENCE => Sequence::Other(start),
+        None => Sequence::Open,
+        Some(b'@'..=b'~') => Sequence::Other(start + len + 1),
+        Some(_) => Sequence::Other(start),
+    }
+}
+
+/// A title, a link and the like: up to a bell or `ESC \`.
+fn string(b: &[u8], start: usize) -> Sequence {
+    let mut at = start;
+    while let Some(c) = b.get(at) {
+        if at > start + MAX_SEQUENCE {
+            return Sequence::Other(start);
+        }
+        match c {
+            0x07 => return Sequence::Other(at + 1),
+            0x1b => match b.get(at + 1) {
+                None => return Sequence::Open,
+                Some(b'\\') => return Sequence::Other(at + 2),
+                // A new sequence: this one was never ended.
+                Some(_) => return Sequence::Other(start),
+            },
+            0xC2 if b.get(at + 1) == Some(&0x9C) => return Sequence::Other(at + 2),
+            // No title and no link goes over a line's end.
+            b'\n' | b'\r' => return Sequence::Other(start),
+            _ => at += 1,
+        }
+    }
+    Sequence::Open
+}

@@ -1,0 +1,196 @@
+//! Private keys in armour: from their first line to their last, over as many lines as there are.
+//!
+//! The mark stands where the key begins. A line that merely names the armour, as code does, is no
+//! key: some of the key itself must follow.
+
+use super::clean::floor;
+use super::view::View;
+use memchr::memmem;
+
+/// How much of a key must follow its first line.
+const BODY: usize = 16;
+/// Most that one key swallows.
+const MAX_KEY: usize = 64 * 1024;
+/// Most that is held back between the first line and the key itself.
+const MAX_WAIT: usize = 512;
+/// How much of a key its mark is made of.
+const SAMPLE: usize = 64;
+
+/// What is known when one segment ends and the next begins.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Key {
+    #[default]
+    None,
+    /// The first line was there; what it and the blanks after it were.
+    Begun(String),
+    /// In the key: how much of it was swallowed, and what may be the blanks before its end.
+    Inside(usize, String),
+}
+
+/// What became of a segment that stands in or before a key.
+#[derive(Debug, Default)]
+pub(super) struct Taken<'t> {
+    /// The key begins here: what its mark is made of.
+    pub(super) found: Option<Vec<u8>>,
+    /// What was held back for nothing.
+    pub(super) put: String,
+    /// What does not belong to the key.
+    pub(super) rest: &'t str,
+}
+
+impl Key {
+    /// Takes the next segment; `ends` says that it is the last.
+    pub(super) fn take<'t>(&mut self, text: &'t str, ends: bool) -> Taken<'t> {
+        let mut taken = Taken { rest: text, ..Taken::default() };
+        let view = View::new(text);
+        let b = &*view.b;
+        match std::mem::take(self) {
+            Key::None => return taken,
+            Key::Begun(held) => match after(b) {
+                After::Nothing if !ends && held.len() + text.len() <= MAX_WAIT => {
+                    *self = Key::Begun(held + text);
+                    return Taken::default();
+                }
+                After::Body(at) => {
+                    taken.found = Some(sample(&b[at..]));
+                    *self = Key::Inside(0, String::new());
+                }
+                After::Nothing | After::Other => {
+                    taken.put = held;
+                    return taken;
+                }
+            },
+            inside @ Key::Inside(..) => *self = inside,
+        }
+        let Key::Inside(so_far, held) = std::mem::take(self) else { return taken };
+        let much = so_far > MAX_KEY;
+        if filler(b) == b.len() && !ends && !much && held.len() + text.len() <= MAX_WAIT {
+            *self = Key::Inside(so_far, held + text);
+            taken.rest = "";
+        } else if is_inside(b) && !much {
+            let (len, on) = swallow(b);
+            let to = floor(text, view.source(0, len).1);
+            taken.rest = &text[to..];
+            if on && len == b.len() {
+                *self = Key::Inside(so_far + text.len(), String::new());
+                taken.rest = "";
+            }
+        } else {
+            taken.put.push_str(&held);
+        }
+        taken
+    }
+}
+
+/// The first line of a private key in `b`, from and to.
+pub(super) fn header(b: &[u8]) -> Option<(usize, usize)> {
+    const OPEN: &[u8] = b"-----BEGIN ";
+    let mut from = 0;
+    loop {
+        let start = from + memmem::find(b.get(from..)?, OPEN)?;
+        let name = b.get(start + OPEN.len()..b.len().min(start + 64))?;
+        if let Some(len) = memmem::find(name, b"-----") {
+            let named = memmem::find(&name[..len], b"PRIVATE KEY").is_some();
+            let upper = |c: &u8| c.is_ascii_uppercase() || c.is_ascii_digit() || *c == b' ';
+            if named && name[..len].iter().all(upper) {
+                return Some((start, start + OPEN.len() + len + 5));
+            }
+        }
+        from = start + OPEN.len();
+    }
+}
+
+/// What follows the first line of a key, in the same or the next segment.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// Only blanks, line numbers and the like so far.
+    Nothing,
+    /// The key, which begins at this place.
+    Body(usize),
+    /// Something else.
+    Other,
+}
+
+/// Looks behind the first line of a key.
+pub(super) fn after(b: &[u8]) -> After {
+    let skip = filler(b);
+    let rest = &b[skip..];
+    if rest.is_empty() {
+        return After::Nothing;
+    }
+    // The headers of an encrypted key are as good as the key.
+    let headed = [&b"Proc-Type:"[..], b"DEK-Info:", b"Version:", b"Comment:"];
+    let body = rest.iter().take_while(|c| is_base64(**c)).count();
+    if body >= BODY || headed.iter().any(|h| rest.starts_with(h)) {
+        return After::Body(skip);
+    }
+    After::Other
+}
+
+/// The bytes of a key that its mark is made of.
+pub(super) fn sample(body: &[u8]) -> Vec<u8> {
+    body.iter().copied().take_while(|c| is_base64(*c)).take(SAMPLE).collect()
+}
+
+/// How much of `b` belongs to the key that it begins with, and whether the key goes on behind it.
+pub(super) fn swallow(b: &[u8]) -> (usize, bool) {
+    if let Some(at) = memmem::find(b, b"-----END") {
+        let close = memmem::find(&b[at + 8..], b"-----").filter(|i| *i < 64);
+        return (close.map_or(b.len(), |i| at + 8 + i + 5), close.is_none());
+    }
+    let mut at = 0;
+    loop {
+        let skip = filler(&b[at..]);
+        let body = b[at + skip..].iter().take_while(|c| is_base64(**c)).count();
+        if body == 0 {
+            return if at + skip == b.len() { (b.len(), true) } else { (at, false) };
+        }
+        at += skip + body;
+        // A word behind a word is no key.
+        if b.get(at) == Some(&b' ') && b.get(at + 1).is_some_and(u8::is_ascii_alphabetic) {
+            return (at, false);
+        }
+    }
+}
+
+/// Whether a segment inside a key may be the key's.
+fn is_inside(b: &[u8]) -> bool {
+    let skip = filler(b);
+    let rest = &b[skip..];
+    let body = rest.iter().take_while(|c| is_base64(**c)).count();
+    let tail = &rest[body..];
+    let header = memchr::memchr(b':', rest).is_some() && memmem::find(rest, b"ENCRYPTED").is_some();
+    rest.starts_with(b"-----END") || header || rest.is_empty() || (body > 3 && filler(tail) == tail.len())
+        || (body >= BODY && swallow(b).0 > BODY)
+}
+
+fn is_base64(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'=')
+}
+
+/// The length of what may stand between the lines of a key: blanks, ends of lines, quotes, signs
+/// of a diff, line numbers.
+fn filler(b: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(c) = b.get(at) {
+        let rest = &b[at..];
+        at += match c {
+            b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b',' | b'|' | b':' | b'>' | b'.' => 1,
+            b'\\' if matches!(rest.get(1), Some(b'n' | b'r' | b't')) => 2,
+            b'\\' => 1,
+            b'+' | b'-' if !rest.starts_with(b"--") && rest.get(1).is_some_and(|c| is_base64(*c) || *c == b'\n' || *c == b' ') => 1,
+            // The arrow behind a line number.
+            0xE2 if rest.starts_with("→".as_bytes()) || rest.starts_with("│".as_bytes()) => 3,
+            b'0'..=b'9' => {
+                let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
+                let number = rest.get(digits).is_none_or(|c| !is_base64(*c));
+                if !number || digits > 7 {
+                    break;
+                }
+                digits
+            }
+            _ => break,
+        };
+    }
+    at
+}

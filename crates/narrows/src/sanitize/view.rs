@@ -1,0 +1,214 @@
+//! One spelling for all: a piece of text with colours, invisible characters and escapes undone.
+//!
+//! A root or a token may be written as `%2Fsrv`, `\/srv`, `\u002fsrv`, with a colour in its middle,
+//! or plainly. What is to be found is looked for in the view only; each of its bytes knows which
+//! bytes of the source it stands for.
+
+use memchr::{memchr, memchr2, memchr3};
+use std::borrow::Cow;
+
+/// A text as it reads, and where each byte of it comes from.
+pub(super) struct View<'a> {
+    pub(super) b: Cow<'a, [u8]>,
+    /// From and to in the source, for each byte; empty when the text is the source itself.
+    map: Vec<(u32, u32)>,
+}
+
+impl<'a> View<'a> {
+    /// The text with everything undone.
+    pub(super) fn new(text: &'a str) -> View<'a> {
+        let b = text.as_bytes();
+        if memchr3(b'\\', b'%', 0x1b, b).is_none() && !has_invisible(b) {
+            return View { b: Cow::Borrowed(b), map: Vec::new() };
+        }
+        View::made(b, true)
+    }
+
+    /// The text as it stands, but for colours and what is invisible; nothing when that is all that
+    /// [`View::new`] undoes. A sign may stand for itself: `%9c` can be the beginning of an id.
+    pub(super) fn literal(text: &'a str) -> Option<View<'a>> {
+        let b = text.as_bytes();
+        memchr2(b'\\', b'%', b)?;
+        if memchr(0x1b, b).is_none() && !has_invisible(b) {
+            return Some(View { b: Cow::Borrowed(b), map: Vec::new() });
+        }
+        Some(View::made(b, false))
+    }
+
+    fn made(b: &[u8], decode: bool) -> View<'a> {
+        let (out, map) = (Vec::with_capacity(b.len()), Vec::with_capacity(b.len()));
+        let mut made = Made { b: out, map, decode };
+        let mut at = 0;
+        while at < b.len() {
+            at = made.step(b, at);
+        }
+        View { b: Cow::Owned(made.b), map: made.map }
+    }
+
+    /// The part of the source that a part of the view stands for.
+    pub(super) fn source(&self, from: usize, to: usize) -> (usize, usize) {
+        if self.map.is_empty() {
+            return (from, to);
+        }
+        let all = self.map.last().map_or(0, |m| m.1 as usize);
+        let start = self.map.get(from).map_or(all, |m| m.0 as usize);
+        let end = to.checked_sub(1).and_then(|i| self.map.get(i)).map_or(0, |m| m.1 as usize);
+        (start, end.max(start))
+    }
+}
+
+struct Made {
+    b: Vec<u8>,
+    map: Vec<(u32, u32)>,
+    /// Whether escapes of URLs, JSON and shells are undone.
+    decode: bool,
+}
+
+impl Made {
+    fn put(&mut self, bytes: &[u8], from: usize, to: usize) {
+        for byte in bytes {
+            self.b.push(*byte);
+            self.map.push((from as u32, to as u32));
+        }
+    }
+
+    /// Reads what stands at `at`; returns where the next thing begins.
+    fn step(&mut self, b: &[u8], at: usize) -> usize {
+        let rest = &b[at..];
+        match rest[0] {
+            b'%' if self.decode => {
+                if let Some((byte, len)) = percent(rest) {
+                    self.put(&[byte], at, at + len);
+                    return at + len;
+                }
+            }
+            b'\\' if self.decode => return self.backslashes(b, at),
+            0x1b => {
+                if let Some(len) = colour(rest) {
+                    return at + len;
+                }
+            }
+            0xC2 | 0xE2 | 0xEF | 0xF3 => {
+                if let Some(len) = invisible(rest) {
+                    return at + len;
+                }
+            }
+            _ => {}
+        }
+        self.put(&rest[..1], at, at + 1);
+        at + 1
+    }
+
+    fn backslashes(&mut self, b: &[u8], at: usize) -> usize {
+        let run = b[at..].iter().take_while(|c| **c == b'\\').count();
+        let next = at + run;
+        match b.get(next) {
+            // `\/` and `\"` of JSON, `\ ` and `\(` of a shell; a dot may begin a folder's name.
+            Some(c) if *c == b' ' || (c.is_ascii_punctuation() && !b".-_~%@+".contains(c)) => {
+                self.put(&[*c], at, next + 1);
+                next + 1
+            }
+            Some(b'u') => match unicode(&b[next..]) {
+                Some((c, len)) => self.escaped(c, b, at, next + len),
+                None => self.plain(at, next),
+            },
+            Some(b'x') => match hex(&b[next + 1..], 2).filter(u8_ascii) {
+                Some(c) => self.escaped(char::from(c as u8), b, at, next + 3),
+                None => self.plain(at, next),
+            },
+            _ => self.plain(at, next),
+        }
+    }
+
+    fn plain(&mut self, at: usize, next: usize) -> usize {
+        self.put(b"\\", at, next);
+        next
+    }
+
+    /// A character that was written as an escape; it may be the beginning of a colour.
+    fn escaped(&mut self, c: char, b: &[u8], at: usize, next: usize) -> usize {
+        let mut bytes = [0; 4];
+        if c == '\u{1b}' {
+            let mut seen = vec![0x1b];
+            seen.extend_from_slice(b.get(next..(next + 24).min(b.len())).unwrap_or_default());
+            if let Some(len) = colour(&seen) {
+                return next + len - 1;
+            }
+        }
+        let bytes = c.encode_utf8(&mut bytes).as_bytes();
+        if invisible(bytes).is_none() {
+            self.put(bytes, at, next);
+        }
+        next
+    }
+}
+
+fn u8_ascii(c: &u32) -> bool {
+    *c < 0x80
+}
+
+/// `%2F`, also encoded more than once (`%252F`).
+fn percent(b: &[u8]) -> Option<(u8, usize)> {
+    let mut at = 1;
+    while b.get(at..at + 2) == Some(b"25") && hex(&b[at + 2..], 2).is_some() {
+        at += 2;
+    }
+    let byte = hex(&b[at..], 2).filter(|c| *c >= 0x20 && *c != 0x7f)?;
+    Some((byte as u8, at + 2))
+}
+
+fn hex(b: &[u8], digits: usize) -> Option<u32> {
+    let mut value = 0;
+    for c in b.get(..digits)? {
+        value = value * 16 + char::from(*c).to_digit(16)?;
+    }
+    Some(value)
+}
+
+/// `u002f` after a backslash, or a pair of surrogates.
+fn unicode(b: &[u8]) -> Option<(char, usize)> {
+    let first = hex(b.get(1..)?, 4)?;
+    if let Some(c) = char::from_u32(first) {
+        return Some((c, 5));
+    }
+    let gap = b.get(5..)?.iter().take_while(|c| **c == b'\\').count();
+    let low = b.get(5 + gap..).filter(|r| gap > 0 && r.first() == Some(&b'u'))?;
+    let second = hex(low.get(1..)?, 4)?.checked_sub(0xDC00).filter(|c| *c < 0x400)?;
+    let c = char::from_u32(0x10000 + ((first.checked_sub(0xD800)? & 0x3FF) << 10) + second)?;
+    Some((c, 5 + gap + 5))
+}
+
+/// The length of the colour sequence (`ESC [ … m`) at the beginning.
+pub(super) fn colour(b: &[u8]) -> Option<usize> {
+    let rest = b.strip_prefix(b"\x1b[")?;
+    let len = rest.iter().take(64).take_while(|c| matches!(c, b'0'..=b'9' | b';' | b':')).count();
+    (rest.get(len) == Some(&b'm')).then_some(len + 3)
+}
+
+/// The length of the character at the beginning, when nothing of it is seen.
+pub(super) fn invisible(b: &[u8]) -> Option<usize> {
+    match *b {
+        // Soft hyphen.
+        [0xC2, 0xAD, ..] => Some(2),
+        // Zero-width space, joiners, marks of direction.
+        [0xE2, 0x80, 0x8B..=0x8F | 0xAA..=0xAE, ..] => Some(3),
+        [0xE2, 0x81, 0xA0..=0xAF, ..] => Some(3),
+        // Byte order mark, variation selectors.
+        [0xEF, 0xBB, 0xBF, ..] | [0xEF, 0xB8, 0x80..=0x8F, ..] => Some(3),
+        // Tags.
+        [0xF3, 0xA0, _, _, ..] => Some(4),
+        _ => None,
+    }
+}
+
+fn has_invisible(b: &[u8]) -> bool {
+    let mut rest = b;
+    while let Some(lead) = rest.iter().position(|c| *c >= 0x80) {
+        rest = &rest[lead..];
+        if invisible(rest).is_some() {
+            return true;
+        }
+        rest = &rest[1..];
+    }
+    false
+}

@@ -1,0 +1,302 @@
+//! Laws of cleaning: idempotent, blind to chunking, nothing planted survives, nothing else changes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_precision_loss,
+    reason = "a test may fail loudly"
+)]
+
+mod common;
+
+use narrows::sanitize::{Mode, TextStream};
+use narrows::{Paths, Secrets, TextCleaner};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const ID: &str = "9c7662c1-785f-4f1c-b9e0-9021ddbf2893";
+/// A root whose names occur nowhere else.
+const ROOT: &str = "/srv/qzvx run/9c7662c1-785f-4f1c-b9e0-9021ddbf2893/wörk";
+/// What must never show, in lower case.
+const CANARIES: [&str; 4] = ["qzvx", "9c7662c1", "9021ddbf2893", "9021ddbf"];
+
+/// Tokens, and the part of each that must never show.
+fn secrets() -> Vec<(String, String)> {
+    let core = "Zq7Wd2Lm9Xc4Vb8Nn3Kp6Rt1Yh5Gf0Js";
+    let hex = "9f8e7d6c5b4a39281706f5e4d3c2b1a0";
+    let make = |s: String, core: &str| (s, core[4..20].to_owned());
+    vec![
+        make(format!("{}{core}", "sk-ant-api03-"), core),
+        make(format!("{}{core}", "sk-proj-"), core),
+        make(format!("{}{hex}{hex}", "sk-or-v1-"), hex),
+        make(format!("{}{core}AbCd", "ghp_"), core),
+        make(format!("{}11{core}", "github_pat_"), core),
+        make(format!("{}{core}", "glpat-"), core),
+        (format!("{}{}", "AKIA", "Q7ZW3LMX5CVB2NKP"), "ZW3LMX5CVB".to_owned()),
+        make(format!("{}{core}xyz", "AIza"), core),
+        make(format!("{}{core}", "xoxb-1234567890-"), core),
+        make(format!("{}{core}", "sk_live_"), core),
+        make(format!("{}{core}AbCd", "npm_"), core),
+        make(format!("{}{core}AbCd", "hf_"), core),
+        make(format!("{}{hex}{hex}", "dop_v1_"), hex),
+        make(format!("{}{core}", "hvs."), core),
+        make(format!("{}{core}_9f8e7d6c", "glsa_"), core),
+        make(format!("{}{hex}", "dapi"), hex),
+        make(format!("postgres://bob:{core}@db:5432/x"), core),
+        make(format!("password={core}"), core),
+        make(format!("\"api_key\": \"{core}\""), core),
+        make(format!("Authorization: Bearer {core}"), core),
+        make(format!("AWS_SECRET_ACCESS_KEY={core}12345678"), core),
+        make(
+            format!("{}.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{core}", "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"),
+            core,
+        ),
+        make(
+            format!("-----BEGIN {} KEY-----\nMIIE{core}\n{core}\n-----END {} KEY-----", "PRIVATE", "PRIVATE"),
+            core,
+        ),
+    ]
+}
+
+/// The root as it may be written.
+fn spellings() -> Vec<String> {
+    let parts: Vec<&str> = ROOT.split('/').filter(|p| !p.is_empty()).collect();
+    let join = |sep: &str| parts.iter().map(|p| format!("{sep}{p}")).collect::<String>();
+    let percent = |s: &str| -> String {
+        s.bytes()
+            .map(|c| match c {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'/' => char::from(c).to_string(),
+                c => format!("%{c:02X}"),
+            })
+            .collect()
+    };
+    vec![
+        ROOT.to_owned(),
+        join("\\"),
+        join("\\\\"),
+        join("\\/"),
+        percent(ROOT),
+        percent(ROOT).replace('/', "%2F"),
+        percent(ROOT).replace('/', "%252F").replace("%2", "%252"),
+        format!("file://{}", percent(ROOT)),
+        format!("C:{}", join("\\")),
+        ROOT.to_uppercase(),
+        ROOT.replace('ö', "o\u{308}"),
+        ROOT.replace('ö', "\\u00f6"),
+        ROOT.replace(' ', "\\ "),
+        ROOT.replacen('/', "//", 2).replace("/wö", "/./wö"),
+        ROOT.replace("qz", "q\u{200b}z").replace("c1-", "c\u{1b}[31m1-\u{1b}[0m"),
+        ROOT[1..].to_owned(),
+        format!("/home/x/.claude/projects/-srv-qzvx-run-{ID}-w-rk"),
+        format!("/private{ROOT}"),
+        ID.to_owned(),
+        ID.replace('-', "").to_uppercase(),
+    ]
+}
+
+fn paths() -> Paths {
+    let mut paths = Paths::new();
+    paths.add_root(ROOT);
+    paths
+}
+
+fn cleaner() -> TextCleaner {
+    TextCleaner::new(paths(), Secrets::default())
+}
+
+fn clean(text: &str, mode: Mode) -> String {
+    cleaner().text(text, mode).as_str().to_owned()
+}
+
+/// The text cleaned as a stream of pieces that end at `cuts`.
+fn streamed(text: &[u8], cuts: &[usize]) -> String {
+    let mut stream = TextStream::new(paths(), Secrets::default());
+    let mut out = String::new();
+    let mut from = 0;
+    for cut in cuts {
+        out.push_str(&stream.push(&text[from..*cut]));
+        from = *cut;
+    }
+    out.push_str(&stream.push(&text[from..]));
+    out.push_str(&stream.finish());
+    out
+}
+
+/// Ordinary neighbours: what stands between words, and words.
+fn neighbour() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => select(vec![
+            " ", "\n", "  ", "\t", "\"", "'", "`", "(", ")", ",", ";", ":", "=", "|", "&", "<", ">",
+            "[", "]", "{", "}", "\r\n", "\\n", "\u{1b}[31m", "\u{1b}[0m", "é", "🎉", "👩‍👩‍👧", "…", "->",
+            "$", "#", "\\\"", "%20", "@", "*", "!", "",
+        ]).prop_map(str::to_owned),
+        2 => select(vec![
+            "see", "the", "cat", "key", "password", "token", "Bearer", "-I", "--root", "export X",
+            "/etc/hosts", "~/x", "src/main.rs", "https://example.com/a/b?c=d", "sessions", "/sessions/",
+            "[redacted:api-key:1a2b]", "http://h:80/", "-----", "=", "C:\\Users\\x", "file://",
+        ]).prop_map(str::to_owned),
+        1 => "[ -~]{0,10}",
+        1 => "\\PC{0,6}",
+    ]
+}
+
+/// What may be planted.
+fn plant() -> impl Strategy<Value = String> {
+    prop_oneof![
+        select(spellings()),
+        select(secrets().into_iter().map(|s| s.0).collect::<Vec<_>>()),
+        Just("/workspace/sessions/11111111-2222-3333-4444-555555555555/a".to_owned()),
+        Just("/data/sandboxes/abc/sessions/def/outputs".to_owned()),
+        Just("\u{1b}]0;title\u{7}\u{1b}[2J".to_owned()),
+    ]
+}
+
+fn mixed(max: usize) -> impl Strategy<Value = String> {
+    let part = prop_oneof![3 => neighbour(), 1 => plant()];
+    prop::collection::vec(part, 0..max).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(common::laws(600))]
+
+    #[test]
+    fn cleaning_twice_is_cleaning_once(text in mixed(16)) {
+        for mode in [Mode::Text, Mode::Body] {
+            let once = clean(&text, mode);
+            prop_assert_eq!(&clean(&once, mode), &once, "of {:?}", text);
+        }
+    }
+
+    #[test]
+    fn any_pieces_give_the_cleaned_whole(
+        text in mixed(30),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        let whole = clean(&text, Mode::Text);
+        let mut at: Vec<usize> = cuts.iter().map(|c| c.index(text.len() + 1)).collect();
+        at.sort_unstable();
+        prop_assert_eq!(&streamed(text.as_bytes(), &at), &whole, "of {:?}", text);
+        let each: Vec<usize> = (0..text.len()).collect();
+        prop_assert_eq!(&streamed(text.as_bytes(), &each), &whole, "byte by byte of {:?}", text);
+    }
+
+    #[test]
+    fn every_cut_of_a_short_text_is_the_same(text in mixed(6)) {
+        let whole = clean(&text, Mode::Text);
+        for cut in 0..=text.len().min(400) {
+            prop_assert_eq!(&streamed(text.as_bytes(), &[cut]), &whole, "{:?} at {}", text, cut);
+        }
+    }
+
+    #[test]
+    fn long_texts_without_a_blank_are_the_same(
+        unit in mixed(4),
+        n in 1usize..400,
+        piece in 1usize..9000,
+    ) {
+        let text: String = unit.replace([' ', '\n', '\r', '\t'], "").repeat(n);
+        let text = &text[..text.floor_char_boundary(60_000.min(text.len()))];
+        let cuts: Vec<usize> = (piece..text.len()).step_by(piece).collect();
+        prop_assert_eq!(streamed(text.as_bytes(), &cuts), clean(text, Mode::Text));
+    }
+
+    #[test]
+    fn a_planted_root_never_shows(
+        before in prop::collection::vec(neighbour(), 0..4),
+        spelling in select(spellings()),
+        after in select(vec!["", "/a.txt", " x", "\"", "'", ")", ":3", ",", "\n", "\\src\\b", "/../x", "; ls", "\u{1b}[0m", "`", "]", "|", "…"]),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
+        let before = before.concat();
+        let text = format!("{before}{spelling}{after}");
+        let mut at: Vec<usize> = cuts.iter().map(|c| c.index(text.len() + 1)).collect();
+        at.sort_unstable();
+        for mode in [Mode::Text, Mode::Body] {
+            no_canary(&clean(&text, mode), &text);
+        }
+        no_canary(&streamed(text.as_bytes(), &at), &text);
+    }
+
+    #[test]
+    fn a_planted_secret_never_shows(
+        before in prop::collection::vec(neighbour(), 0..4),
+        secret in select(secrets()),
+        after in prop::collection::vec(neighbour(), 0..3),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+        colour in prop::option::of(any::<prop::sample::Index>()),
+        mark in select(vec!["\u{1b}[1;31m", "\u{1b}[0m", "\u{200b}", "\u{ad}", "\\u001b[0m"]),
+    ) {
+        let (mut planted, core) = secret;
+        // A name right before a key, or a letter right before a scheme, makes it another one.
+        let before = before.concat();
+        let named = planted.starts_with(|c: char| c.is_alphabetic()) && planted.contains(['=', ' ']) || planted.contains("://");
+        prop_assume!(!(named && before.ends_with(|c: char| c.is_alphanumeric() || "-_.%".contains(c))));
+        if let Some(at) = colour {
+            let at = planted.floor_char_boundary(at.index(planted.len()));
+            planted.insert_str(at, mark);
+        }
+        let text = format!("{before}{planted}{}", after.concat());
+        let mut at: Vec<usize> = cuts.iter().map(|c| c.index(text.len() + 1)).collect();
+        at.sort_unstable();
+        for out in [clean(&text, Mode::Text), clean(&text, Mode::Body), streamed(text.as_bytes(), &at)] {
+            let bare = out.replace(mark, "");
+            prop_assert!(!bare.contains(&core), "{:?} shows in {:?} of {:?}", core, out, text);
+        }
+    }
+
+    #[test]
+    fn plain_text_stays_as_it_is(words in prop::collection::vec(select(vec![
+        "the", "token", "password", "is", "in", "src/main.rs", "/usr/lib/x86_64-linux-gnu", "/api/sessions/feed/list",
+        "https://example.com/sessions/abc/view", "fn", "main()", "{", "}", "let", "key", "=", "value;",
+        "max_tokens: 4096,", "\n", "  ", "\u{1b}[32m", "ok", "\u{1b}[0m", "sk-learn", "é", "🎉", "C:\\Windows",
+        "git@github.com:a/b.git", "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+        "node_modules/@types/node", "100%", "a@b.example", "d41d8cd98f00b204e9800998ecf8427e", "\\n", "\"x\"",
+    ]), 0..30), glue in select(vec![" ", "\n", "  "])) {
+        let text = words.join(glue);
+        prop_assert_eq!(&clean(&text, Mode::Text), &text);
+        prop_assert_eq!(&clean(&text, Mode::Body), &text);
+    }
+
+    #[test]
+    fn what_is_not_counted_is_not_changed(text in mixed(12)) {
+        let mut cleaner = cleaner();
+        let out = cleaner.text(&text, Mode::Text);
+        if cleaner.removed().is_empty() {
+            prop_assert_eq!(out.as_str(), text);
+        } else {
+            prop_assert_ne!(out.as_str(), text);
+        }
+    }
+}
+
+fn no_canary(out: &str, text: &str) {
+    let bare = out.replace("\u{1b}[31m", "").replace("\u{1b}[0m", "").replace('\u{200b}', "").to_lowercase();
+    for canary in CANARIES {
+        assert!(!bare.contains(canary), "{canary} shows in {out:?} of {text:?}");
+    }
+}
+
+#[test]
+fn every_rule_finds_its_samples_and_leaves_the_others() {
+    let mut wrong = Vec::new();
+    let mut rules = 0;
+    for rule in Secrets::rules() {
+        rules += 1;
+        assert!(!rule.hits.is_empty() && !rule.misses.is_empty(), "{} has no samples", rule.kind);
+        let mut cleaner = TextCleaner::new(Paths::new(), Secrets::default());
+        for hit in rule.hits {
+            let out = cleaner.text(hit, Mode::Text);
+            if !out.contains(&format!("[redacted:{}:", rule.kind)) {
+                wrong.push(format!("{} misses {hit:?}: {out:?}", rule.kind));
+            }
+        }
+        for miss in rule.misses {
+            let out = cleaner.text(miss, Mode::Text);
+            if out.as_str() != *miss {
+                wrong.push(format!("{} finds {miss:?}: {out:?}", rule.kind));
+            }
+        }
+    }
+    assert!(rules >= 34, "only {rules} rules");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
