@@ -1,7 +1,7 @@
 //! `narrows parse`: packets in, JSON lines out.
 
-use crate::{Fault, hide, open};
 use crate::args::{From, ParseArgs, View};
+use crate::{Fault, hide, open};
 use narrows::view::{Activity, ActivityConfig, packet};
 use narrows::{Body, Config, Format, Items, Packets, Pipeline, Row, Step};
 use std::io::{self, BufWriter, StdoutLock, Write};

@@ -18,7 +18,11 @@ pub(crate) fn run(args: &SanitizeArgs) -> Result<(), Fault> {
         (false, true) => text(hidden, input, &name, &mut io::sink()),
         (false, false) => text(hidden, input, &name, &mut out),
     }?;
-    if args.report { report(&removed, &mut out).map_err(Fault::new("standard output")) } else { Ok(()) }
+    if args.report {
+        report(&removed, &mut out).map_err(Fault::new("standard output"))
+    } else {
+        Ok(())
+    }
 }
 
 fn text(

@@ -15,8 +15,8 @@ use narrows::calls::Calls;
 use narrows::json::Index;
 use narrows::sanitize::Sanitizer;
 use narrows::{Fold, Format, Given, Items, Packets, Paths};
-use support::generate::{ROOT, Session};
 use std::sync::Arc;
+use support::generate::{ROOT, Session};
 use support::timed;
 
 const ROUNDS: usize = 5;

@@ -48,11 +48,17 @@ fn secrets() -> Vec<(String, String)> {
         make(format!("Authorization: Bearer {core}"), core),
         make(format!("AWS_SECRET_ACCESS_KEY={core}12345678"), core),
         make(
-            format!("{}.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{core}", "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"),
+            format!(
+                "{}.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{core}",
+                "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
+            ),
             core,
         ),
         make(
-            format!("-----BEGIN {} KEY-----\nMIIE{core}\n{core}\n-----END {} KEY-----", "PRIVATE", "PRIVATE"),
+            format!(
+                "-----BEGIN {} KEY-----\nMIIE{core}\n{core}\n-----END {} KEY-----",
+                "PRIVATE", "PRIVATE"
+            ),
             core,
         ),
     ]
@@ -270,7 +276,11 @@ proptest! {
 }
 
 fn no_canary(out: &str, text: &str) {
-    let bare = out.replace("\u{1b}[31m", "").replace("\u{1b}[0m", "").replace('\u{200b}', "").to_lowercase();
+    let bare = out
+        .replace("\u{1b}[31m", "")
+        .replace("\u{1b}[0m", "")
+        .replace('\u{200b}', "")
+        .to_lowercase();
     for canary in CANARIES {
         assert!(!bare.contains(canary), "{canary} shows in {out:?} of {text:?}");
     }

@@ -34,7 +34,8 @@ fn every_row_of_the_table_holds() {
             head = lines.next().unwrap_or_default();
         }
         let mut cleaner = TextCleaner::new(paths, Secrets::default());
-        let unescape = |s: &str| s.replace("\\n", "\n").replace("\\e", "\u{1b}").replace("\\x07", "\u{7}");
+        let unescape =
+            |s: &str| s.replace("\\n", "\n").replace("\\e", "\u{1b}").replace("\\x07", "\u{7}");
         let (mode, input) = head.split_once(' ').unwrap_or((head, ""));
         let input = unescape(input);
         let want = unescape(lines.next().and_then(|l| l.strip_prefix("=> ")).unwrap_or_default());

@@ -128,7 +128,28 @@ impl Session {
         }
     }
 
-    fn code(&mut self, bytes: usize) -> String {
+    /// What tools print: code, and now and then a log, colours, JSON, an address, a secret.
+    pub(crate) fn mixed(&mut self, bytes: usize) -> String {
+        let mut text = String::with_capacity(bytes + 4096);
+        while text.len() < bytes {
+            match self.dice.roll(10) {
+                0 => (0..8).for_each(|_| {
+                    text.extend(["\u{1b}[32mok\u{1b}[0m  ", self.dice.pick(FILES), " (3 ms)\n"]);
+                }),
+                1 => text.extend([ROOT, "/", self.dice.pick(FILES), ":12: warning: unused\n"]),
+                2 => text.push_str("{\"level\":\"info\",\"msg\":\"GET /api/items?page=2\",\"id\":\"4bf92f3577b34da6a3ce929d0e0e4736\"}\n"),
+                3 => text.push_str("https://registry.example/pkg/-/pkg-1.2.3.tgz sha512-4sHb1UPbq0YdHR3Vbnvq\n"),
+                4 if self.dice.roll(20) == 0 => {
+                    text.push_str("export API_KEY=8f3a9c2e7b1d4f6a0c5e\n");
+                }
+                _ => text.push_str(&self.code(1500)),
+            }
+        }
+        text
+    }
+
+    /// Lines of code, with paths of the session among them.
+    pub(crate) fn code(&mut self, bytes: usize) -> String {
         let mut text = String::with_capacity(bytes + 64);
         loop {
             for line in self.dice.pick(TEXTS).lines() {

@@ -26,13 +26,13 @@ pub use paths::{Mode, Paths};
 pub use removed::Removed;
 pub use secret::{MIN_KEYWORD, MIN_KNOWN, Rule, RuleError, Secrets, UserRule};
 pub use stream::TextStream;
-pub use whole::{TextCleaner, sanitize_paths_in_text, strip_session_prefix};
 pub use text::{Clean, Raw, Tree};
+pub use whole::{TextCleaner, sanitize_paths_in_text, strip_session_prefix};
 
 use crate::event::{Body, Event};
 use crate::tool::ToolKind;
-use clean::Cleaner;
 use crate::tool::{Output, ToolStatus};
+use clean::Cleaner;
 use seam::Seam;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -213,7 +213,8 @@ impl Sanitizer {
             let mode = if read { Mode::Body } else { Mode::Text };
             OpenOutput { shell: event::shell(&mut self.cleaner, &event), seam: Seam::new(mode) }
         });
-        let mut ready = open.seam.push(&mut self.cleaner, piece.unwrap_or_default()).unwrap_or_default();
+        let mut ready =
+            open.seam.push(&mut self.cleaner, piece.unwrap_or_default()).unwrap_or_default();
         if ends {
             ready.push(&open.seam.finish(&mut self.cleaner).unwrap_or_default());
             self.order.retain(|k| *k != id);

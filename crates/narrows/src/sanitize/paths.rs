@@ -111,11 +111,9 @@ impl Id {
         // The bytes that are looked for have no hyphen among them in any spelling.
         let solid = |w: &[u8]| w.iter().all(u8::is_ascii_alphanumeric);
         let spans = (0..=text.len().saturating_sub(WINDOW)).filter(|at| !long || at % 4 == 0);
-        let at = spans
-            .filter(|at| solid(&text.as_bytes()[*at..at + WINDOW]))
-            .min_by_key(|at| {
-                text.as_bytes()[*at..at + WINDOW].iter().filter(|c| c.is_ascii_alphabetic()).count()
-            })?;
+        let at = spans.filter(|at| solid(&text.as_bytes()[*at..at + WINDOW])).min_by_key(|at| {
+            text.as_bytes()[*at..at + WINDOW].iter().filter(|c| c.is_ascii_alphabetic()).count()
+        })?;
         Some(Id { text, at, long })
     }
 }

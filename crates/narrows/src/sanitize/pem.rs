@@ -160,7 +160,10 @@ fn is_inside(b: &[u8]) -> bool {
     let body = rest.iter().take_while(|c| is_base64(**c)).count();
     let tail = &rest[body..];
     let header = memchr::memchr(b':', rest).is_some() && memmem::find(rest, b"ENCRYPTED").is_some();
-    rest.starts_with(b"-----END") || header || rest.is_empty() || (body > 3 && filler(tail) == tail.len())
+    rest.starts_with(b"-----END")
+        || header
+        || rest.is_empty()
+        || (body > 3 && filler(tail) == tail.len())
         || (body >= BODY && swallow(b).0 > BODY)
 }
 
@@ -178,7 +181,12 @@ fn filler(b: &[u8]) -> usize {
             b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b',' | b'|' | b':' | b'>' | b'.' => 1,
             b'\\' if matches!(rest.get(1), Some(b'n' | b'r' | b't')) => 2,
             b'\\' => 1,
-            b'+' | b'-' if !rest.starts_with(b"--") && rest.get(1).is_some_and(|c| is_base64(*c) || *c == b'\n' || *c == b' ') => 1,
+            b'+' | b'-'
+                if !rest.starts_with(b"--")
+                    && rest.get(1).is_some_and(|c| is_base64(*c) || *c == b'\n' || *c == b' ') =>
+            {
+                1
+            }
             // The arrow behind a line number.
             0xE2 if rest.starts_with("→".as_bytes()) || rest.starts_with("│".as_bytes()) => 3,
             b'0'..=b'9' => {

@@ -204,9 +204,9 @@ impl Scan<'_> {
     fn before_drive(&self, from: usize) -> usize {
         let before = &self.b[self.floor..from];
         let lower = before[before.len().saturating_sub(8)..].to_ascii_lowercase();
-        let signs: [&[u8]; 7] =
-            [b"file:///", b"file://", b"file:/", b"?\\", b"?/", b"\\\\", b"/"];
-        let found = signs.iter().find(|s| self.b.get(from + 1) == Some(&b':') && lower.ends_with(s));
+        let signs: [&[u8]; 7] = [b"file:///", b"file://", b"file:/", b"?\\", b"?/", b"\\\\", b"/"];
+        let found =
+            signs.iter().find(|s| self.b.get(from + 1) == Some(&b':') && lower.ends_with(s));
         from - found.map_or(0, |s| s.len())
     }
 
@@ -284,8 +284,19 @@ impl Scan<'_> {
     /// without its first sign (`Users/…`). Others are relative: the user's own.
     fn is_rooted(&self, from: usize, lead: usize) -> bool {
         const TOPS: [&str; 13] = [
-            "users", "home", "workspace", "data", "var", "tmp", "mnt", "root", "srv", "opt",
-            "private", "volumes", "media",
+            "users",
+            "home",
+            "workspace",
+            "data",
+            "var",
+            "tmp",
+            "mnt",
+            "root",
+            "srv",
+            "opt",
+            "private",
+            "volumes",
+            "media",
         ];
         let word = self.b.get(from..).unwrap_or_default();
         let top = &word[..word.iter().position(|c| matches!(c, b'/' | b'\\')).unwrap_or(0)];
@@ -381,7 +392,8 @@ pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
         let from = b.len() - len;
         let tail: Vec<u8> = b[from..].iter().copied().filter(|c| *c != b'-').collect();
         let whole = tail.len() >= id.text.len();
-        let same = id.text.get(..tail.len()).is_some_and(|t| tail.eq_ignore_ascii_case(t.as_bytes()));
+        let same =
+            id.text.get(..tail.len()).is_some_and(|t| tail.eq_ignore_ascii_case(t.as_bytes()));
         if !whole && same && tail.len() >= 8 {
             best = best.min(from);
         }

@@ -96,7 +96,15 @@ fn is_open(word: &[u8]) -> bool {
 /// Whether a word names a secret: its value may follow, with or without a sign between.
 fn is_key(word: &[u8]) -> bool {
     const KEYS: [&str; 10] = [
-        "secret", "passw", "passphr", "token", "key", "auth", "basic", "bearer", "credential",
+        "secret",
+        "passw",
+        "passphr",
+        "token",
+        "key",
+        "auth",
+        "basic",
+        "bearer",
+        "credential",
         "pwd",
     ];
     static LETTERS: [u32; KEYS.len()] = {

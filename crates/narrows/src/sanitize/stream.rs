@@ -3,8 +3,8 @@
 use super::clean::Cleaner;
 use super::paths::{Mode, Paths};
 use super::removed::Removed;
-use super::secret::Secrets;
 use super::seam::Seam;
+use super::secret::Secrets;
 use super::text::Clean;
 use std::sync::Arc;
 

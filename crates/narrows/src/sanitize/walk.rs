@@ -80,7 +80,8 @@ impl Scan<'_> {
             None => false,
             Some(c) if c.is_ascii() => is_name(*c),
             Some(_) => {
-                let len = before.iter().rev().take(4).take_while(|c| **c & 0xC0 == 0x80).count() + 1;
+                let len =
+                    before.iter().rev().take(4).take_while(|c| **c & 0xC0 == 0x80).count() + 1;
                 let last = before.get(before.len().saturating_sub(len)..).unwrap_or_default();
                 std::str::from_utf8(last).is_ok_and(|c| c.chars().all(char::is_alphanumeric))
             }

@@ -119,5 +119,10 @@ pub fn laws(usual: u32) -> proptest::test_runner::Config {
         RngSeed::Random if !asked => RngSeed::Fixed(7),
         seed => seed,
     };
-    Config { cases: if asked { given.cases } else { usual }, rng_seed, failure_persistence: None, ..given }
+    Config {
+        cases: if asked { given.cases } else { usual },
+        rng_seed,
+        failure_persistence: None,
+        ..given
+    }
 }

@@ -68,8 +68,21 @@ pub(super) fn is_login(encoded: &[u8]) -> bool {
 /// The value beside a key name: made by a machine, or by a person who wanted it hard to guess.
 pub(super) fn is_value(value: &[u8], next: Option<u8>, quoted: bool) -> bool {
     let placeholder = [
-        "example", "changeme", "change_me", "change-me", "placeholder", "dummy", "sample", "todo",
-        "process.env", "os.environ", "getenv", "insert", "replace", "redacted", "secrets.",
+        "example",
+        "changeme",
+        "change_me",
+        "change-me",
+        "placeholder",
+        "dummy",
+        "sample",
+        "todo",
+        "process.env",
+        "os.environ",
+        "getenv",
+        "insert",
+        "replace",
+        "redacted",
+        "secrets.",
     ];
     // What begins like no name ever does needs no further proof, whatever follows it.
     let head = value.iter().take_while(|c| c.is_ascii_alphanumeric()).count();
@@ -101,9 +114,18 @@ pub(super) fn is_value(value: &[u8], next: Option<u8>, quoted: bool) -> bool {
 pub(super) fn is_pager(name: &[u8]) -> bool {
     let plain: Vec<u8> = name.iter().filter(|c| c.is_ascii_alphanumeric()).copied().collect();
     let words = [
-        "nexttoken", "pagetoken", "paginationtoken", "continuationtoken", "changetoken",
-        "idempotencytoken", "startingtoken", "synctoken", "locktoken", "cursortoken",
-        "clientrequesttoken", "requesttoken",
+        "nexttoken",
+        "pagetoken",
+        "paginationtoken",
+        "continuationtoken",
+        "changetoken",
+        "idempotencytoken",
+        "startingtoken",
+        "synctoken",
+        "locktoken",
+        "cursortoken",
+        "clientrequesttoken",
+        "requesttoken",
     ];
     has_word(&plain, &words)
 }
@@ -113,7 +135,8 @@ fn is_worded(value: &[u8]) -> bool {
     value.split(|c| !c.is_ascii_alphanumeric()).all(|word| {
         let letters = word.iter().take_while(|c| c.is_ascii_alphabetic()).count();
         let digits = &word[letters..];
-        digits.iter().all(u8::is_ascii_digit) && (letters > 0 || digits.len() < 8)
+        digits.iter().all(u8::is_ascii_digit)
+            && (letters > 0 || digits.len() < 8)
             && (letters == 0 || digits.len() <= 4)
     }) && !value.iter().any(|c| matches!(c, b'!' | b'#' | b'$' | b'^' | b'*' | b'?' | b'@' | b'%'))
 }
@@ -123,10 +146,5 @@ fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     text.iter().for_each(|c| counts[usize::from(*c)] += 1);
     let len = text.len() as f64;
-    counts
-        .iter()
-        .filter(|n| **n > 0)
-        .map(|n| f64::from(*n) / len)
-        .map(|p| -p * p.log2())
-        .sum()
+    counts.iter().filter(|n| **n > 0).map(|n| f64::from(*n) / len).map(|p| -p * p.log2()).sum()
 }

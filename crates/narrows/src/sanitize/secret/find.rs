@@ -106,7 +106,12 @@ impl Secrets {
     }
 
     /// The token that has begun where the text ends at `end`, or breaks off with an ellipsis.
-    pub(in crate::sanitize) fn begun(&self, b: &[u8], end: usize, least: usize) -> Option<Secret<'_>> {
+    pub(in crate::sanitize) fn begun(
+        &self,
+        b: &[u8],
+        end: usize,
+        least: usize,
+    ) -> Option<Secret<'_>> {
         let table = Table::get();
         let part = |c: &&u8| is_word(**c) || matches!(c, b'.' | b'/' | b'+' | b'=' | b'~');
         let len = b[..end].iter().rev().take(REACH).take_while(part).count();
@@ -150,30 +155,70 @@ impl Table {
 
     /// Whether a closer look is worth it: keys are named far more often than given a value.
     fn may_be(&self, rule: usize, b: &[u8], at: usize) -> bool {
-        if self.rules[rule].check != Check::Value {
+        let rule_ = self.rules[rule];
+        if !rule_.also.is_empty() {
+            let near = b[at.saturating_sub(12)..b.len().min(at + 20)].to_ascii_lowercase();
+            if !rule_.also.iter().any(|w| memchr::memmem::find(&near, w.as_bytes()).is_some()) {
+                return false;
+            }
+        }
+        if rule_.check == Check::Value && !Table::has_value(b, at) {
+            return false;
+        }
+        // What is encoded is looked at in the decoded text.
+        let encoded = |c: &u8| matches!(c, b'%' | b'\\' | 0x1b) || *c >= 0x80;
+        self.matches(rule, b, at)
+            || b[at.saturating_sub(16)..b.len().min(at + 96)].iter().any(encoded)
+    }
+
+    /// Whether the regex of a rule finds anything around its anchor, right or wrong.
+    fn matches(&self, rule: usize, b: &[u8], at: usize) -> bool {
+        let Some(regex) = self.regex(rule) else { return false };
+        let end = b.len().min(at + REACH);
+        starts(self.rules[rule], b, at).any(|start| {
+            let input = Input::new(b).span(start..end).anchored(Anchored::Yes).earliest(true);
+            regex.search_half(&input).is_some()
+        })
+    }
+
+    /// Whether a key name is followed by what may be its value.
+    fn has_value(b: &[u8], at: usize) -> bool {
+        let rest = &b[at..b.len().min(at + 160)];
+        let name = rest.iter().take_while(|c| is_word(**c) || **c == b'.').count();
+        let mut rest = &rest[name..];
+        if rest.is_empty() {
             return true;
         }
-        let rest = &b[at..b.len().min(at + 80)];
-        let name = rest.iter().take_while(|c| is_word(**c) || **c == b'.').count();
-        let rest = &rest[name..];
         let signs = |c: &&u8| {
-            matches!(c, b'"' | b'\'' | b'\\' | b'`' | b']' | b')' | b' ' | b'\t' | b'=' | b':' | b'>')
+            matches!(
+                c,
+                b'"' | b'\'' | b'\\' | b'`' | b']' | b')' | b' ' | b'\t' | b'=' | b':' | b'>'
+            )
         };
-        let gap = rest.iter().take_while(signs).count();
+        let gap = rest.iter().take(24).take_while(signs).count();
+        let opened = rest[..gap].iter().any(|c| matches!(c, b'=' | b':' | b' '));
+        rest = &rest[gap..];
         // Encoded signs are looked at in the decoded text.
-        let opened = rest[..gap].iter().any(|c| matches!(c, b'=' | b':' | b' '))
-            || matches!(rest.get(gap), Some(b'%' | 0x1b));
-        let value = &b[b.len().min(at + name + gap)..b.len().min(at + name + gap + 24)];
-        // Four characters at least, or a quoted one behind the name of its type.
-        let valued = value.len() > 4
-            && (!value[..5].iter().any(u8::is_ascii_whitespace)
-                || value.iter().any(|c| matches!(c, b'"' | b'\'')));
-        (opened && valued) || rest.is_empty()
+        if matches!(rest.first(), Some(b'%' | 0x1b)) || !opened {
+            return opened || gap < 3 && rest.first().is_some_and(|c| matches!(c, b'%' | 0x1b));
+        }
+        // A value has a digit; behind the name of a type, it is quoted.
+        let quote = rest.iter().take(24).position(|c| matches!(c, b'"' | b'\''));
+        let valued = |v: &[u8]| {
+            let end = v.iter().position(u8::is_ascii_whitespace).unwrap_or(v.len());
+            end >= 8 && v[..end].iter().any(|c| c.is_ascii_digit() || matches!(c, b'%' | 0x1b))
+        };
+        valued(rest) || quote.is_some_and(|i| valued(&rest[i + 1..]))
     }
 
     fn signs(&self, b: &[u8], tell: &mut impl FnMut(Spot)) {
         runs::each(b, |found| match found {
-            runs::Found::Run(from, to) => self.run(b, from, to, tell),
+            runs::Found::Run(from, to, digit) => {
+                // Names without a digit are many, tokens without one few.
+                if digit || is_lettered(&b[from..to]) {
+                    self.run(b, from, to, tell);
+                }
+            }
             runs::Found::Sign(at) => self.sign(b, at, tell),
         });
     }
@@ -192,6 +237,7 @@ impl Table {
                 }
             }
             0x1b => tell(Spot { at, what: What::Odd }),
+            // The first byte of a character beyond ASCII, or one of its others.
             _ => {
                 if crate::sanitize::view::invisible(&b[at..]).is_some() {
                     tell(Spot { at, what: What::Odd });
@@ -209,7 +255,9 @@ impl Table {
                 let at = low + found.start();
                 // A short beginning in the middle of a blob is chance.
                 let anchor = &b[at..low + found.end()];
-                let weak = anchor.len() <= 4 && in_blob(b, at)
+                let weak = anchor.len() <= 4
+                    && self.rules[*rule].before < 4
+                    && in_blob(b, at)
                     && (anchor.len() < 4 || anchor.iter().all(u8::is_ascii_alphanumeric));
                 if !weak && tries < TRIES * 8 {
                     tries += 1;
@@ -277,6 +325,13 @@ fn starts(rule: &Rule, b: &[u8], at: usize) -> std::ops::RangeInclusive<usize> {
     at.saturating_sub(rule.before)..=at
 }
 
+/// Whether a run without a digit may be a token: sixteen capitals in a row, or `hf_`.
+fn is_lettered(run: &[u8]) -> bool {
+    let capitals = |w: &[u8]| w[0].is_ascii_uppercase() && w[15].is_ascii_uppercase();
+    run.windows(16).step_by(2).any(capitals)
+        || memchr::memchr_iter(b'_', run).any(|i| run[..i].ends_with(b"hf"))
+}
+
 /// Whether a long piece of base64 stands right before `at`.
 fn in_blob(b: &[u8], at: usize) -> bool {
     let part = |c: &&u8| is_word(**c) || matches!(c, b'+' | b'/');
@@ -313,13 +368,15 @@ fn own_rule<'a>(rule: &'a OwnRule, b: &[u8], at: usize) -> Option<Secret<'a>> {
 
 /// `scheme://name:password@`: the password before the `@` at `at`.
 fn login(b: &[u8], at: usize) -> Option<Secret<'static>> {
-    let stop = |c: u8| c.is_ascii_whitespace() || matches!(c, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>');
+    let stop =
+        |c: u8| c.is_ascii_whitespace() || matches!(c, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>');
     let len = b[..at].iter().rev().take(512).take_while(|c| !stop(**c)).count();
     let start = at - len;
     if !b[..start].ends_with(b"://") {
         return None;
     }
-    let scheme = b[..start - 3].iter().rev().take_while(|c| c.is_ascii_alphanumeric() || **c == b'+');
+    let scheme =
+        b[..start - 3].iter().rev().take_while(|c| c.is_ascii_alphanumeric() || **c == b'+');
     let colon = b[start..at].iter().position(|c| *c == b':')?;
     let (from, password) = (start + colon + 1, &b[start + colon + 1..at]);
     let filler = password.is_empty()

@@ -11,6 +11,8 @@ pub struct Rule {
     pub(super) found: Found,
     /// Literals (case matters), one of which is in every match.
     pub(super) anchors: &'static [&'static str],
+    /// Words in lower case, one of which stands close to the anchor; none when any will do.
+    pub(super) also: &'static [&'static str],
     /// How many bytes before the anchor a match may begin; 0: it begins with the anchor.
     pub(super) before: usize,
     /// What is hidden: group 1 where there is one, else all of it. Bytes, no Unicode, no
@@ -54,7 +56,17 @@ pub(super) const fn token(
     hits: &'static [&'static str],
     misses: &'static [&'static str],
 ) -> Rule {
-    Rule { kind, found: Found::Run, anchors, before: 0, regex, check: Check::Random, hits, misses }
+    Rule {
+        kind,
+        found: Found::Run,
+        anchors,
+        also: &[],
+        before: 0,
+        regex,
+        check: Check::Random,
+        hits,
+        misses,
+    }
 }
 
 /// A secret known by a word beside it, which may begin `before` bytes ahead of the anchor.
@@ -68,6 +80,11 @@ const fn word(
     misses: &'static [&'static str],
 ) -> Rule {
     Rule { found: Found::Word, before, check, ..token(kind, anchors, regex, hits, misses) }
+}
+
+/// The same rule, where one of the words stands close by.
+const fn near(also: &'static [&'static str], rule: Rule) -> Rule {
+    Rule { also, ..rule }
 }
 
 /// The names of what is assigned: that of a secret may have anything before it.
@@ -124,55 +141,70 @@ pub(super) const RULES: &[Rule] = &[
             ],
         )
     },
-    word(
-        "aws-secret",
-        Check::Random,
-        &["ecret", "ECRET"],
-        1,
-        // `aws configure` asks with the old value in brackets.
-        concat!(
-            r"(?i)secret[_ .-]?access[_ .-]?key(?: \[[^\]\n]{0,24}\])?",
-            r"[^A-Za-z0-9/+\n]{1,16}([A-Za-z0-9/+]{40,})"
+    near(
+        &["access"],
+        word(
+            "aws-secret",
+            Check::Random,
+            &["ecret", "ECRET"],
+            1,
+            // `aws configure` asks with the old value in brackets.
+            concat!(
+                r"(?i)secret[_ .-]?access[_ .-]?key(?: \[[^\]\n]{0,24}\])?",
+                r"[^A-Za-z0-9/+\n]{1,16}([A-Za-z0-9/+]{40,})"
+            ),
+            &[
+                concat!("xaws_secret_access_key = ", "aBqCefuv2FSJghB6hRLeos47wGJkcU/0XXkHG5qJ"),
+                concat!("\"SecretAccessKey\": \"", "ANuRose62CHN4XDEjG1kZA5kXXgwFVMAqTkNp/vs\""),
+                concat!(
+                    "AWS Secret Access Key [None]: ",
+                    "VDP5GJtRd8oSJ/lNz5r+J/8u/M7AsZ7nrsoTV75Y"
+                ),
+            ],
+            &[
+                "aws_secret_access_key = [redacted:aws-secret:1a2b]",
+                "secret-access-key-rotation at 3f786850e387550fdab836ed7e6dc881de23001b",
+            ],
         ),
-        &[
-            concat!("xaws_secret_access_key = ", "aBqCefuv2FSJghB6hRLeos47wGJkcU/0XXkHG5qJ"),
-            concat!("\"SecretAccessKey\": \"", "ANuRose62CHN4XDEjG1kZA5kXXgwFVMAqTkNp/vs\""),
-            concat!("AWS Secret Access Key [None]: ", "VDP5GJtRd8oSJ/lNz5r+J/8u/M7AsZ7nrsoTV75Y"),
-        ],
-        &[
-            "aws_secret_access_key = [redacted:aws-secret:1a2b]",
-            "secret-access-key-rotation at 3f786850e387550fdab836ed7e6dc881de23001b",
-        ],
     ),
     // Real ones have a run of slashes, which would pass for filler.
-    word(
-        "aws-session-token",
-        Check::Any,
-        &["oken", "OKEN"],
-        10,
-        concat!(
-            r"(?i)(?:session|security)[_ .-]?token",
-            r"[^A-Za-z0-9/+\n]{1,16}([A-Za-z0-9/+=]{100,})"
+    near(
+        &["ssion", "curity"],
+        word(
+            "aws-session-token",
+            Check::Any,
+            &["oken", "OKEN"],
+            10,
+            concat!(
+                r"(?i)(?:session|security)[_ .-]?token",
+                r"[^A-Za-z0-9/+\n]{1,16}([A-Za-z0-9/+=]{100,})"
+            ),
+            &[concat!(
+                "SESSION_TOKEN=",
+                "IQoJ//////////",
+                "1zCC/A4cGofFQrGZ7iHyEpp2LNY2PG17+Dum2Jnk",
+                "Opk+hjn45p/ed75CnrQSkZ5B70co8w7rqhY2yP+PTZSjQl"
+            )],
+            &["aws_session_token = <the token>", "SessionToken: [redacted:jwt:1a2b]"],
         ),
-        &[concat!(
-            "SESSION_TOKEN=",
-            "IQoJ//////////",
-            "1zCC/A4cGofFQrGZ7iHyEpp2LNY2PG17+Dum2Jnk",
-            "Opk+hjn45p/ed75CnrQSkZ5B70co8w7rqhY2yP+PTZSjQl"
-        )],
-        &["aws_session_token = <the token>", "SessionToken: [redacted:jwt:1a2b]"],
     ),
-    word(
-        "gcp-key-id",
-        Check::Random,
-        &["_key"],
-        7,
-        r#"private_key_id\\?"\s{0,4}:\s{0,4}\\?"([0-9a-f]{40,})"#,
-        &[
-            concat!("{\"private_key_id\": \"", "8973381f412a0a4f9fa423350b233931da53f50a\"}"),
-            concat!("\\\"private_key_id\\\":\\\"", "0be52d057e0bd04ab3005440698c83998e1705bb\\\""),
-        ],
-        &["\"private_key_id\": \"your-key-id\"", "\"private_key_id\": \"0123456789abcdef\""],
+    near(
+        &["_id"],
+        word(
+            "gcp-key-id",
+            Check::Random,
+            &["_key"],
+            7,
+            r#"private_key_id\\?"\s{0,4}:\s{0,4}\\?"([0-9a-f]{40,})"#,
+            &[
+                concat!("{\"private_key_id\": \"", "8973381f412a0a4f9fa423350b233931da53f50a\"}"),
+                concat!(
+                    "\\\"private_key_id\\\":\\\"",
+                    "0be52d057e0bd04ab3005440698c83998e1705bb\\\""
+                ),
+            ],
+            &["\"private_key_id\": \"your-key-id\"", "\"private_key_id\": \"0123456789abcdef\""],
+        ),
     ),
     word(
         "azure-storage-key",
@@ -280,8 +312,8 @@ pub(super) const RULES: &[Rule] = &[
     word(
         "basic-auth",
         Check::Login,
-        &["Basic", "basic"],
-        0,
+        &["asic"],
+        1,
         r"(?i)basic\s{1,4}([A-Za-z0-9+/_-]{8,}={0,2})",
         &[
             concat!("Authorization: Basic ", "ZGVwbG95OjlmSzJ2UTd4TG0="),
@@ -366,9 +398,8 @@ pub(super) const RULES: &[Rule] = &[
         "assignment",
         Check::Value,
         &[
-            "assw", "ASSW", "assphr", "ASSPHR", "ecret", "ECRET", "oken", "OKEN", "_key", "_KEY",
-            "-key", "-Key", "ikey", "iKey", "IKEY", "ssKey", "teKey", "ntKey", "redent", "REDENT",
-            "pwd=", "Pwd=",
+            "assw", "ASSW", "assphr", "ecret", "ECRET", "oken", "OKEN", "_key", "_KEY", "-key",
+            "-Key", "ikey", "iKey", "IKEY", "ssKey", "teKey", "ntKey", "redent", "pwd=", "Pwd=",
         ],
         48,
         concat!(
@@ -415,7 +446,7 @@ pub(super) const RULES: &[Rule] = &[
     word(
         "assignment",
         Check::Value,
-        &["assw", "assphr", "ecret", "oken", "-key", "ikey", "redent", "-pwd"],
+        &["assw", "assphr", "ecret", "oken", "-key", "ikey", "redent"],
         48,
         concat!(r"(?i)--[\w-]{0,46}", names!(), r#"[ \t]{1,8}(?:\\{0,3}["'])?"#, value!()),
         &[

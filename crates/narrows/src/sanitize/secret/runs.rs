@@ -12,9 +12,9 @@ const BLOCK: usize = 64;
 /// What the pass tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// An unbroken run of `[A-Za-z0-9_-]`, from and to.
-    Run(usize, usize),
-    /// A sign to look at: `@`, `~`, an escape, or the first of several bytes beyond ASCII.
+    /// An unbroken run of `[A-Za-z0-9_-]`, from and to, and whether a digit is in it.
+    Run(usize, usize, bool),
+    /// A sign to look at: `@`, `~`, an escape, or a byte beyond ASCII that may be invisible.
     Sign(usize),
 }
 
@@ -22,54 +22,87 @@ pub(super) fn is_word(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c == b'-'
 }
 
+/// A run that goes on behind the block it began in.
+#[derive(Clone, Copy)]
+struct Open {
+    from: usize,
+    digit: bool,
+}
+
 /// Tells all runs and signs, in no particular order.
 pub(super) fn each(b: &[u8], mut tell: impl FnMut(Found)) {
-    let mut before = 0u64;
-    let mut told = 0;
+    let mut open: Option<Open> = None;
     let mut block = [0u8; BLOCK];
     for (i, chunk) in b.chunks(BLOCK).enumerate() {
         let at = i * BLOCK;
-        let (words, signs) = if let Ok(full) = <&[u8; BLOCK]>::try_from(chunk) {
+        let masks = if let Ok(full) = <&[u8; BLOCK]>::try_from(chunk) {
             classify(full)
         } else {
             block[..chunk.len()].copy_from_slice(chunk);
             block[chunk.len()..].fill(0);
             classify(&block)
         };
-        let mut left = signs;
+        let mut left = masks.signs;
         while left != 0 {
-            tell(Found::Sign(at + left.trailing_zeros() as usize));
+            let i = left.trailing_zeros() as usize;
             left &= left - 1;
-        }
-        // The last 32 bytes of the block before, then this block.
-        let mut run = (u128::from(words) << 32) | u128::from(before >> 32);
-        run &= run >> 1;
-        run &= run >> 2;
-        run &= run >> 4;
-        run &= run >> 8;
-        run &= run >> 4;
-        while run != 0 {
-            let start = (at + run.trailing_zeros() as usize).saturating_sub(32);
-            if start >= told {
-                let from = start - b[..start].iter().rev().take_while(|c| is_word(**c)).count();
-                let to = start + b[start..].iter().take_while(|c| is_word(**c)).count();
-                tell(Found::Run(from.max(told), to));
-                told = to;
-            }
-            // On to what is not yet told.
-            let skip = (told + 32).saturating_sub(at).min(127);
-            run = run >> skip << skip;
-            if told + 32 >= at + 96 {
-                break;
+            if chunk[i] < 0x80 || matches!(chunk[i], 0xC2 | 0xE2 | 0xEF | 0xF3) {
+                tell(Found::Sign(at + i));
             }
         }
-        before = words;
+        let mut words = masks.words;
+        if let Some(run) = open.take() {
+            let len = words.trailing_ones();
+            let digit = run.digit || masks.digits & low(len) != 0;
+            if len == 64 {
+                open = Some(Open { from: run.from, digit });
+                continue;
+            }
+            let to = at + len as usize;
+            if to - run.from >= RUN {
+                tell(Found::Run(run.from, to, digit));
+            }
+            words &= !low(len);
+        }
+        let last = words.leading_ones();
+        if last > 0 {
+            let digit = masks.digits >> (64 - last) != 0;
+            open = Some(Open { from: at + 64 - last as usize, digit });
+            words &= !(!0 << (64 - last));
+        }
+        // What is left after these five steps has nineteen more behind it.
+        let mut long = words & (words >> 1);
+        long &= long >> 2;
+        long &= long >> 4;
+        long &= long >> 8;
+        long &= long >> 4;
+        while long != 0 {
+            let from = long.trailing_zeros();
+            let len = (words >> from).trailing_ones();
+            let digit = (masks.digits >> from) & low(len) != 0;
+            tell(Found::Run(at + from as usize, at + (from + len) as usize, digit));
+            long &= !(low(len) << from);
+        }
+    }
+    if let Some(run) = open.filter(|run| b.len() - run.from >= RUN) {
+        tell(Found::Run(run.from, b.len(), run.digit));
     }
 }
 
-/// Which bytes of a block are of a run, and which are signs.
-fn classify(block: &[u8; BLOCK]) -> (u64, u64) {
-    let (mut words, mut signs) = (0, 0);
+/// The lowest bits.
+fn low(bits: u32) -> u64 {
+    if bits >= 64 { !0 } else { (1 << bits) - 1 }
+}
+
+/// What the bytes of a block are, one bit each.
+struct Masks {
+    words: u64,
+    digits: u64,
+    signs: u64,
+}
+
+fn classify(block: &[u8; BLOCK]) -> Masks {
+    let (mut words, mut digits, mut signs) = (0, 0, 0);
     for i in 0..4 {
         let mut part = [0u8; 16];
         part.copy_from_slice(&block[i * 16..i * 16 + 16]);
@@ -81,16 +114,13 @@ fn classify(block: &[u8; BLOCK]) -> (u64, u64) {
         let joint = v.simd_eq(u8x16::splat(b'_')) | v.simd_eq(u8x16::splat(b'-'));
         let sign = v.simd_eq(u8x16::splat(b'@'))
             | v.simd_eq(u8x16::splat(b'~'))
-            | v.simd_eq(u8x16::splat(0x1b))
-            // The leads of characters that may be invisible.
-            | v.simd_eq(u8x16::splat(0xC2))
-            | v.simd_eq(u8x16::splat(0xE2))
-            | v.simd_eq(u8x16::splat(0xEF))
-            | v.simd_eq(u8x16::splat(0xF3));
+            | v.simd_eq(u8x16::splat(0x1b));
         words |= u64::from((letter | digit | joint).to_bitmask() as u16) << (i * 16);
-        signs |= u64::from(sign.to_bitmask() as u16) << (i * 16);
+        digits |= u64::from(digit.to_bitmask() as u16) << (i * 16);
+        // The highest bit is that of bytes beyond ASCII.
+        signs |= u64::from((sign | v).to_bitmask() as u16) << (i * 16);
     }
-    (words, signs)
+    Masks { words, digits, signs }
 }
 
 #[cfg(test)]
@@ -123,7 +153,8 @@ mod tests {
             }
             let mut got = Vec::new();
             each(&text, |found| {
-                if let Found::Run(from, to) = found {
+                if let Found::Run(from, to, digit) = found {
+                    assert_eq!(digit, text[from..to].iter().any(u8::is_ascii_digit));
                     got.push((from, to));
                 }
             });
