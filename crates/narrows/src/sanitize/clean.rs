@@ -5,7 +5,7 @@
 
 use super::escape;
 use super::field;
-use super::paths::{Mode, Paths};
+use super::paths::{Mode, Owner, Paths};
 use super::pem::{self, After, Key};
 use super::removed::Removed;
 use super::scan::{self, Put};
@@ -26,7 +26,7 @@ pub(super) struct Cleaner {
     holds: Holds,
     pub(super) removed: Removed,
     /// Places to look at, of the text in work.
-    spots: Vec<usize>,
+    spots: Vec<Place>,
 }
 
 /// What a text carries from one segment to the next.
@@ -46,6 +46,40 @@ impl Flow {
             Key::Begun(held) => held,
             Key::None | Key::Inside(..) => String::new(),
         }
+    }
+}
+
+/// Places to look at in a text.
+#[derive(Debug, Default)]
+struct Found {
+    paths: Vec<(usize, Owner)>,
+    secrets: Vec<Spot>,
+}
+
+/// What is known of a segment before it is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    /// The text ends with it.
+    pub(super) ends: bool,
+    /// There may be secrets in it.
+    pub(super) secrets: bool,
+}
+
+/// A place in a text, and whether a secret may stand there: kept as one number, to be sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place(usize);
+
+impl Place {
+    fn new(at: usize, secret: bool) -> Place {
+        Place(at << 1 | usize::from(secret))
+    }
+
+    fn at(self) -> usize {
+        self.0 >> 1
+    }
+
+    fn is_secret(self) -> bool {
+        self.0 & 1 == 1
     }
 }
 
@@ -137,11 +171,11 @@ impl Cleaner {
     }
 
     /// All places worth a look, in order.
-    fn spot(&self, b: &[u8], spots: &mut Vec<usize>) {
-        self.paths.spots(b, |at, _| spots.push(at));
+    fn spot(&self, b: &[u8], spots: &mut Vec<Place>) {
+        self.paths.spots(b, |at, _| spots.push(Place::new(at, false)));
         let paths = spots.len();
-        self.secrets.spots(b, |spot| spots.push(spot.at));
-        if paths > 0 || spots.len() > 1 {
+        self.secrets.spots(b, |spot| spots.push(Place::new(spot.at, true)));
+        if spots.len() > paths {
             spots.sort_unstable();
         }
     }
@@ -153,36 +187,36 @@ impl Cleaner {
         from: usize,
         mode: Mode,
         last: bool,
-        spots: &[usize],
+        spots: &[Place],
     ) -> Option<String> {
         let b = text.as_bytes();
         let mut out: Option<String> = None;
         // What is copied, and where the segments end that were looked at.
         let (mut copied, mut done) = (from, from);
         let mut next = 0;
+        let mut forced = from > 0;
         while done < b.len() {
             let idle = matches!(flow.key, Key::None);
-            while spots.get(next).is_some_and(|at| *at < done) {
+            while spots.get(next).is_some_and(|spot| spot.at() < done) {
                 next += 1;
             }
-            let spot = spots.get(next).copied();
-            let mut start = done;
+            let spot = spots.get(next).map(|spot| spot.at());
+            let (mut start, mut seen) = (done, done);
             if idle {
                 // The last segment may break off within something to hide.
-                let goal = match spot {
+                seen = match spot {
                     Some(spot) => spot,
-                    None if last => b.len() - 1,
+                    None if last && self.may_break_off(&b[done..]) => b.len() - 1,
                     None => break,
                 };
-                start = self.holds.last_end(&b[..goal], done).unwrap_or(done);
-                while spot.is_none_or(|s| s >= start + MAX_SEGMENT + AHEAD)
-                    && self.holds.next_end(b, start, MAX_SEGMENT + AHEAD).is_none()
-                    && b.len() - start > MAX_SEGMENT + AHEAD
-                {
+                start = self.holds.last_end(&b[..seen], done).unwrap_or(done);
+                // No segment ends between the two; one that is too long is cut.
+                while seen >= start + MAX_SEGMENT + AHEAD {
                     start = floor(text, start + MAX_SEGMENT);
+                    forced = true;
                 }
             }
-            let natural = self.holds.next_end(b, start, MAX_SEGMENT + AHEAD);
+            let natural = self.holds.next_end(b, seen, start + MAX_SEGMENT + AHEAD - seen);
             let end = match natural {
                 Some(end) => end,
                 None if b.len() - start <= MAX_SEGMENT + AHEAD => b.len(),
@@ -191,7 +225,12 @@ impl Cleaner {
             let ends = last && end == b.len();
             let segment = &text[start..end];
             done = end;
-            if let Some(clean) = self.segment(flow, segment, mode, ends) {
+            // Where the segment was not cut by force, the whole text shows what is in it.
+            let here = spots[next..].iter().take_while(|spot| spot.at() < end);
+            let apart = natural.is_none() || forced || ends || !idle;
+            forced = natural.is_none();
+            let secrets = apart || here.into_iter().any(|spot| spot.is_secret());
+            if let Some(clean) = self.segment(flow, segment, mode, Kind { ends, secrets }) {
                 let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
                 out.push_str(&text[copied..start]);
                 out.push_str(&clean);
@@ -209,7 +248,9 @@ impl Cleaner {
         let end = floor(text, start + MAX_SEGMENT);
         let window = &text[start..floor(text, start + MAX_SEGMENT + AHEAD)];
         let at = end - start;
-        match self.hits(window, mode, false).iter().find(|h| h.start < at && h.end > at) {
+        let found = self.look(window.as_bytes(), true);
+        let kind = Kind { ends: false, secrets: true };
+        match self.hits(window, &found, mode, kind).iter().find(|h| h.start < at && h.end > at) {
             Some(hit) if hit.start > MAX_SEGMENT / 2 => start + hit.start,
             Some(hit) if hit.end < window.len() => start + hit.end,
             _ => end,
@@ -222,18 +263,18 @@ impl Cleaner {
         natural.is_none().then(|| self.forced(text, start, mode))
     }
 
-    /// One segment; `ends` says that the text ends with it.
+    /// One segment.
     pub(super) fn segment(
         &mut self,
         flow: &mut Flow,
         text: &str,
         mode: Mode,
-        ends: bool,
+        kind: Kind,
     ) -> Option<String> {
         if flow.is_idle() {
-            return self.rounds(flow, text, mode, ends);
+            return self.rounds(flow, text, mode, kind);
         }
-        let taken = flow.key.take(text, ends);
+        let taken = flow.key.take(text, kind.ends);
         let mut out = String::new();
         if let Some(sample) = taken.found {
             self.removed.add("private-key");
@@ -241,32 +282,47 @@ impl Cleaner {
         }
         out.push_str(&taken.put);
         if !taken.rest.is_empty() {
-            let clean = self.rounds(flow, taken.rest, mode, ends);
+            let clean = self.rounds(flow, taken.rest, mode, kind);
             out.push_str(clean.as_deref().unwrap_or(taken.rest));
         }
         Some(out)
     }
 
     /// Cleans until nothing changes any more: what is cut out may let its neighbours meet.
-    fn rounds(&mut self, flow: &mut Flow, text: &str, mode: Mode, ends: bool) -> Option<String> {
+    fn rounds(&mut self, flow: &mut Flow, text: &str, mode: Mode, kind: Kind) -> Option<String> {
         let mut now: Option<String> = None;
         for _ in 0..MAX_ROUNDS {
-            let next = self.once(flow, now.as_deref().unwrap_or(text), mode, ends);
-            match next {
-                Some(next) => now = Some(next),
-                None => return now,
+            let text = now.as_deref().unwrap_or(text);
+            let found = self.look(text.as_bytes(), kind.secrets);
+            let mut hits = self.hits(text, &found, mode, kind);
+            if found.secrets.iter().any(|s| matches!(s.what, What::Pem | What::Odd)) {
+                self.private_key(flow, text, kind.ends, &mut hits);
+            }
+            if hits.is_empty() {
+                return now;
+            }
+            let settled = !kind.ends && found.secrets.is_empty() && is_settled(text, &found, &hits);
+            let next = self.put_in(text, &hits);
+            if next == text {
+                return now;
+            }
+            now = Some(next);
+            if settled {
+                return now;
             }
         }
         self.removed.add("path");
         Some("…".to_owned())
     }
 
-    fn once(&mut self, flow: &mut Flow, text: &str, mode: Mode, ends: bool) -> Option<String> {
-        let mut hits = self.hits(text, mode, ends);
-        if self.secrets.is_on() {
-            self.private_key(flow, text, ends, &mut hits);
+    /// Everything in a text that may have to be hidden.
+    fn look(&self, b: &[u8], secrets: bool) -> Found {
+        let mut found = Found::default();
+        self.paths.spots(b, |at, owner| found.paths.push((at, owner)));
+        if secrets {
+            self.secrets.spots(b, |spot| found.secrets.push(spot));
         }
-        (!hits.is_empty()).then(|| self.put_in(text, &hits)).filter(|new| new != text)
+        found
     }
 
     /// The private key that begins in a segment.
@@ -300,19 +356,27 @@ impl Cleaner {
     }
 
     /// Everything to hide in a segment, in order.
-    fn hits(&self, text: &str, mode: Mode, ends: bool) -> Vec<Hit> {
+    fn hits(&self, text: &str, found: &Found, mode: Mode, kind: Kind) -> Vec<Hit> {
         let mut hits = Vec::new();
-        self.hits_in(&View::new(text), mode, ends, &mut hits);
-        if let Some(literal) = View::literal(text) {
-            self.hits_in(&literal, mode, ends, &mut hits);
+        if found.paths.is_empty() && found.secrets.is_empty() && !kind.ends {
+            return hits;
+        }
+        let view = View::new(text);
+        if view.is_source() {
+            self.hits_in(&view, found, mode, kind.ends, &mut hits);
+        } else {
+            self.hits_in(&view, &self.look(&view.b, kind.secrets), mode, kind.ends, &mut hits);
+            if let Some(view) = View::literal(text) {
+                self.hits_in(&view, &self.look(&view.b, kind.secrets), mode, kind.ends, &mut hits);
+            }
         }
         hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end)));
         hits
     }
 
-    fn hits_in(&self, view: &View<'_>, mode: Mode, ends: bool, hits: &mut Vec<Hit>) {
+    fn hits_in(&self, view: &View<'_>, found: &Found, mode: Mode, ends: bool, hits: &mut Vec<Hit>) {
         let b = &*view.b;
-        for cut in scan::cuts(&self.paths, b, mode) {
+        for cut in scan::cuts(&self.paths, &found.paths, b, mode) {
             let (kind, put) = match &cut.put {
                 Put::Nothing => ("path", ""),
                 Put::Dot => ("path", "."),
@@ -322,8 +386,28 @@ impl Cleaner {
             };
             hits.push(Hit::path(view.source(cut.start, cut.end), kind, put));
         }
-        let mut spots: Vec<Spot> = Vec::new();
-        self.secrets.spots(b, |spot| spots.push(spot));
+        let mut secrets = self.secrets_in(b, &found.secrets);
+        if ends {
+            let covered = secrets.iter().map(|s| s.end).max().unwrap_or(0);
+            secrets.extend(self.secrets.begun(b, b.len(), 8).filter(|s| s.end > covered));
+            let from = scan::begun(&self.paths, b, false);
+            if from < b.len() {
+                hits.push(Hit::path(view.source(from, b.len()), "path", "…"));
+            }
+        }
+        for secret in secrets {
+            let (start, end) = view.source(secret.start, secret.end);
+            let put = self.secrets.mark(secret.kind, &b[secret.start..secret.end]).into();
+            hits.push(Hit { start, end, kind: secret.kind.into(), put, secret: true });
+        }
+    }
+
+    /// The secrets at the spots of a text.
+    fn secrets_in(&self, b: &[u8], spots: &[Spot]) -> Vec<Secret<'_>> {
+        if spots.is_empty() {
+            return Vec::new();
+        }
+        let mut spots = spots.to_vec();
         spots.sort_by_key(|s| s.at);
         let (mut covered, mut around) = (0, 0);
         let mut found: Vec<Secret<'_>> = Vec::new();
@@ -346,18 +430,17 @@ impl Cleaner {
             let within = at.checked_sub(1).is_some_and(|i| sure[i].1 >= s.end);
             !s.generic || !within
         });
-        if ends {
-            found.extend(self.secrets.begun(b, b.len(), 8).filter(|s| s.end > covered));
-            let from = scan::begun(&self.paths, b, false);
-            if from < b.len() {
-                hits.push(Hit::path(view.source(from, b.len()), "path", "…"));
-            }
-        }
-        for secret in found {
-            let (start, end) = view.source(secret.start, secret.end);
-            let put = self.secrets.mark(secret.kind, &b[secret.start..secret.end]).into();
-            hits.push(Hit { start, end, kind: secret.kind.into(), put, secret: true });
-        }
+        found
+    }
+
+    /// Whether the end of a text may be the beginning of something to hide.
+    fn may_break_off(&self, b: &[u8]) -> bool {
+        let tail = &b[b.len().saturating_sub(MAX_SEGMENT)..];
+        let word = memchr::memrchr3(b' ', b'\n', b'\t', tail).map_or(0, |i| i + 1);
+        let word = &tail[word..];
+        self.paths.blanks() > 0
+            || (word.len() > 8
+                && word.iter().any(|c| matches!(c, b'/' | b'\\' | b'%') || c.is_ascii_digit()))
     }
 
     /// Where in a text that may go on something to hide may have begun; its end when nothing has.
@@ -408,6 +491,23 @@ impl Cleaner {
         out.push_str(text.get(at..).unwrap_or_default());
         out
     }
+}
+
+/// Whether nothing can be found any more once the hits are replaced: nothing else was spotted, and
+/// no name meets what stood behind a hit.
+fn is_settled(text: &str, found: &Found, hits: &[Hit]) -> bool {
+    let b = text.as_bytes();
+    let meets = |h: &Hit| {
+        let before = h.start.checked_sub(1).map_or(b' ', |i| b[i]);
+        h.secret
+            || !matches!(before, b' ' | b'\n' | b'\t' | b'"' | b'\'' | b'(' | b'=' | b':' | b'`')
+    };
+    let plain = memchr::memchr3(b'\\', b'%', 0x1b, b).is_none() && text.is_ascii();
+    let within = |at: usize| hits.iter().any(|h| h.start <= at && at < h.end);
+    plain
+        && hits.len() <= 8
+        && !hits.iter().any(meets)
+        && found.paths.iter().all(|(at, _)| within(*at))
 }
 
 /// The nearest place at or before `at` that lies between two characters.

@@ -51,19 +51,17 @@ pub(super) enum Put {
 }
 
 /// All cuts of one segment, in order.
-pub(super) fn cuts(paths: &Paths, b: &[u8], mode: Mode) -> Vec<Cut> {
-    let mut spots = Vec::new();
-    paths.spots(b, |at, owner| spots.push((at, owner)));
+pub(super) fn cuts(paths: &Paths, spots: &[(usize, Owner)], b: &[u8], mode: Mode) -> Vec<Cut> {
     if spots.is_empty() {
         return Vec::new();
     }
     let mut scan = Scan { paths, b, mode, floor: 0, shut: 0, cuts: Vec::new() };
     // What is known comes first, then what merely looks like a session, then what is left of ids.
-    for i in 0..paths.roots.len() {
-        scan.pass(&spots, |owner| owner == Owner::Root(i));
+    for i in (0..paths.roots.len()).filter(|i| spots.iter().any(|s| s.1 == Owner::Root(*i))) {
+        scan.pass(spots, |owner| owner == Owner::Root(i));
     }
-    scan.pass(&spots, |owner| matches!(owner, Owner::Sessions));
-    scan.pass(&spots, |owner| matches!(owner, Owner::Id(_)));
+    scan.pass(spots, |owner| matches!(owner, Owner::Sessions));
+    scan.pass(spots, |owner| matches!(owner, Owner::Id(_)));
     scan.cuts
 }
 
@@ -377,7 +375,8 @@ enum Prefix {
 pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
     let scan = Scan { paths, b, mode: Mode::Text, floor: 0, shut: 0, cuts: Vec::new() };
     let mut best = b.len();
-    for root in paths.roots.iter().filter(|r| r.parts.len() >= 2) {
+    let separated = memchr::memchr2(b'/', b'\\', &b[b.len().saturating_sub(512)..]).is_some();
+    for root in paths.roots.iter().filter(|r| separated && r.parts.len() >= 2) {
         let longest: usize = root.parts.iter().map(|p| p.len() + 8).sum();
         for at in b.len().saturating_sub(longest)..b.len() {
             if matches!(b[at], b'/' | b'\\') && scan.begins(root, at, any) {

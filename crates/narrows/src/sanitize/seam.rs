@@ -3,7 +3,7 @@
 //! Law: whatever the pieces, what comes out joins to the cleaned whole. It holds because pieces
 //! are put together to the same segments as the whole text has, and segments are cleaned alone.
 
-use super::clean::{Cleaner, Flow, floor};
+use super::clean::{Cleaner, Flow, Kind, floor};
 use super::escape::{self, Escapes};
 use super::paths::Mode;
 use super::segment::{AHEAD, LOOK, MAX_SEGMENT};
@@ -56,7 +56,12 @@ impl Seam {
             && let Some(end) = cleaner.forced_end(&self.held, self.start, self.mode)
         {
             let text = &self.held[self.start..end];
-            match cleaner.segment(&mut self.flow, text, self.mode, false) {
+            match cleaner.segment(
+                &mut self.flow,
+                text,
+                self.mode,
+                Kind { ends: false, secrets: true },
+            ) {
                 Some(clean) => out.push_str(&clean),
                 None => out.push_str(text),
             }

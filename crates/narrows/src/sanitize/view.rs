@@ -45,6 +45,11 @@ impl<'a> View<'a> {
         View { b: Cow::Owned(made.b), map: made.map }
     }
 
+    /// Whether the view is the source itself.
+    pub(super) fn is_source(&self) -> bool {
+        matches!(self.b, Cow::Borrowed(_))
+    }
+
     /// The part of the source that a part of the view stands for.
     pub(super) fn source(&self, from: usize, to: usize) -> (usize, usize) {
         if self.map.is_empty() {

@@ -248,6 +248,12 @@ impl Table {
 
     fn run(&self, b: &[u8], from: usize, to: usize, tell: &mut impl FnMut(Spot)) {
         let Some(starts) = &self.starts else { return };
+        // Hashes and UUIDs have no beginning of a token in them.
+        let hex = |c: &u8| c.is_ascii_hexdigit() || *c == b'-';
+        let alone = from == 0 || !matches!(b[from - 1], b'.' | b'/' | b':');
+        if alone && b[from..to].iter().all(hex) {
+            return;
+        }
         let low = from.saturating_sub(16);
         let mut tries = 0;
         for found in starts.find_overlapping_iter(&b[low..to]) {
