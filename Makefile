@@ -53,7 +53,7 @@ bless:
 
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install --locked cargo-fuzz
-	for target in json pipeline sanitize; do \
+	for target in json adapter sanitize fold; do \
 	  $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536 || exit 1; \
 	done
 

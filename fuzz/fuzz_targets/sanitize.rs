@@ -1,16 +1,46 @@
-//! Any text is cleaned, and a planted root does not survive.
+//! Any text: cleaned twice is cleaned once, any pieces join to the whole, and what is planted
+//! between two halves of it does not survive.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::Paths;
-use narrows::sanitize::Mode;
+use narrows::sanitize::{Mode, TextStream};
+use narrows::{Paths, Secrets, TextCleaner};
 
-fuzz_target!(|text: &str| {
+const ROOT: &str = "/srv/qzvx/9c7662c1-785f-4f1c-b9e0-9021ddbf2893/wörk dir";
+const TOKEN: &str = concat!("ghp_", "Zq7Wd2Lm9Xc4Vb8Nn3Kp6Rt1Yh5Gf0JsAbCd");
+
+fn paths() -> Paths {
     let mut paths = Paths::new();
-    paths.add_root("/srv/run/x1");
+    paths.add_root(ROOT);
+    paths
+}
+
+fuzz_target!(|input: (&str, &str, Vec<u8>)| {
+    let (before, after, cuts) = input;
+    let mut cleaner = TextCleaner::new(paths(), Secrets::default());
+    let text = format!("{before}{ROOT} {after}\n{before} {TOKEN}\n{after}");
     for mode in [Mode::Text, Mode::Body] {
-        let planted = paths.text(&format!("{text} /srv/run/x1/a"), mode).into_owned();
-        assert!(!planted.ends_with("/srv/run/x1/a"));
+        let once = cleaner.text(&text, mode);
+        let bare: String = once.chars().filter(|c| *c != '\u{ad}').collect();
+        if !before.contains("qzvx") && !after.contains("qzvx") {
+            assert!(!bare.contains("qzvx"), "the root shows: {text:?} gives {once:?}");
+        }
+        if !before.contains("Xc4Vb8") && !after.contains("Xc4Vb8") {
+            assert!(!bare.contains("Xc4Vb8"), "the token shows: {text:?} gives {once:?}");
+        }
+        let twice = cleaner.text(&once, mode);
+        assert_eq!(once, twice, "cleaned twice: {text:?}");
     }
-    let _ = paths.field(text);
+    let whole = cleaner.text(&text, Mode::Text);
+    let mut stream = TextStream::new(paths(), Secrets::default());
+    let (mut rest, mut out) = (text.as_bytes(), String::new());
+    for cut in cuts.iter().take(64) {
+        let (piece, more) = rest.split_at(usize::from(*cut).min(rest.len()));
+        out.push_str(&stream.push(piece));
+        rest = more;
+    }
+    out.push_str(&stream.push(rest));
+    out.push_str(&stream.finish());
+    assert_eq!(whole.as_str(), out, "in pieces: {text:?} {cuts:?}");
+    let _ = cleaner.field(before);
 });

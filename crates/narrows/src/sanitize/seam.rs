@@ -31,11 +31,25 @@ impl Seam {
 
     /// Takes the next piece; returns what is now safe to show.
     pub(super) fn push(&mut self, cleaner: &mut Cleaner, piece: &str) -> Option<Clean> {
+        if self.held.is_empty() && self.shown.is_empty() && self.escapes.is_idle() {
+            return self.push_first(cleaner, piece);
+        }
         let paused = if self.shown.is_empty() { self.start } else { self.held.len() };
-        if self.escapes.is_idle() && !escape::has_any(piece) {
-            self.held.push_str(piece);
-        } else {
+        let odd = !self.escapes.is_idle() || escape::has_any(piece);
+        self.push_more(cleaner, piece, paused, odd)
+    }
+
+    fn push_more(
+        &mut self,
+        cleaner: &mut Cleaner,
+        piece: &str,
+        paused: usize,
+        odd: bool,
+    ) -> Option<Clean> {
+        if odd {
             cleaner.removed.escapes += self.escapes.push(piece, false, &mut self.held);
+        } else {
+            self.held.push_str(piece);
         }
         let end = cleaner.holds().last_end(self.held.as_bytes(), self.searched.max(self.start));
         self.searched = self.held.len();
@@ -69,6 +83,25 @@ impl Seam {
             self.drop_before(end.saturating_sub(LOOK));
         }
         self.told(out)
+    }
+
+    /// Takes a piece when nothing is held back: what is safe is not copied.
+    fn push_first(&mut self, cleaner: &mut Cleaner, piece: &str) -> Option<Clean> {
+        let end = cleaner.holds().last_end(piece.as_bytes(), 0).unwrap_or(0);
+        let odd = escape::has_any(piece);
+        if odd || piece.len() - end > MAX_SEGMENT + AHEAD {
+            // The usual way, with nothing in it yet.
+            self.held.reserve(piece.len());
+            return self.push_more(cleaner, piece, 0, odd);
+        }
+        let safe = &piece[..end];
+        let clean = cleaner.run(&mut self.flow, safe, 0, self.mode, false);
+        self.held.push_str(&piece[end..]);
+        self.searched = self.held.len();
+        match clean {
+            Some(clean) => self.told(clean),
+            None => (!safe.is_empty()).then(|| Clean(safe.into())),
+        }
     }
 
     /// Shows what is held back, without ending the stream, but for what may have begun to be

@@ -31,6 +31,11 @@ impl TextStream {
 
     /// Takes the next bytes; returns what is safe to show.
     pub fn push(&mut self, bytes: &[u8]) -> Clean {
+        if self.part.is_empty()
+            && let Ok(text) = simdutf8::basic::from_utf8(bytes)
+        {
+            return self.seam.push(&mut self.cleaner, text).unwrap_or_default();
+        }
         self.part.extend_from_slice(bytes);
         let whole = match std::str::from_utf8(&self.part) {
             Ok(_) => self.part.len(),

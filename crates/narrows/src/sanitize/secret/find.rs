@@ -142,14 +142,15 @@ impl Secrets {
 impl Table {
     fn words(&self, b: &[u8], tell: &mut impl FnMut(Spot)) {
         let Some(words) = &self.words else { return };
-        words.each(b, |word, at| match self.word_rules.get(word) {
-            Some(rules) => {
-                for rule in rules.iter().filter(|r| self.may_be(**r, b, at)) {
-                    tell(Spot { at, what: What::Rule(*rule) });
-                }
+        words.each(b, |word, at| {
+            let rules = &self.word_rules[word];
+            for rule in rules.iter().filter(|r| self.may_be(**r, b, at)) {
+                tell(Spot { at, what: What::Rule(*rule) });
             }
-            None if b[at] == b'-' => tell(Spot { at, what: What::Pem }),
-            None => tell(Spot { at, what: What::Odd }),
+            if rules.is_empty() {
+                let what = if b[at] == b'-' { What::Pem } else { What::Odd };
+                tell(Spot { at, what });
+            }
         });
     }
 

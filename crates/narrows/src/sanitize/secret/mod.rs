@@ -242,6 +242,15 @@ const PEM: &str = "-----BEGIN";
 /// Stands among the words for an escape written as text: a colour may cut a token in two.
 const ESCAPE: &str = "\\u001";
 
+/// The order in which the words are given to the search, which groups them by it: of many orders
+/// tried on code and logs, this one was the fastest, by half.
+const ORDER: [&str; 32] = [
+    "-key", "ikey", "IKEY", ESCAPE, "assw", "asic", "ASSW", "ookie", "_KEY", "ebhooks/", "OKEN",
+    "uthoriz", PEM, "ECRET", "redent", "ecret", "ssKey", "iKey", "oken", "pwd=", "_auth",
+    "hooks.s", "sig=", "auth\"", "auth\\", "ntKey", "-Key", "Pwd=", "_key", "assphr", "earer",
+    "teKey",
+];
+
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let rules: Vec<&'static Rule> = Secrets::rules().collect();
     let group = |found: Found| {
@@ -256,11 +265,14 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
                 by.entry(anchor).and_modify(|list| list.push(i));
             }
         }
+        if found == Found::Word {
+            order.extend([PEM, ESCAPE]);
+            order.sort_by_key(|a| ORDER.iter().position(|o| o == a));
+        }
         let lists = order.iter().map(|a| by.get(a).cloned().unwrap_or_default()).collect();
         (order, lists)
     };
-    let (mut words, word_rules): (Vec<&str>, Vec<Vec<usize>>) = group(Found::Word);
-    words.extend([PEM, ESCAPE]);
+    let (words, word_rules): (Vec<&str>, Vec<Vec<usize>>) = group(Found::Word);
     let words: Vec<Vec<u8>> = words.iter().map(|w| w.as_bytes().to_vec()).collect();
     let (starts, start_rules) = group(Found::Run);
     let named = |kind: &str| rules.iter().position(|r| r.kind == kind);
@@ -303,6 +315,6 @@ mod tests {
         }
         assert!(TABLE.starts.is_some() && TABLE.words.is_some());
         // More would need a slower search.
-        assert!(TABLE.word_rules.len() + 2 <= 32, "{} words", TABLE.word_rules.len());
+        assert_eq!(TABLE.word_rules.len(), ORDER.len(), "words that have no place in the order");
     }
 }
