@@ -15,6 +15,12 @@ fn paths() -> Paths {
     paths
 }
 
+/// Whether the text ends within an escape sequence, which would swallow what follows.
+fn is_open(text: &str) -> bool {
+    let escape = |c: char| c == '\u{1b}' || ('\u{80}'..'\u{a0}').contains(&c);
+    text.rfind(escape).is_some_and(|at| text[at..].chars().skip(1).all(|c| (' '..='?').contains(&c) || "[]PX^_".contains(c)))
+}
+
 fuzz_target!(|input: (&str, &str, Vec<u8>)| {
     let (before, after, cuts) = input;
     let mut cleaner = TextCleaner::new(paths(), Secrets::default());
@@ -22,10 +28,10 @@ fuzz_target!(|input: (&str, &str, Vec<u8>)| {
     for mode in [Mode::Text, Mode::Body] {
         let once = cleaner.text(&text, mode);
         let bare: String = once.chars().filter(|c| *c != '\u{ad}').collect();
-        if !before.contains("qzvx") && !after.contains("qzvx") {
+        if !is_open(before) && !before.contains("qzvx") && !after.contains("qzvx") {
             assert!(!bare.contains("qzvx"), "the root shows: {text:?} gives {once:?}");
         }
-        if !before.contains("Xc4Vb8") && !after.contains("Xc4Vb8") {
+        if !is_open(before) && !before.contains("Xc4Vb8") && !after.contains("Xc4Vb8") {
             assert!(!bare.contains("Xc4Vb8"), "the token shows: {text:?} gives {once:?}");
         }
         let twice = cleaner.text(&once, mode);

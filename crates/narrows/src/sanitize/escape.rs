@@ -105,16 +105,13 @@ fn sequence(text: &str) -> Sequence {
     match kind {
         b'[' => control(b, start),
         b']' | b'P' | b'X' | b'^' | b'_' => string(b, start),
-        b' '..=b'/' if !single => {
-            let len = b[1..].iter().take_while(|c| matches!(c, b' '..=b'/')).count();
-            match b.get(1 + len) {
-                _ if len > MAX_SEQUENCE => Sequence::Other(1),
-                None => Sequence::Open,
-                Some(b'0'..=b'~') => Sequence::Other(len + 2),
-                Some(_) => Sequence::Other(1),
-            }
-        }
-        b'0'..=b'~' => Sequence::Other(2),
+        // Character sets: `ESC ( B`. A separator begins a path, not a sequence.
+        b' ' | b'#' | b'%' | b'('..=b'+' if !single => match b.get(2) {
+            None => Sequence::Open,
+            Some(b'0'..=b'9' | b'A'..=b'Z' | b'@') => Sequence::Other(3),
+            Some(_) => Sequence::Other(1),
+        },
+        b'0'..=b'[' | b']'..=b'~' => Sequence::Other(2),
         _ if single => Sequence::Other(2),
         // Whatever follows is no part of a sequence.
         _ => Sequence::Other(1),
@@ -123,7 +120,8 @@ fn sequence(text: &str) -> Sequence {
 
 /// `ESC [` parameters, then one letter.
 fn control(b: &[u8], start: usize) -> Sequence {
-    let len = b[start..].iter().take_while(|c| matches!(c, b' '..=b'?')).count();
+    let part = |c: &&u8| matches!(c, b'0'..=b'?' | b' ' | b'!' | b'"' | b'$' | b'\'' | b'*');
+    let len = b[start..].iter().take_while(part).count();
     match b.get(start + len) {
         _ if len > MAX_SEQUENCE => Sequence::Other(start),
         None => Sequence::Open,
