@@ -251,9 +251,24 @@ proptest! {
     }
 
     #[test]
+    fn arguments_that_stream_as_json_stay_json(
+        values in prop::collection::vec(mixed(5), 1..4),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let input: serde_json::Map<String, serde_json::Value> =
+            values.into_iter().enumerate().map(|(i, v)| (format!("k{i}"), v.into())).collect();
+        let json = serde_json::to_string(&input).unwrap();
+        let mut at: Vec<usize> = cuts.iter().map(|c| c.index(json.len() + 1)).collect();
+        at.sort_unstable();
+        let out = streamed(json.as_bytes(), &at);
+        let read = serde_json::from_str::<serde_json::Value>(&out);
+        prop_assert!(read.is_ok(), "{:?} became {:?}", json, out);
+    }
+
+    #[test]
     fn plain_text_stays_as_it_is(words in prop::collection::vec(select(vec![
         "the", "token", "password", "is", "in", "src/main.rs", "/usr/lib/x86_64-linux-gnu", "/api/sessions/feed/list",
-        "https://example.com/sessions/abc/view", "fn", "main()", "{", "}", "let", "key", "=", "value;",
+        "https://example.com/sessions/abc/view", "fn", "main()", "{", "}", "let", "key", "value;",
         "max_tokens: 4096,", "\n", "  ", "\u{1b}[32m", "ok", "\u{1b}[0m", "sk-learn", "é", "🎉", "C:\\Windows",
         "git@github.com:a/b.git", "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
         "node_modules/@types/node", "100%", "a@b.example", "d41d8cd98f00b204e9800998ecf8427e", "\\n", "\"x\"",
@@ -272,6 +287,18 @@ proptest! {
         } else {
             prop_assert_ne!(out.as_str(), text);
         }
+    }
+}
+
+#[test]
+fn arguments_that_grow_never_show_what_they_will_hold() {
+    let token = concat!("ghp_", "Zq7Wd2Lm9Xc4Vb8Nn3Kp6Rt1Yh5Gf0JsAbCd");
+    let command = format!("cat '{ROOT}/a.txt' && export T={token}");
+    for end in (0..=command.len()).filter(|i| command.is_char_boundary(*i)) {
+        let shown = clean(&command[..end], Mode::Text);
+        assert!(!shown.contains("9c7662c"), "{shown}");
+        assert!(!shown.contains("wörk") && !shown.contains("/wö"), "{shown}");
+        assert!(!shown.contains(&token[..16]), "{shown}");
     }
 }
 

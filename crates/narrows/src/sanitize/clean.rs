@@ -13,10 +13,14 @@ use super::secret::{Secret, Secrets, Spot, What};
 use super::segment::{AHEAD, Holds, MAX_SEGMENT};
 use super::view::{View, colour};
 use ecow::EcoString;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Rounds after which a segment that still changes is given up.
-const MAX_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 16;
+/// How often one rule may look in vain in one segment: a text of nothing but beginnings of tokens
+/// must not cost more than others.
+const MAX_VAIN: u16 = 256;
 
 /// Cleans texts, and counts what it removed.
 #[derive(Debug, Clone)]
@@ -291,10 +295,13 @@ impl Cleaner {
     /// Cleans until nothing changes any more: what is cut out may let its neighbours meet.
     fn rounds(&mut self, flow: &mut Flow, text: &str, mode: Mode, kind: Kind) -> Option<String> {
         let mut now: Option<String> = None;
+        let mut kind = kind;
         for _ in 0..MAX_ROUNDS {
             let text = now.as_deref().unwrap_or(text);
             let found = self.look(text.as_bytes(), kind.secrets);
             let mut hits = self.hits(text, &found, mode, kind);
+            // Only of the first round is it known what can be in it.
+            kind.secrets = true;
             if found.secrets.iter().any(|s| matches!(s.what, What::Pem | What::Odd)) {
                 self.private_key(flow, text, kind.ends, &mut hits);
             }
@@ -367,7 +374,13 @@ impl Cleaner {
         } else {
             self.hits_in(&view, &self.look(&view.b, kind.secrets), mode, kind.ends, &mut hits);
             if let Some(view) = View::literal(text) {
-                self.hits_in(&view, &self.look(&view.b, kind.secrets), mode, kind.ends, &mut hits);
+                let from = hits.len();
+                let found = self.look(&view.b, kind.secrets);
+                self.hits_in(&view, &found, mode, kind.ends, &mut hits);
+                // A backslash that is no escape was seen as a separator before.
+                let mut late = hits.split_off(from);
+                late.retain(|h| h.secret || !text[h.start..h.end].contains('\\'));
+                hits.append(&mut late);
             }
         }
         hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end)));
@@ -410,6 +423,7 @@ impl Cleaner {
         let mut spots = spots.to_vec();
         spots.sort_by_key(|s| s.at);
         let (mut covered, mut around) = (0, 0);
+        let mut vain: HashMap<What, u16> = HashMap::new();
         let mut found: Vec<Secret<'_>> = Vec::new();
         for spot in spots.into_iter().filter(|s| !matches!(s.what, What::Pem | What::Odd)) {
             let generic = self.secrets.is_generic(spot);
@@ -417,14 +431,20 @@ impl Cleaner {
             if spot.at < done && spot.what != What::Login {
                 continue;
             }
-            if let Some(secret) = self.secrets.at(b, spot) {
-                let done = if generic { &mut around } else { &mut covered };
-                *done = secret.end.max(*done);
-                found.push(secret);
+            if !generic && vain.get(&spot.what).is_some_and(|n| *n >= MAX_VAIN) {
+                continue;
             }
+            let Some(secret) = self.secrets.at(b, spot) else {
+                *vain.entry(spot.what).or_default() += 1;
+                continue;
+            };
+            let done = if generic { &mut around } else { &mut covered };
+            *done = secret.end.max(*done);
+            found.push(secret);
         }
-        let sure: Vec<(usize, usize)> =
+        let mut sure: Vec<(usize, usize)> =
             found.iter().filter(|s| !s.generic).map(|s| (s.start, s.end)).collect();
+        sure.sort_unstable();
         found.retain(|s| {
             let at = sure.partition_point(|(start, _)| *start <= s.start);
             let within = at.checked_sub(1).is_some_and(|i| sure[i].1 >= s.end);
@@ -479,9 +499,9 @@ impl Cleaner {
                     self.removed.add(&hit.kind);
                 }
             }
-            // Colours that change within it change behind it.
+            // Colours that change within it change behind it; what is only held back has its own.
             let hidden = &text.as_bytes()[start..hit.end];
-            for i in memchr::memchr_iter(0x1b, hidden) {
+            for i in memchr::memchr_iter(0x1b, hidden).filter(|_| !hit.kind.is_empty()) {
                 if let Some(len) = colour(&hidden[i..]) {
                     out.push_str(text.get(start + i..start + i + len).unwrap_or_default());
                 }

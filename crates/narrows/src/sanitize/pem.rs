@@ -145,7 +145,12 @@ pub(super) fn swallow(b: &[u8]) -> (usize, bool) {
         if body == 0 {
             return if at + skip == b.len() { (b.len(), true) } else { (at, false) };
         }
-        at += skip + body;
+        // A short word that goes on in signs no key has is the beginning of something else.
+        let next = at + skip + body;
+        if body < BODY && next < b.len() && filler(&b[next..]) == 0 {
+            return (at, false);
+        }
+        at = next;
         // A word behind a word is no key.
         if b.get(at) == Some(&b' ') && b.get(at + 1).is_some_and(u8::is_ascii_alphabetic) {
             return (at, false);

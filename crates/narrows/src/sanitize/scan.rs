@@ -418,8 +418,9 @@ impl Scan<'_> {
             let rest = &self.b[from..];
             if rest.len() < part.len() {
                 let same = part.as_bytes()[..rest.len()].eq_ignore_ascii_case(rest);
-                let last = i + 1 == root.parts.len() && !rest.is_empty();
-                return same && (any || last);
+                // Part of an id says as much as part of the root's own name.
+                let own = i + 1 == root.parts.len() || is_long_id(part.as_bytes());
+                return same && (any || (own && !rest.is_empty()));
             }
             end = from + part.len();
             if !rest[..part.len()].eq_ignore_ascii_case(part.as_bytes()) {

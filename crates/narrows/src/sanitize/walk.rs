@@ -190,7 +190,10 @@ impl Scan<'_> {
         let before = self.b.get(low..at - 1).unwrap_or_default();
         let len = before.iter().rev().take(16).take_while(|c| c.is_ascii_alphanumeric()).count();
         let word = before.get(before.len() - len..).unwrap_or_default();
-        if len == 1 && word.iter().all(u8::is_ascii_alphabetic) {
+        // `\\n:` of a JSON dump is no drive.
+        let escape = before[..before.len() - len].ends_with(b"\\")
+            && b"nrtbf".contains(&word.first().copied().unwrap_or(0));
+        if len == 1 && !escape && word.iter().all(u8::is_ascii_alphabetic) {
             return Back::Start(at - 2);
         }
         if self.b.get(at..).is_some_and(|rest| rest.starts_with(b"//")) && len > 0 {

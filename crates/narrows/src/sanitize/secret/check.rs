@@ -20,8 +20,12 @@ pub(super) fn is_random(secret: &[u8]) -> bool {
 
 /// `xxxxxxxx`, `your-key-here`, `****`: somebody left out the secret already.
 pub(super) fn is_filler(secret: &[u8]) -> bool {
-    let head = &secret[..secret.len().min(256)];
-    let same = head.windows(6).any(|w| w.iter().all(|c| c.eq_ignore_ascii_case(&w[0])));
+    // What merely stands behind it says nothing.
+    let end = secret.iter().rposition(u8::is_ascii_alphanumeric).map_or(0, |i| i + 1);
+    let head = &secret[..end.min(256)];
+    let same = head
+        .windows(6)
+        .any(|w| w[0].is_ascii_alphanumeric() && w.iter().all(|c| c.eq_ignore_ascii_case(&w[0])));
     let distinct = |b: &[u8]| {
         let mut seen = [false; 256];
         b.iter().filter(|c| !std::mem::replace(&mut seen[usize::from(**c)], true)).count()

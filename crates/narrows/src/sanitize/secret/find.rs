@@ -10,8 +10,6 @@ use regex_automata::{Anchored, Input};
 const REACH: usize = 4096;
 /// The same for the value beside a key name.
 const VALUE_REACH: usize = 1024;
-/// How often one rule is tried in one run: a run of nothing but beginnings must not cost more.
-const TRIES: usize = 16;
 /// What of a token must be there for it to be hidden where the text breaks off.
 const BEGUN: usize = 8;
 
@@ -23,7 +21,7 @@ pub(in crate::sanitize) struct Spot {
 }
 
 /// What stands there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::sanitize) enum What {
     /// An anchor of a built-in rule.
     Rule(usize),
@@ -256,7 +254,6 @@ impl Table {
             return;
         }
         let low = from.saturating_sub(16);
-        let mut tries = 0;
         for found in starts.find_overlapping_iter(&b[low..to]) {
             for rule in &self.start_rules[found.pattern().as_usize()] {
                 let at = low + found.start();
@@ -266,8 +263,7 @@ impl Table {
                     && self.rules[*rule].before < 4
                     && in_blob(b, at)
                     && (anchor.len() < 4 || anchor.iter().all(u8::is_ascii_alphanumeric));
-                if !weak && tries < TRIES * 8 {
-                    tries += 1;
+                if !weak {
                     tell(Spot { at, what: What::Rule(*rule) });
                 }
             }
@@ -303,9 +299,10 @@ impl Table {
                 Check::Value => {
                     let quoted = from > 0 && matches!(b[from - 1], b'"' | b'\'' | b'`');
                     let name = &b[start..from];
-                    before != b':'
-                        && !check::is_pager(name)
-                        && check::is_value(secret, next, quoted)
+                    // `Type::Secret`, `arn:secret:name`: parts of a longer name.
+                    let two = start.checked_sub(2).map(|i| b[i]) == Some(b':');
+                    let part = before == b':' && (two || name.ends_with(b":"));
+                    !part && !check::is_pager(name) && check::is_value(secret, next, quoted)
                 }
             };
             let generic = rule.is_generic();
@@ -341,7 +338,7 @@ fn is_lettered(run: &[u8]) -> bool {
 
 /// Whether a long piece of base64 stands right before `at`.
 fn in_blob(b: &[u8], at: usize) -> bool {
-    let part = |c: &&u8| is_word(**c) || matches!(c, b'+' | b'/');
+    let part = |c: &&u8| c.is_ascii_alphanumeric() || **c == b'+';
     b[..at].iter().rev().take(24).take_while(part).count() == 24
 }
 
