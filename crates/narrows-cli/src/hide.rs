@@ -64,7 +64,7 @@ impl Hidden {
         // Where the fault is, not what stands there: the file may hold secrets.
         let file: File = toml::from_str(text).map_err(|e| {
             let at = e.span().map_or(0, |span| span.start);
-            let line = text.get(..at).unwrap_or_default().lines().count().max(1);
+            let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
             bad(format!("line {line}: {}", e.message()))
         })?;
         let section = file.sanitize;

@@ -244,3 +244,114 @@ fn sanitize_is_a_filter() {
     let out = narrows(&["sanitize"], bytes);
     assert_eq!(String::from_utf8_lossy(&out.stdout), "café \u{fffd} x");
 }
+
+/// A file of its own for one test.
+fn scratch(name: &str, text: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_report_has_kinds_and_counts_and_no_text() {
+    let token = concat!("ghp_", "16C7e42F292c6912E7710c838347Ae178B4a");
+    let input = format!("cd /srv/run/x1/a\n{token} {token}\nhunter\n\u{1b}[2J");
+    for args in [
+        &["sanitize", "--report", "--root", "/srv/run/x1"][..],
+        &["sanitize", "--report", "--root", "/srv/run/x1", "-"],
+    ] {
+        let out = narrows(args, input.as_bytes());
+        assert!(out.status.success(), "{}", stderr(&out));
+        let report = stdout(&out);
+        let rows: Vec<Vec<&str>> = report.lines().map(|l| l.split_whitespace().collect()).collect();
+        assert_eq!(rows, [["escape", "1"], ["github-token", "2"], ["path", "1"], ["total", "4"]]);
+    }
+    let out = narrows(&["sanitize", "--report"], b"nothing here\n");
+    assert_eq!(stdout(&out), "nothing to remove\n");
+}
+
+#[test]
+fn a_config_adds_rules_values_roots_and_exceptions() {
+    let config = scratch(
+        "config.toml",
+        r#"
+[sanitize]
+roots = ["/srv/run/x1"]
+home = "/home/ada"
+allow = ["AKIAIOSFODNN7EXAMPLE"]
+known = ["correct horse battery"]
+[[sanitize.rule]]
+kind = "acme-token"
+keyword = "acme_"
+regex = 'acme_[0-9a-f]{8}'
+"#,
+    );
+    let config = config.to_str().unwrap();
+    let input =
+        "/srv/run/x1/a /home/ada/b AKIAIOSFODNN7EXAMPLE correct horse battery acme_00ff00ff\n";
+    let out = narrows(&["sanitize", "--config", config], input.as_bytes());
+    let shown = stdout(&out);
+    let (start, end) = ("a ~/b AKIAIOSFODNN7EXAMPLE [redacted:known-value:", "]\n");
+    assert!(shown.starts_with(start) && shown.ends_with(end), "{shown}");
+    assert!(shown.contains("] [redacted:acme-token:"), "{shown}");
+
+    let chunk = CHUNK.replace("Hi.", "acme_00ff00ff /srv/run/x1/a");
+    let out = narrows(&["parse", "--config", config], chunk.as_bytes());
+    assert!(lines(&out)[0]["content"].as_str().unwrap().ends_with("] a"), "{}", stdout(&out));
+}
+
+#[test]
+fn a_bad_config_is_refused_with_its_line_and_without_its_values() {
+    let bad = [
+        ("[sanitize]\nknown = [\"hunter2\"]", "known value 1 has less than 8 characters"),
+        ("[sanitize]\nsecrets = [\"s3cr3t\"]", "line 2: unknown field `secrets`"),
+        (
+            "[sanitize]\n[[sanitize.rule]]\nkind = \"A b\"\nkeyword = \"abc\"\nregex = 'x'",
+            "the kind is",
+        ),
+        (
+            "[sanitize]\n[[sanitize.rule]]\nkind = \"a\"\nkeyword = \"ab\"\nregex = 'x'",
+            "at least 3",
+        ),
+        (
+            "[sanitize]\n[[sanitize.rule]]\nkind = \"a\"\nkeyword = \"abc\"\nregex = '('",
+            "rule \"a\"",
+        ),
+        ("[sanitize\n", "line 1"),
+    ];
+    for (i, (text, message)) in bad.into_iter().enumerate() {
+        let config = scratch(&format!("bad{i}.toml"), text);
+        let out = narrows(&["sanitize", "--config", config.to_str().unwrap()], b"");
+        assert_eq!(out.status.code(), Some(1));
+        let said = stderr(&out);
+        assert!(said.contains(message), "{text}: {said}");
+        assert!(!said.contains("s3cr3t") && !said.contains("hunter2"), "{said}");
+    }
+    let out = narrows(&["sanitize", "--config", "/does/not/exist.toml"], b"");
+    assert_eq!(out.status.code(), Some(1));
+}
+
+#[test]
+fn values_of_secret_variables_are_hidden() {
+    let run = |args: &[&str]| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_narrows"))
+            .args(args)
+            .env("MY_APP_TOKEN", "plain words as token")
+            .env("OTHER", "other plain words")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = b"x plain words as token y other plain words\n";
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        stdout(&child.wait_with_output().unwrap())
+    };
+    let shown = run(&["sanitize"]);
+    assert!(shown.starts_with("x [redacted:known-value:"), "{shown}");
+    assert!(shown.ends_with("] y other plain words\n"), "{shown}");
+    assert!(run(&["sanitize", "--no-env"]).contains("plain words as token"));
+}

@@ -1,4 +1,4 @@
-//! How cost grows: 18 shapes of input at doubling sizes, and a session from 10^3 to 10^6 events.
+//! How cost grows: 34 shapes of input at doubling sizes, and a session from 10^3 to 10^6 events.
 //!
 //! The cost per unit may not grow by more than 1.6 times from one size to the next, once it can be
 //! measured. Exits with 1 when a shape is superlinear.

@@ -68,6 +68,26 @@ pub(crate) const SHAPES: &[(&str, Make)] = &[
     ("anchors", |n| output(&format!("{ROOT}/x ").repeat(n))),
     ("near-anchors", |n| output(&"/sessions/".repeat(n))),
     ("anchor-run", |n| output(&"/sessions/a-".repeat(n))),
+    // Texts that are nothing but beginnings of something to hide.
+    ("jwt-run", |n| output(&"eyJ".repeat(n))),
+    ("token-run", |n| output(&"sk-ant-ghp_AKIA".repeat(n))),
+    ("assignments", |n| output(&"token=a1".repeat(n))),
+    ("keys-in-vain", |n| output(&"password: x1 y ".repeat(n))),
+    ("logins", |n| output(&"://a:b@".repeat(n))),
+    ("at-signs", |n| output(&"@".repeat(n))),
+    ("key-headers", |n| output(&"-----BEGIN PRIVATE KEY-----\n".repeat(n))),
+    ("colours", |n| output(&"\u{1b}[1mx\u{1b}[0m".repeat(n))),
+    ("open-escapes", |n| output(&"\u{1b}]0;".repeat(n))),
+    ("percents", |n| output(&"%25".repeat(n))),
+    ("backslashes", |n| output(&"\\".repeat(n))),
+    ("blanks", |n| output(&" ".repeat(n))),
+    ("invisible", |n| output(&"\u{200b}/".repeat(n))),
+    ("roots-inside", |n| output(&format!("/x{ROOT}").repeat(n / 8))),
+    ("words", |n| output(&"a/b ".repeat(n))),
+    ("text-in-bits", |n| {
+        let piece = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "/a"}});
+        lines((0..n).map(|_| piece.to_string()))
+    }),
     ("file-open", |n| {
         let text = "<file>\n".repeat(n);
         let read = json!({"sessionUpdate": "tool_call_update", "toolCallId": "r", "title": "read", "kind": "read",

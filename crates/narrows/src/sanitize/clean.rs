@@ -3,30 +3,27 @@
 //! A whole text and the parts of a stream take the same way: both are cut into the same segments,
 //! and each segment is cleaned alone. Segments in which nothing was spotted are not looked at.
 
+use super::begun;
 use super::escape;
 use super::field;
-use super::paths::{Mode, Owner, Paths};
-use super::pem::{self, After, Key};
+use super::hits::{Hit, is_settled};
+use super::paths::{Mode, Paths};
+use super::pem::{self, Key};
 use super::removed::Removed;
-use super::scan::{self, Put};
-use super::secret::{Secret, Secrets, Spot, What};
+use super::secret::{Secrets, What};
 use super::segment::{AHEAD, Holds, MAX_SEGMENT};
-use super::view::{View, colour};
+use super::view::View;
 use ecow::EcoString;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Rounds after which a segment that still changes is given up.
 const MAX_ROUNDS: usize = 16;
-/// How often one rule may look in vain in one segment: a text of nothing but beginnings of tokens
-/// must not cost more than others.
-const MAX_VAIN: u16 = 256;
 
 /// Cleans texts, and counts what it removed.
 #[derive(Debug, Clone)]
 pub(super) struct Cleaner {
     pub(super) paths: Paths,
-    secrets: Arc<Secrets>,
+    pub(super) secrets: Arc<Secrets>,
     holds: Holds,
     pub(super) removed: Removed,
     /// Places to look at, of the text in work.
@@ -53,13 +50,6 @@ impl Flow {
     }
 }
 
-/// Places to look at in a text.
-#[derive(Debug, Default)]
-struct Found {
-    paths: Vec<(usize, Owner)>,
-    secrets: Vec<Spot>,
-}
-
 /// What is known of a segment before it is looked at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
@@ -84,21 +74,6 @@ impl Place {
 
     fn is_secret(self) -> bool {
         self.0 & 1 == 1
-    }
-}
-
-/// Something found in a segment.
-struct Hit {
-    start: usize,
-    end: usize,
-    kind: EcoString,
-    put: EcoString,
-    secret: bool,
-}
-
-impl Hit {
-    fn path((start, end): (usize, usize), kind: &str, put: &str) -> Hit {
-        Hit { start, end, kind: kind.into(), put: put.into(), secret: false }
     }
 }
 
@@ -302,11 +277,17 @@ impl Cleaner {
             let mut hits = self.hits(text, &found, mode, kind);
             // Only of the first round is it known what can be in it.
             kind.secrets = true;
-            if found.secrets.iter().any(|s| matches!(s.what, What::Pem | What::Odd)) {
-                self.private_key(flow, text, kind.ends, &mut hits);
+            let armoured = found.secrets.iter().any(|s| matches!(s.what, What::Pem | What::Odd));
+            if armoured && let Some(hit) = self.private_key(flow, text) {
+                hits.push(hit);
+                hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end)));
             }
             if hits.is_empty() {
-                return now;
+                // Nothing else changes: a key may begin at the end, and what follows decides.
+                let begun = if armoured && !kind.ends { pem::begun(text) } else { None };
+                let Some(from) = begun else { return now };
+                flow.key = Key::Begun(text[from..].to_owned());
+                return Some(text[..from].to_owned());
             }
             let settled = !kind.ends && found.secrets.is_empty() && is_settled(text, &found, &hits);
             let next = self.put_in(text, &hits);
@@ -322,135 +303,17 @@ impl Cleaner {
         Some("…".to_owned())
     }
 
-    /// Everything in a text that may have to be hidden.
-    fn look(&self, b: &[u8], secrets: bool) -> Found {
-        let mut found = Found::default();
-        self.paths.spots(b, |at, owner| found.paths.push((at, owner)));
-        if secrets {
-            self.secrets.spots(b, |spot| found.secrets.push(spot));
-        }
-        found
-    }
-
-    /// The private key that begins in a segment.
-    fn private_key(&self, flow: &mut Flow, text: &str, ends: bool, hits: &mut Vec<Hit>) {
+    /// The private key that begins in a segment and has some of itself in it.
+    fn private_key(&self, flow: &mut Flow, text: &str) -> Option<Hit> {
         let view = View::new(text);
-        let Some((start, end)) = pem::header(&view.b) else { return };
-        let rest = &view.b[end..];
-        let mut hit = |(start, end), put: EcoString| {
-            let kind = if put.is_empty() { EcoString::new() } else { "private-key".into() };
-            hits.push(Hit { start, end, kind, put, secret: true });
-        };
-        match pem::after(rest) {
-            After::Body(at) => {
-                let (len, on) = pem::swallow(&rest[at..]);
-                let to = end + at + len;
-                let mark = self.secrets.mark("private-key", &pem::sample(&rest[at..]));
-                hit(view.source(start, to), mark.into());
-                if on && to == view.b.len() {
-                    flow.key = Key::Inside(len, String::new());
-                }
-            }
-            // What follows decides.
-            After::Nothing if !ends => {
-                let from = view.source(start, end).0;
-                hit((from, text.len()), EcoString::new());
-                flow.key = Key::Begun(text[from..].to_owned());
-            }
-            After::Nothing | After::Other => {}
+        let (start, body) = pem::key(&view.b)?;
+        let (len, on) = pem::swallow(&view.b[body..]);
+        if on && body + len == view.b.len() {
+            flow.key = Key::Inside(len, String::new());
         }
-        hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end)));
-    }
-
-    /// Everything to hide in a segment, in order.
-    fn hits(&self, text: &str, found: &Found, mode: Mode, kind: Kind) -> Vec<Hit> {
-        let mut hits = Vec::new();
-        if found.paths.is_empty() && found.secrets.is_empty() && !kind.ends {
-            return hits;
-        }
-        let view = View::new(text);
-        if view.is_source() {
-            self.hits_in(&view, found, mode, kind.ends, &mut hits);
-        } else {
-            self.hits_in(&view, &self.look(&view.b, kind.secrets), mode, kind.ends, &mut hits);
-            if let Some(view) = View::literal(text) {
-                let from = hits.len();
-                let found = self.look(&view.b, kind.secrets);
-                self.hits_in(&view, &found, mode, kind.ends, &mut hits);
-                // A backslash that is no escape was seen as a separator before.
-                let mut late = hits.split_off(from);
-                late.retain(|h| h.secret || !text[h.start..h.end].contains('\\'));
-                hits.append(&mut late);
-            }
-        }
-        hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end)));
-        hits
-    }
-
-    fn hits_in(&self, view: &View<'_>, found: &Found, mode: Mode, ends: bool, hits: &mut Vec<Hit>) {
-        let b = &*view.b;
-        for cut in scan::cuts(&self.paths, &found.paths, b, mode) {
-            let (kind, put) = match &cut.put {
-                Put::Nothing => ("path", ""),
-                Put::Dot => ("path", "."),
-                Put::Home => ("home", "~"),
-                Put::Ellipsis => ("id", "…"),
-                Put::Text(text) => ("path", text.as_str()),
-            };
-            hits.push(Hit::path(view.source(cut.start, cut.end), kind, put));
-        }
-        let mut secrets = self.secrets_in(b, &found.secrets);
-        if ends {
-            let covered = secrets.iter().map(|s| s.end).max().unwrap_or(0);
-            secrets.extend(self.secrets.begun(b, b.len(), 8).filter(|s| s.end > covered));
-            let from = scan::begun(&self.paths, b, false);
-            if from < b.len() {
-                hits.push(Hit::path(view.source(from, b.len()), "path", "…"));
-            }
-        }
-        for secret in secrets {
-            let (start, end) = view.source(secret.start, secret.end);
-            let put = self.secrets.mark(secret.kind, &b[secret.start..secret.end]).into();
-            hits.push(Hit { start, end, kind: secret.kind.into(), put, secret: true });
-        }
-    }
-
-    /// The secrets at the spots of a text.
-    fn secrets_in(&self, b: &[u8], spots: &[Spot]) -> Vec<Secret<'_>> {
-        if spots.is_empty() {
-            return Vec::new();
-        }
-        let mut spots = spots.to_vec();
-        spots.sort_by_key(|s| s.at);
-        let (mut covered, mut around) = (0, 0);
-        let mut vain: HashMap<What, u16> = HashMap::new();
-        let mut found: Vec<Secret<'_>> = Vec::new();
-        for spot in spots.into_iter().filter(|s| !matches!(s.what, What::Pem | What::Odd)) {
-            let generic = self.secrets.is_generic(spot);
-            let done = if generic { around } else { covered };
-            if spot.at < done && spot.what != What::Login {
-                continue;
-            }
-            if !generic && vain.get(&spot.what).is_some_and(|n| *n >= MAX_VAIN) {
-                continue;
-            }
-            let Some(secret) = self.secrets.at(b, spot) else {
-                *vain.entry(spot.what).or_default() += 1;
-                continue;
-            };
-            let done = if generic { &mut around } else { &mut covered };
-            *done = secret.end.max(*done);
-            found.push(secret);
-        }
-        let mut sure: Vec<(usize, usize)> =
-            found.iter().filter(|s| !s.generic).map(|s| (s.start, s.end)).collect();
-        sure.sort_unstable();
-        found.retain(|s| {
-            let at = sure.partition_point(|(start, _)| *start <= s.start);
-            let within = at.checked_sub(1).is_some_and(|i| sure[i].1 >= s.end);
-            !s.generic || !within
-        });
-        found
+        let put = self.secrets.mark("private-key", &pem::sample(&view.b[body..])).into();
+        let (start, end) = view.source(start, body + len);
+        Some(Hit { start, end, kind: "private-key".into(), put, secret: true })
     }
 
     /// Whether the end of a text may be the beginning of something to hide.
@@ -467,7 +330,7 @@ impl Cleaner {
     pub(super) fn may_begin(&self, text: &str) -> usize {
         let view = View::new(text);
         let b = &*view.b;
-        let mut at = scan::begun(&self.paths, b, true);
+        let mut at = begun::begun(&self.paths, b, true);
         if let Some(secret) = self.secrets.begun(b, b.len(), 0) {
             at = at.min(secret.start);
         }
@@ -480,54 +343,6 @@ impl Cleaner {
         }
         if at == b.len() { text.len() } else { floor(text, view.source(at, at).0) }
     }
-
-    /// The text with what was found replaced. What overlaps is hidden as one.
-    fn put_in(&mut self, text: &str, hits: &[Hit]) -> String {
-        let mut out = String::with_capacity(text.len());
-        let (mut at, mut marked) = (0, false);
-        for hit in hits.iter().filter(|h| h.end > h.start) {
-            if hit.end <= at {
-                continue;
-            }
-            let start = hit.start.max(at);
-            let apart = at == 0 || hit.start >= at;
-            out.push_str(text.get(at..start).unwrap_or_default());
-            if apart || (hit.secret && !marked) {
-                out.push_str(&hit.put);
-                marked = hit.secret;
-                if !hit.kind.is_empty() {
-                    self.removed.add(&hit.kind);
-                }
-            }
-            // Colours that change within it change behind it; what is only held back has its own.
-            let hidden = &text.as_bytes()[start..hit.end];
-            for i in memchr::memchr_iter(0x1b, hidden).filter(|_| !hit.kind.is_empty()) {
-                if let Some(len) = colour(&hidden[i..]) {
-                    out.push_str(text.get(start + i..start + i + len).unwrap_or_default());
-                }
-            }
-            at = hit.end;
-        }
-        out.push_str(text.get(at..).unwrap_or_default());
-        out
-    }
-}
-
-/// Whether nothing can be found any more once the hits are replaced: nothing else was spotted, and
-/// no name meets what stood behind a hit.
-fn is_settled(text: &str, found: &Found, hits: &[Hit]) -> bool {
-    let b = text.as_bytes();
-    let meets = |h: &Hit| {
-        let before = h.start.checked_sub(1).map_or(b' ', |i| b[i]);
-        h.secret
-            || !matches!(before, b' ' | b'\n' | b'\t' | b'"' | b'\'' | b'(' | b'=' | b':' | b'`')
-    };
-    let plain = memchr::memchr3(b'\\', b'%', 0x1b, b).is_none() && text.is_ascii();
-    let within = |at: usize| hits.iter().any(|h| h.start <= at && at < h.end);
-    plain
-        && hits.len() <= 8
-        && !hits.iter().any(meets)
-        && found.paths.iter().all(|(at, _)| within(*at))
 }
 
 /// The nearest place at or before `at` that lies between two characters.

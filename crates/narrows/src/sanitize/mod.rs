@@ -4,10 +4,12 @@
 //! seam, so that a path cut over two packets does not slip through. Knows nothing of formats and
 //! nothing of items (invariants I3, I4).
 
+mod begun;
 mod clean;
 mod escape;
 mod event;
 mod field;
+mod hits;
 mod paths;
 mod pem;
 mod removed;

@@ -82,10 +82,34 @@ impl Key {
     }
 }
 
-/// The first line of a private key in `b`, from and to.
-pub(super) fn header(b: &[u8]) -> Option<(usize, usize)> {
-    const OPEN: &[u8] = b"-----BEGIN ";
+/// The first private key of which some follows its first line: where the line begins, and the key.
+pub(super) fn key(b: &[u8]) -> Option<(usize, usize)> {
     let mut from = 0;
+    while let Some((start, end)) = header(b, from) {
+        if let After::Body(at) = after(&b[end..]) {
+            return Some((start, end + at));
+        }
+        from = end;
+    }
+    None
+}
+
+/// Where the first line of a key stands that ends the text, but for blanks.
+pub(super) fn begun(text: &str) -> Option<usize> {
+    let view = View::new(text);
+    let mut from = 0;
+    while let Some((start, end)) = header(&view.b, from) {
+        if after(&view.b[end..]) == After::Nothing {
+            return Some(view.source(start, end).0);
+        }
+        from = end;
+    }
+    None
+}
+
+/// The first line of a private key in `b`, from and to.
+fn header(b: &[u8], mut from: usize) -> Option<(usize, usize)> {
+    const OPEN: &[u8] = b"-----BEGIN ";
     loop {
         let start = from + memmem::find(b.get(from..)?, OPEN)?;
         let name = b.get(start + OPEN.len()..b.len().min(start + 64))?;
@@ -102,7 +126,7 @@ pub(super) fn header(b: &[u8]) -> Option<(usize, usize)> {
 
 /// What follows the first line of a key, in the same or the next segment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum After {
+enum After {
     /// Only blanks, line numbers and the like so far.
     Nothing,
     /// The key, which begins at this place.
@@ -112,7 +136,7 @@ pub(super) enum After {
 }
 
 /// Looks behind the first line of a key.
-pub(super) fn after(b: &[u8]) -> After {
+fn after(b: &[u8]) -> After {
     let skip = filler(b);
     let rest = &b[skip..];
     if rest.is_empty() {

@@ -55,7 +55,7 @@ pub(super) fn cuts(paths: &Paths, spots: &[(usize, Owner)], b: &[u8], mode: Mode
     if spots.is_empty() {
         return Vec::new();
     }
-    let mut scan = Scan { paths, b, mode, floor: 0, shut: 0, cuts: Vec::new() };
+    let mut scan = Scan::new(paths, b, mode);
     // What is known comes first, then what merely looks like a session, then what is left of ids.
     for i in (0..paths.roots.len()).filter(|i| spots.iter().any(|s| s.1 == Owner::Root(*i))) {
         scan.pass(spots, |owner| owner == Owner::Root(i));
@@ -77,7 +77,11 @@ pub(super) struct Scan<'a> {
     cuts: Vec<Cut>,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    pub(super) fn new(paths: &'a Paths, b: &'a [u8], mode: Mode) -> Scan<'a> {
+        Scan { paths, b, mode, floor: 0, shut: 0, cuts: Vec::new() }
+    }
+
     fn pass(&mut self, spots: &[(usize, Owner)], of: impl Fn(Owner) -> bool) {
         let mut new: Vec<Cut> = Vec::new();
         for (at, owner) in spots.iter().filter(|(_, owner)| of(*owner)) {
@@ -105,13 +109,12 @@ impl Scan<'_> {
 
     /// The known root around the bytes at `at`.
     fn root(&self, root: &Root, at: usize) -> Option<Cut> {
-        let (start, end) = match root.key() {
-            Some((part, from)) => self.around(root, part, at.checked_sub(from)?)?,
+        let (start, end) = if let Some((part, from)) = root.key() {
+            self.around(root, part, at.checked_sub(from)?)?
+        } else {
             // Nothing to look for but the separator before it.
-            None => {
-                let start = self.sep_after(at)?;
-                (start, self.parts_after(&root.parts, start)?)
-            }
+            let start = self.sep_after(at)?;
+            (start, self.parts_after(&root.parts, start)?)
         };
         if start < self.floor || !self.name_ends(end) {
             return None;
@@ -132,7 +135,7 @@ impl Scan<'_> {
         match self.back(lead, self.style(lead)) {
             Back::Start(from) => {
                 let before = self.b.get(from..lead).unwrap_or_default();
-                match self.prefix(before) {
+                match prefix(before) {
                     Prefix::Host => Some(self.cut(root.home, self.before_drive(from), end)),
                     Prefix::Flag => Some(self.cut(root.home, lead, end)),
                     // The root's names lie inside another path.
@@ -168,34 +171,6 @@ impl Scan<'_> {
             self.b.get(from..end)?.eq_ignore_ascii_case(part.as_bytes()).then_some(())?;
         }
         Some(end)
-    }
-
-    /// What stands before a root in the same word.
-    fn prefix(&self, before: &[u8]) -> Prefix {
-        let lower = before.to_ascii_lowercase();
-        let drive = |b: &[u8]| matches!(b, [d, b':', ..] if d.is_ascii_alphabetic());
-        let host = match lower.as_slice() {
-            [] => true,
-            [d, b':'] => d.is_ascii_alphabetic(),
-            b"file:" | b"file:/" | b"file://" | b"file://localhost" => true,
-            // macOS gives `/tmp` and `/var` under this name too.
-            b"/private" | b"file:///private" => true,
-            b => b.strip_prefix(b"file:").is_some_and(|r| {
-                drive(r.strip_prefix(b"///").or_else(|| r.strip_prefix(b"/")).unwrap_or(r))
-            }),
-        };
-        // `\\?\C:`, `//server`, `/C:`.
-        let long = lower.strip_prefix(b"\\?").or_else(|| lower.strip_prefix(b"\\\\?"));
-        let slashed = lower.strip_prefix(b"/").is_some_and(|r| drive(r) && r.len() == 2);
-        if host || slashed || long.is_some_and(|r| r.len() <= 4) {
-            Prefix::Host
-        } else if before.iter().any(|c| matches!(c, b'/' | b'\\')) {
-            Prefix::Folder
-        } else if before.last().copied().is_some_and(is_name) && before.first() != Some(&b'-') {
-            Prefix::Word
-        } else {
-            Prefix::Flag
-        }
     }
 
     /// What belongs to a path before its drive letter: `file:///`, `\\\\?\\`, `/`.
@@ -253,7 +228,7 @@ impl Scan<'_> {
         let id = self.b.get(id_start..)?;
         let id = id.get(..id.iter().take(MAX_ID + 1).take_while(|c| is_id_byte(**c)).count())?;
         let id_end = id_start + id.len();
-        if id.is_empty() || id.len() > MAX_ID || !self.name_ends(id_end) {
+        if id.len() > MAX_ID || !id.first()?.is_ascii_alphanumeric() || !self.name_ends(id_end) {
             return None;
         }
         let sandbox = lead.and_then(|lead| self.sandbox_before(lead));
@@ -368,65 +343,30 @@ enum Prefix {
     Word,
 }
 
-/// Where a known root or id has begun at the end of the text; the text's end when none has.
-///
-/// With `any`, one folder of it is enough: more text is to come. Without, the text is over, and
-/// only its last part may be missing in part: its parent folder is a place of its own.
-pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
-    let scan = Scan { paths, b, mode: Mode::Text, floor: 0, shut: 0, cuts: Vec::new() };
-    let mut best = b.len();
-    let separated = memchr::memchr2(b'/', b'\\', &b[b.len().saturating_sub(512)..]).is_some();
-    for root in paths.roots.iter().filter(|r| separated && r.parts.len() >= 2) {
-        let longest: usize = root.parts.iter().map(|p| p.len() + 8).sum();
-        for at in b.len().saturating_sub(longest)..b.len() {
-            if matches!(b[at], b'/' | b'\\') && scan.begins(root, at, any) {
-                best = best.min(at);
-                break;
-            }
-        }
-    }
-    for id in paths.ids.iter().filter(|id| id.long) {
-        let part = |c: &&u8| c.is_ascii_hexdigit() || **c == b'-';
-        let len = b.iter().rev().take(40).take_while(part).count();
-        let from = b.len() - len;
-        let tail: Vec<u8> = b[from..].iter().copied().filter(|c| *c != b'-').collect();
-        let whole = tail.len() >= id.text.len();
-        let same =
-            id.text.get(..tail.len()).is_some_and(|t| tail.eq_ignore_ascii_case(t.as_bytes()));
-        if !whole && same && tail.len() >= 8 {
-            best = best.min(from);
-        }
-    }
-    // Where no root is known, any path may still become a session's.
-    if any && (paths.roots.is_empty() || memmem::find(b, b"/sessions/").is_some()) {
-        let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
-        if b[word..].iter().any(|c| matches!(c, b'/' | b'\\')) {
-            best = best.min(word);
-        }
-    }
-    best
-}
-
-impl Scan<'_> {
-    /// Whether the text from the separator at `at` to its end is the beginning of the root.
-    fn begins(&self, root: &Root, at: usize, any: bool) -> bool {
-        let mut end = at;
-        for (i, part) in root.parts.iter().enumerate() {
-            let Some(from) = self.sep_after(end) else {
-                return any && end == self.b.len() && i > 0;
-            };
-            let rest = &self.b[from..];
-            if rest.len() < part.len() {
-                let same = part.as_bytes()[..rest.len()].eq_ignore_ascii_case(rest);
-                // Part of an id says as much as part of the root's own name.
-                let own = i + 1 == root.parts.len() || is_long_id(part.as_bytes());
-                return same && (any || (own && !rest.is_empty()));
-            }
-            end = from + part.len();
-            if !rest[..part.len()].eq_ignore_ascii_case(part.as_bytes()) {
-                return false;
-            }
-        }
-        false
+/// What stands before a root in the same word.
+fn prefix(before: &[u8]) -> Prefix {
+    let lower = before.to_ascii_lowercase();
+    let drive = |b: &[u8]| matches!(b, [d, b':', ..] if d.is_ascii_alphabetic());
+    let host = match lower.as_slice() {
+        [] => true,
+        [d, b':'] => d.is_ascii_alphabetic(),
+        b"file:" | b"file:/" | b"file://" | b"file://localhost" => true,
+        // macOS gives `/tmp` and `/var` under this name too.
+        b"/private" | b"file:///private" => true,
+        b => b.strip_prefix(b"file:").is_some_and(|r| {
+            drive(r.strip_prefix(b"///").or_else(|| r.strip_prefix(b"/")).unwrap_or(r))
+        }),
+    };
+    // `\\?\C:`, `//server`, `/C:`.
+    let long = lower.strip_prefix(b"\\?").or_else(|| lower.strip_prefix(b"\\\\?"));
+    let slashed = lower.strip_prefix(b"/").is_some_and(|r| drive(r) && r.len() == 2);
+    if host || slashed || long.is_some_and(|r| r.len() <= 4) {
+        Prefix::Host
+    } else if before.iter().any(|c| matches!(c, b'/' | b'\\')) {
+        Prefix::Folder
+    } else if before.last().copied().is_some_and(is_name) && before.first() != Some(&b'-') {
+        Prefix::Word
+    } else {
+        Prefix::Flag
     }
 }

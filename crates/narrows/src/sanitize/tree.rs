@@ -1,4 +1,4 @@
-//! JSON trees: every string in them, leaf or key, is cleaned; the text stays JSON.
+//! JSON trees: every string in them, leaf or key, is shown; the text stays JSON.
 
 use super::clean::Cleaner;
 use super::paths::Mode;
@@ -25,10 +25,10 @@ pub(super) fn clean(cleaner: &mut Cleaner, tree: &Tree<Raw>, limit: usize) -> Tr
                 let end = string_end(b, at + 1);
                 let raw = json.get(at + 1..end).unwrap_or_default();
                 let is_key = b.get(end + 1..).is_some_and(next_is_colon);
-                let cleaned = string(cleaner, raw, if is_key { "" } else { &key });
-                if let Some(cleaned) = &cleaned {
+                let shown = string(cleaner, raw, if is_key { "" } else { &key });
+                if let Some(shown) = &shown {
                     out.push_str(json.get(from..at).unwrap_or_default());
-                    out.push_str(cleaned);
+                    out.push_str(shown);
                     from = end + 1;
                 }
                 if is_key {
@@ -95,10 +95,10 @@ fn container_end(b: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The cleaned string with its quotes, when it differs from the source.
+/// The shown string with its quotes, when it differs from the source.
 fn string(cleaner: &mut Cleaner, raw: &str, key: &str) -> Option<String> {
     let text = decode(raw);
-    let cleaned = match key {
+    let shown = match key {
         "filePath" | "file_path" | "filepath" | "path" | "cwd" | "file" | "directory" | "dir"
         | "outputPath" | "absolutePath" | "notebook_path" => Some(cleaner.field(&text).into()),
         "content" | "oldString" | "newString" | "old_string" | "new_string" | "patchText" => {
@@ -111,9 +111,9 @@ fn string(cleaner: &mut Cleaner, raw: &str, key: &str) -> Option<String> {
     };
     // A lone surrogate is no text: it is written anew as U+FFFD.
     let lone = text.contains(char::REPLACEMENT_CHARACTER);
-    let changed = cleaned.as_deref().is_some_and(|c| c != text);
+    let changed = shown.as_deref().is_some_and(|c| c != text);
     if !changed && !lone {
         return None;
     }
-    serde_json::to_string(cleaned.as_deref().unwrap_or(&text)).ok()
+    serde_json::to_string(shown.as_deref().unwrap_or(&text)).ok()
 }

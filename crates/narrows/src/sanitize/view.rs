@@ -117,7 +117,7 @@ impl Made {
                 Some((c, len)) => self.escaped(c, b, at, next + len),
                 None => self.plain(at, next),
             },
-            Some(b'x') => match hex(&b[next + 1..], 2).filter(u8_ascii) {
+            Some(b'x') => match hex(&b[next + 1..], 2).filter(|c| *c < 0x80) {
                 Some(c) => self.escaped(char::from(c as u8), b, at, next + 3),
                 None => self.plain(at, next),
             },
@@ -146,10 +146,6 @@ impl Made {
         }
         next
     }
-}
-
-fn u8_ascii(c: &u32) -> bool {
-    *c < 0x80
 }
 
 /// `%2F`, also encoded more than once (`%252F`).

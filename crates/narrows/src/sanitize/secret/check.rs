@@ -149,6 +149,6 @@ fn is_worded(value: &[u8]) -> bool {
 fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     text.iter().for_each(|c| counts[usize::from(*c)] += 1);
-    let len = text.len() as f64;
+    let len = f64::from(u32::try_from(text.len()).unwrap_or(u32::MAX));
     counts.iter().filter(|n| **n > 0).map(|n| f64::from(*n) / len).map(|p| -p * p.log2()).sum()
 }

@@ -10,9 +10,6 @@ use regex_automata::{Anchored, Input};
 const REACH: usize = 4096;
 /// The same for the value beside a key name.
 const VALUE_REACH: usize = 1024;
-/// What of a token must be there for it to be hidden where the text breaks off.
-const BEGUN: usize = 8;
-
 /// A place to look at closely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sanitize) struct Spot {
@@ -68,7 +65,7 @@ impl Secrets {
     }
 
     /// Whether what is found there is found by what stands around it.
-    pub(in crate::sanitize) fn is_generic(&self, spot: Spot) -> bool {
+    pub(in crate::sanitize) fn is_generic(spot: Spot) -> bool {
         match spot.what {
             What::Rule(rule) => Table::get().rules[rule].is_generic(),
             What::Login => true,

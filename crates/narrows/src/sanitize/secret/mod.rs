@@ -181,10 +181,6 @@ impl Secrets {
         self.extra = AhoCorasick::new(all).ok();
     }
 
-    pub(super) fn is_on(&self) -> bool {
-        self.on
-    }
-
     /// Keywords after which a text is not cut.
     pub(super) fn keywords(&self) -> Vec<String> {
         self.own.iter().map(|r| r.keyword.clone()).collect()

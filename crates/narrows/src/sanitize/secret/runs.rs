@@ -146,10 +146,12 @@ mod tests {
         for round in 0..3000 {
             let mut text = Vec::new();
             for _ in 0..round % 12 {
-                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                seed = seed
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 let len = (seed >> 33) as usize % 90;
                 text.extend(std::iter::repeat_n(b"aZ9_-"[(seed >> 20) as usize % 5], len));
-                text.extend_from_slice(b" .@"[..(seed >> 25) as usize % 3 + 1].as_ref());
+                text.extend_from_slice(&b" .@"[..=(seed >> 25) as usize % 3]);
             }
             let mut got = Vec::new();
             each(&text, |found| {

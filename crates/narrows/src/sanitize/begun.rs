@@ -1,0 +1,67 @@
+//! What has begun at the end of a text: part of a root, part of an id.
+
+use super::paths::{Mode, Paths, Root};
+use super::scan::{Scan, is_long_id};
+use memchr::memmem;
+
+/// Where a known root or id has begun at the end of the text; the text's end when none has.
+///
+/// With `any`, one folder of it is enough: more text is to come. Without, the text is over, and
+/// only its last part may be missing in part: its parent folder is a place of its own.
+pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
+    let scan = Scan::new(paths, b, Mode::Text);
+    let mut best = b.len();
+    let separated = memchr::memchr2(b'/', b'\\', &b[b.len().saturating_sub(512)..]).is_some();
+    for root in paths.roots.iter().filter(|r| separated && r.parts.len() >= 2) {
+        let longest: usize = root.parts.iter().map(|p| p.len() + 8).sum();
+        let low = b.len().saturating_sub(longest);
+        let found = memchr::memchr2_iter(b'/', b'\\', &b[low..]).map(|i| low + i);
+        if let Some(at) = found.into_iter().find(|at| scan.begins(root, *at, any)) {
+            best = best.min(at);
+        }
+    }
+    for id in paths.ids.iter().filter(|id| id.long) {
+        let part = |c: &&u8| c.is_ascii_hexdigit() || **c == b'-';
+        let len = b.iter().rev().take(40).take_while(part).count();
+        let from = b.len() - len;
+        let tail: Vec<u8> = b[from..].iter().copied().filter(|c| *c != b'-').collect();
+        let whole = tail.len() >= id.text.len();
+        let same =
+            id.text.get(..tail.len()).is_some_and(|t| tail.eq_ignore_ascii_case(t.as_bytes()));
+        if !whole && same && tail.len() >= 8 {
+            best = best.min(from);
+        }
+    }
+    // Where no root is known, any path may still become a session's.
+    if any && (paths.roots.is_empty() || memmem::find(b, b"/sessions/").is_some()) {
+        let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
+        if b[word..].iter().any(|c| matches!(c, b'/' | b'\\')) {
+            best = best.min(word);
+        }
+    }
+    best
+}
+
+impl Scan<'_> {
+    /// Whether the text from the separator at `at` to its end is the beginning of the root.
+    fn begins(&self, root: &Root, at: usize, any: bool) -> bool {
+        let mut end = at;
+        for (i, part) in root.parts.iter().enumerate() {
+            let Some(from) = self.sep_after(end) else {
+                return any && end == self.b.len() && i > 0;
+            };
+            let rest = &self.b[from..];
+            if rest.len() < part.len() {
+                let same = part.as_bytes()[..rest.len()].eq_ignore_ascii_case(rest);
+                // Part of an id says as much as part of the root's own name.
+                let own = i + 1 == root.parts.len() || is_long_id(part.as_bytes());
+                return same && (any || (own && !rest.is_empty()));
+            }
+            end = from + part.len();
+            if !rest[..part.len()].eq_ignore_ascii_case(part.as_bytes()) {
+                return false;
+            }
+        }
+        false
+    }
+}
