@@ -4,7 +4,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
-.PHONY: build run test fmt lint unit doc purity deny bench bench-speed bench-growth bench-memory bless fuzz clean
+.PHONY: build run test fmt lint unit doc purity deny bench bench-speed bench-growth bench-memory precision bless fuzz clean
 
 build:
 	$(CARGO) build --release --bin narrows
@@ -40,12 +40,17 @@ bench: bench-speed bench-growth bench-memory
 bench-speed:
 	$(CARGO) bench -p narrows --bench speed
 	$(CARGO) bench -p narrows --bench stages
+	$(CARGO) bench -p narrows --bench sanitize
 
 bench-growth:
 	$(CARGO) bench -p narrows --bench growth
 
 bench-memory:
 	$(CARGO) bench -p narrows-cli --bench memory
+
+# Marks per MB in ordinary text: `make precision TEXTS="folder folder"`.
+precision: build
+	@./scripts/precision target/release/narrows $(TEXTS)
 
 # Rewrites the expected files of the golden cases; the diff is the review.
 bless:
