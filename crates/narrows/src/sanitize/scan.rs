@@ -296,10 +296,10 @@ impl<'a> Scan<'a> {
         let Some(rest) = before.strip_suffix(b"workspace") else {
             return false;
         };
+        // Without a separator before it, it is a folder of the user's own.
         match self.sep_before(self.floor + rest.len()) {
             Some(lead) if lead > self.floor => !self.b.get(lead - 1).copied().is_some_and(is_name),
-            Some(_) => true,
-            None => rest.is_empty(),
+            lead => lead.is_some(),
         }
     }
 

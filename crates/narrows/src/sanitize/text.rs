@@ -15,6 +15,19 @@
 //! println!("{raw}");
 //! ```
 //! ```compile_fail
+//! let raw = narrows::Raw::new("text");
+//! serde_json::to_string(&raw).unwrap();
+//! ```
+//! ```compile_fail
+//! fn show(event: narrows::Event<narrows::Raw>) -> narrows::Row<'static> {
+//!     narrows::Row::new(1, "s", &event)
+//! }
+//! ```
+//! ```compile_fail
+//! let raw = narrows::Raw::new("text");
+//! let text: &str = raw.as_ref();
+//! ```
+//! ```compile_fail
 //! let mut fold = narrows::Fold::new();
 //! let event: narrows::Event<narrows::Raw> = unimplemented!();
 //! fold.push(&event, &mut Vec::new());
@@ -192,6 +205,18 @@ impl std::ops::Deref for Clean {
 impl AsRef<str> for Clean {
     fn as_ref(&self) -> &str {
         &self.0
+    }
+}
+
+impl PartialEq<str> for Clean {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Clean {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
     }
 }
 

@@ -37,7 +37,7 @@ impl TextCleaner {
 ///
 /// ```
 /// let path = "/workspace/sessions/9c7662c1-785f-4f1c-b9e0-9021ddbf2893/outputs/web/page.tsx";
-/// assert_eq!(narrows::strip_session_prefix(path).as_str(), "outputs/web/page.tsx");
+/// assert_eq!(narrows::strip_session_prefix(path), "outputs/web/page.tsx");
 /// ```
 pub fn strip_session_prefix(path: &str) -> Clean {
     TextCleaner::new(Paths::new(), Secrets::none()).field(path)
@@ -47,7 +47,7 @@ pub fn strip_session_prefix(path: &str) -> Clean {
 ///
 /// ```
 /// let text = "cd /workspace/sessions/def-456/outputs/web && ls";
-/// assert_eq!(narrows::sanitize_paths_in_text(text).as_str(), "cd outputs/web && ls");
+/// assert_eq!(narrows::sanitize_paths_in_text(text), "cd outputs/web && ls");
 /// ```
 pub fn sanitize_paths_in_text(text: &str) -> Clean {
     TextCleaner::new(Paths::new(), Secrets::none()).text(text, Mode::Text)
