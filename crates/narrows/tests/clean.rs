@@ -302,6 +302,21 @@ fn arguments_that_grow_never_show_what_they_will_hold() {
     }
 }
 
+#[test]
+fn a_secret_of_any_length_is_hidden_to_its_end() {
+    for len in [200, 1000, 1100, 4000, 4200, 8000, 9000, 30_000] {
+        let value: String = "Zq7Wd2Lm9Xc4Vb8N".chars().cycle().take(len).collect();
+        for text in [
+            format!("X_TOKEN={value}"),
+            format!("{}{value} x", "sk-ant-"),
+            format!("Bearer {value}"),
+        ] {
+            let shown = clean(&text, Mode::Text);
+            assert!(!shown.contains("Lm9Xc4"), "{len}: {shown}");
+        }
+    }
+}
+
 fn no_canary(out: &str, text: &str) {
     let bare = out
         .replace("\u{1b}[31m", "")

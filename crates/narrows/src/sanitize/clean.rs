@@ -41,11 +41,18 @@ impl Flow {
         matches!(self.key, Key::None)
     }
 
+    /// The segment was cut through a secret: its rest is in the next.
+    pub(super) fn go_on(&mut self) {
+        if self.is_idle() {
+            self.key = Key::Long;
+        }
+    }
+
     /// What is left when the text is over.
     pub(super) fn end(&mut self) -> String {
         match std::mem::take(&mut self.key) {
             Key::Begun(held) => held,
-            Key::None | Key::Inside(..) => String::new(),
+            Key::None | Key::Inside(..) | Key::Long => String::new(),
         }
     }
 }
@@ -196,9 +203,9 @@ impl Cleaner {
                 }
             }
             let natural = self.holds.next_end(b, seen, start + MAX_SEGMENT + AHEAD - seen);
-            let end = match natural {
-                Some(end) => end,
-                None if b.len() - start <= MAX_SEGMENT + AHEAD => b.len(),
+            let (end, through) = match natural {
+                Some(end) => (end, false),
+                None if b.len() - start <= MAX_SEGMENT + AHEAD => (b.len(), false),
                 None => self.forced(text, start, mode),
             };
             let ends = last && end == b.len();
@@ -215,6 +222,9 @@ impl Cleaner {
                 out.push_str(&clean);
                 copied = end;
             }
+            if through {
+                flow.go_on();
+            }
         }
         if let Some(out) = &mut out {
             out.push_str(&text[copied..]);
@@ -222,22 +232,23 @@ impl Cleaner {
         out
     }
 
-    /// Where a segment that is too long is cut: not through anything that is found.
-    fn forced(&self, text: &str, start: usize, mode: Mode) -> usize {
+    /// Where a segment that is too long is cut: not through anything that is found, but for a
+    /// secret that is too long itself. Says whether it is one.
+    fn forced(&self, text: &str, start: usize, mode: Mode) -> (usize, bool) {
         let end = floor(text, start + MAX_SEGMENT);
         let window = &text[start..floor(text, start + MAX_SEGMENT + AHEAD)];
         let at = end - start;
         let found = self.look(window.as_bytes(), true);
         let kind = Kind { ends: false, secrets: true };
         match self.hits(window, &found, mode, kind).iter().find(|h| h.start < at && h.end > at) {
-            Some(hit) if hit.start > MAX_SEGMENT / 2 => start + hit.start,
-            Some(hit) if hit.end < window.len() => start + hit.end,
-            _ => end,
+            Some(hit) if hit.start > MAX_SEGMENT / 2 => (start + hit.start, false),
+            Some(hit) if hit.end < window.len() => (start + hit.end, false),
+            hit => (end, hit.is_some_and(|h| h.secret)),
         }
     }
 
     /// Where the segment at `start` is cut, when it has no end of its own.
-    pub(super) fn forced_end(&self, text: &str, start: usize, mode: Mode) -> Option<usize> {
+    pub(super) fn forced_end(&self, text: &str, start: usize, mode: Mode) -> Option<(usize, bool)> {
         let natural = self.holds.next_end(text.as_bytes(), start, MAX_SEGMENT + AHEAD);
         natural.is_none().then(|| self.forced(text, start, mode))
     }

@@ -23,6 +23,8 @@ pub(super) enum Key {
     None,
     /// The first line was there; what it and the blanks after it were.
     Begun(String),
+    /// In a token that is longer than a segment.
+    Long,
     /// In the key: how much of it was swallowed, and what may be the blanks before its end.
     Inside(usize, String),
 }
@@ -46,6 +48,14 @@ impl Key {
         let b = &*view.b;
         match std::mem::take(self) {
             Key::None => return taken,
+            Key::Long => {
+                let part = |c: &&u8| c.is_ascii_alphanumeric() || b"_-./+=~%".contains(*c);
+                taken.rest = &text[text.bytes().take_while(|c| part(&c)).count()..];
+                if taken.rest.is_empty() {
+                    *self = Key::Long;
+                }
+                return taken;
+            }
             Key::Begun(held) => match after(b) {
                 After::Nothing if !ends && held.len() + text.len() <= MAX_WAIT => {
                     *self = Key::Begun(held + text);

@@ -67,7 +67,7 @@ impl Seam {
             self.searched = self.start;
         }
         while self.held.len() - self.start > MAX_SEGMENT + AHEAD
-            && let Some(end) = cleaner.forced_end(&self.held, self.start, self.mode)
+            && let Some((end, through)) = cleaner.forced_end(&self.held, self.start, self.mode)
         {
             let text = &self.held[self.start..end];
             match cleaner.segment(
@@ -78,6 +78,9 @@ impl Seam {
             ) {
                 Some(clean) => out.push_str(&clean),
                 None => out.push_str(text),
+            }
+            if through {
+                self.flow.go_on();
             }
             self.start = end;
             self.drop_before(end.saturating_sub(LOOK));

@@ -281,7 +281,12 @@ impl Table {
         for start in starts(rule, b, at) {
             let input = Input::new(b).span(start..end).anchored(Anchored::Yes);
             regex.search_captures(&input, &mut captures);
-            let Some((from, to)) = hidden(&captures) else { continue };
+            let Some((from, mut to)) = hidden(&captures) else { continue };
+            // A longer secret is hidden to its end.
+            if to == end {
+                let more = |c: &&u8| is_word(**c) || b"./+=~%".contains(*c);
+                to += b[end..].iter().take_while(more).count();
+            }
             let secret = &b[from..to];
             let before = start.checked_sub(1).map_or(b' ', |i| b[i]);
             let next = b.get(to).copied();
