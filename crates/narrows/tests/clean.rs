@@ -251,6 +251,42 @@ proptest! {
     }
 
     #[test]
+    fn a_pause_shows_nothing_that_has_begun(
+        plant in prop_oneof![
+            select(secrets()),
+            select(spellings()).prop_map(|s| (s, "9c7662c1".to_owned())),
+        ],
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..5), 1..6),
+    ) {
+        use serde_json::json;
+        let (planted, core) = plant;
+        let text = format!("see '{planted}' there");
+        let mut at: Vec<(usize, usize)> = cuts.iter()
+            .map(|(c, what)| (text.floor_char_boundary(c.index(text.len())), *what)).collect();
+        at.sort_unstable();
+        at.push((text.len(), 4));
+        // A call that is new would end the text.
+        let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "bash", "status": "pending"});
+        let (mut packets, mut from) = (format!("{call}\n"), 0);
+        for (cut, what) in at {
+            let chunk = json!({"type": "text", "text": &text[from..cut]});
+            packets += &format!("{}\n", json!({"sessionUpdate": "agent_message_chunk", "content": chunk}));
+            from = cut;
+            packets += &match what {
+                0 => json!({"type": "prompt_response", "stopReason": "end_turn"}).to_string(),
+                1 => json!({"type": "agent_plan_update", "entries": [{"content": "x", "status": "pending"}]}).to_string(),
+                2 => json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "_meta": {"terminal_output_delta": {"data": "x "}}}).to_string(),
+                3 => json!({"jsonrpc": "2.0", "id": 1, "method": "session/request_permission", "params": {"toolCall": {"toolCallId": "c"}, "options": []}}).to_string(),
+                _ => String::new(),
+            };
+            packets.push('\n');
+        }
+        let config = narrows::Config { paths: paths(), ..Default::default() };
+        let shown = common::all_views(config, packets.as_bytes());
+        prop_assert!(!shown.contains(&core), "{} shows in {}", core, shown);
+    }
+
+    #[test]
     fn arguments_that_stream_as_json_stay_json(
         values in prop::collection::vec(mixed(5), 1..4),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),

@@ -11,7 +11,7 @@ use super::paths::{Mode, Paths};
 use super::pem::{self, Key};
 use super::removed::Removed;
 use super::secret::{Secrets, What};
-use super::segment::{AHEAD, Holds, MAX_SEGMENT};
+use super::segment::{self, AHEAD, Holds, MAX_SEGMENT};
 use super::view::View;
 use ecow::EcoString;
 use std::sync::Arc;
@@ -345,12 +345,28 @@ impl Cleaner {
         if let Some(secret) = self.secrets.begun(b, b.len(), 0) {
             at = at.min(secret.start);
         }
-        // A key and its value: none of it is shown before both are there.
+        let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
+        let last = &b[word..];
+        // A value beside the name of a key, or a password in an address, of which more may come.
+        let keyed = b.split(u8::is_ascii_whitespace).any(segment::is_key);
+        if keyed && last.iter().any(u8::is_ascii_digit) {
+            at = at.min(word);
+        }
+        if let Some(i) = memchr::memmem::find(last, b"://") {
+            let login = &last[i + 3..];
+            let password = memchr::memchr(b':', login).map(|i| &login[i + 1..]);
+            let port = |p: &[u8]| p.iter().all(u8::is_ascii_digit);
+            let whole = memchr::memchr2(b'@', b'/', login).is_some();
+            if !whole && password.is_some_and(|p| !port(p)) {
+                at = at.min(word + i + 3);
+            }
+        }
         let mut spots = Vec::new();
         self.secrets.spots(b, |spot| spots.push(spot.at));
-        let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
-        if spots.iter().any(|s| *s + 64 >= word) {
-            at = at.min(word.min(spots.into_iter().min().unwrap_or(word)));
+        if let Some(first) = spots.iter().copied().filter(|s| *s + 64 >= word).min() {
+            // All of the word in which it stands.
+            let start = b[..first].iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
+            at = at.min(start);
         }
         if at == b.len() { text.len() } else { floor(text, view.source(at, at).0) }
     }

@@ -94,7 +94,7 @@ fn is_open(word: &[u8]) -> bool {
 }
 
 /// Whether a word names a secret: its value may follow, with or without a sign between.
-fn is_key(word: &[u8]) -> bool {
+pub(super) fn is_key(word: &[u8]) -> bool {
     const KEYS: [&str; 10] = [
         "secret",
         "passw",
