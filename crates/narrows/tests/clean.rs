@@ -270,7 +270,8 @@ proptest! {
         let (mut packets, mut from) = (format!("{call}\n"), 0);
         for (cut, what) in at {
             let chunk = json!({"type": "text", "text": &text[from..cut]});
-            packets += &format!("{}\n", json!({"sessionUpdate": "agent_message_chunk", "content": chunk}));
+            let chunk = json!({"sessionUpdate": "agent_message_chunk", "content": chunk});
+            packets.extend([chunk.to_string().as_str(), "\n"]);
             from = cut;
             packets += &match what {
                 0 => json!({"type": "prompt_response", "stopReason": "end_turn"}).to_string(),
