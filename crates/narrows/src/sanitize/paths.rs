@@ -61,6 +61,17 @@ impl Root {
         Root { distinct: id || parts.len() >= 3, has_id: id, key, dashed, home, blanks, parts }
     }
 
+    /// The plain letters that stand around the searched bytes when these stand at `at`, and where
+    /// they begin.
+    fn around(&self, at: usize) -> Option<(usize, &[u8])> {
+        let (part, from, len) = self.key?;
+        let b = self.parts[part].as_bytes();
+        let plain = |c: &&u8| c.is_ascii_alphanumeric();
+        let before = b[..from].iter().rev().take_while(plain).count();
+        let after = b[from + len..].iter().take_while(plain).count();
+        Some((at.checked_sub(before)?, &b[from - before..from + len + after]))
+    }
+
     /// Which part is searched for, and which of its bytes are seen first.
     pub(super) fn key(&self) -> Option<(usize, usize)> {
         self.key.map(|(part, from, _)| (part, from))
@@ -222,6 +233,24 @@ impl Paths {
         self.owners = owners;
     }
 
+    /// Whether a closer look is worth it.
+    fn may_be(&self, owner: Owner, b: &[u8], at: usize) -> bool {
+        match owner {
+            // Mentioned far more often than followed by an id.
+            Owner::Sessions => b
+                .get(at + "sessions".len())
+                .is_some_and(|c| matches!(c, b'/' | b'\\' | b'%' | 0x1b) || *c >= 0x80),
+            // The letters around the found ones are the root's, whatever the spelling.
+            Owner::Root(i) => self.roots[i].around(at).is_none_or(|(start, run)| {
+                b.get(start..start + run.len()).is_some_and(|w| w.eq_ignore_ascii_case(run))
+                    || b[at.saturating_sub(64)..b.len().min(at + 64)]
+                        .iter()
+                        .any(|c| *c == 0x1b || *c >= 0x80)
+            }),
+            Owner::Id(_) => true,
+        }
+    }
+
     /// How many more words than usual may belong to one path.
     pub(super) fn blanks(&self) -> usize {
         self.roots.iter().map(|r| r.blanks).max().unwrap_or(0)
@@ -231,7 +260,8 @@ impl Paths {
     pub(super) fn spots(&self, b: &[u8], mut tell: impl FnMut(usize, Owner)) {
         if let Some(literals) = &self.literals {
             literals.each(b, |pattern, at| {
-                self.owners[pattern].iter().for_each(|owner| tell(at, *owner));
+                let owners = self.owners[pattern].iter().copied();
+                owners.filter(|owner| self.may_be(*owner, b, at)).for_each(|owner| tell(at, owner));
             });
         }
         if self.plainless {

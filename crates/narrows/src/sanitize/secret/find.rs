@@ -209,9 +209,10 @@ impl Table {
 
     fn signs(&self, b: &[u8], tell: &mut impl FnMut(Spot)) {
         runs::each(b, |found| match found {
-            runs::Found::Run(from, to, digit) => {
+            runs::Found::Run(from, to) => {
                 // Names without a digit are many, tokens without one few.
-                if digit || is_lettered(&b[from..to]) {
+                let run = &b[from..to];
+                if run.iter().any(u8::is_ascii_digit) || is_lettered(run) {
                     self.run(b, from, to, tell);
                 }
             }

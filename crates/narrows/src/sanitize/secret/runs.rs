@@ -12,8 +12,8 @@ const BLOCK: usize = 64;
 /// What the pass tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// An unbroken run of `[A-Za-z0-9_-]`, from and to, and whether a digit is in it.
-    Run(usize, usize, bool),
+    /// An unbroken run of `[A-Za-z0-9_-]`, from and to.
+    Run(usize, usize),
     /// A sign to look at: `@`, `~`, an escape, or a byte beyond ASCII that may be invisible.
     Sign(usize),
 }
@@ -22,52 +22,42 @@ pub(super) fn is_word(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c == b'-'
 }
 
-/// A run that goes on behind the block it began in.
-#[derive(Clone, Copy)]
-struct Open {
-    from: usize,
-    digit: bool,
-}
-
 /// Tells all runs and signs, in no particular order.
 pub(super) fn each(b: &[u8], mut tell: impl FnMut(Found)) {
-    let mut open: Option<Open> = None;
+    // Where the run begins that goes on behind the block.
+    let mut open: Option<usize> = None;
     let mut block = [0u8; BLOCK];
     for (i, chunk) in b.chunks(BLOCK).enumerate() {
         let at = i * BLOCK;
-        let masks = if let Ok(full) = <&[u8; BLOCK]>::try_from(chunk) {
+        let (mut words, mut signs) = if let Ok(full) = <&[u8; BLOCK]>::try_from(chunk) {
             classify(full)
         } else {
             block[..chunk.len()].copy_from_slice(chunk);
             block[chunk.len()..].fill(0);
             classify(&block)
         };
-        let mut left = masks.signs;
-        while left != 0 {
-            let i = left.trailing_zeros() as usize;
-            left &= left - 1;
+        while signs != 0 {
+            let i = signs.trailing_zeros() as usize;
+            signs &= signs - 1;
             if chunk[i] < 0x80 || matches!(chunk[i], 0xC2 | 0xE2 | 0xEF | 0xF3) {
                 tell(Found::Sign(at + i));
             }
         }
-        let mut words = masks.words;
-        if let Some(run) = open.take() {
+        if let Some(from) = open.take() {
             let len = words.trailing_ones();
-            let digit = run.digit || masks.digits & low(len) != 0;
             if len == 64 {
-                open = Some(Open { from: run.from, digit });
+                open = Some(from);
                 continue;
             }
             let to = at + len as usize;
-            if to - run.from >= RUN {
-                tell(Found::Run(run.from, to, digit));
+            if to - from >= RUN {
+                tell(Found::Run(from, to));
             }
             words &= !low(len);
         }
         let last = words.leading_ones();
         if last > 0 {
-            let digit = masks.digits >> (64 - last) != 0;
-            open = Some(Open { from: at + 64 - last as usize, digit });
+            open = Some(at + 64 - last as usize);
             words &= !(!0 << (64 - last));
         }
         // What is left after these five steps has nineteen more behind it.
@@ -79,13 +69,12 @@ pub(super) fn each(b: &[u8], mut tell: impl FnMut(Found)) {
         while long != 0 {
             let from = long.trailing_zeros();
             let len = (words >> from).trailing_ones();
-            let digit = (masks.digits >> from) & low(len) != 0;
-            tell(Found::Run(at + from as usize, at + (from + len) as usize, digit));
+            tell(Found::Run(at + from as usize, at + (from + len) as usize));
             long &= !(low(len) << from);
         }
     }
-    if let Some(run) = open.filter(|run| b.len() - run.from >= RUN) {
-        tell(Found::Run(run.from, b.len(), run.digit));
+    if let Some(from) = open.filter(|from| b.len() - from >= RUN) {
+        tell(Found::Run(from, b.len()));
     }
 }
 
@@ -94,15 +83,9 @@ fn low(bits: u32) -> u64 {
     if bits >= 64 { !0 } else { (1 << bits) - 1 }
 }
 
-/// What the bytes of a block are, one bit each.
-struct Masks {
-    words: u64,
-    digits: u64,
-    signs: u64,
-}
-
-fn classify(block: &[u8; BLOCK]) -> Masks {
-    let (mut words, mut digits, mut signs) = (0, 0, 0);
+/// Which bytes of a block are of a run, and which are signs, one bit each.
+fn classify(block: &[u8; BLOCK]) -> (u64, u64) {
+    let (mut words, mut signs) = (0, 0);
     for i in 0..4 {
         let mut part = [0u8; 16];
         part.copy_from_slice(&block[i * 16..i * 16 + 16]);
@@ -116,11 +99,10 @@ fn classify(block: &[u8; BLOCK]) -> Masks {
             | v.simd_eq(u8x16::splat(b'~'))
             | v.simd_eq(u8x16::splat(0x1b));
         words |= u64::from((letter | digit | joint).to_bitmask() as u16) << (i * 16);
-        digits |= u64::from(digit.to_bitmask() as u16) << (i * 16);
         // The highest bit is that of bytes beyond ASCII.
         signs |= u64::from((sign | v).to_bitmask() as u16) << (i * 16);
     }
-    Masks { words, digits, signs }
+    (words, signs)
 }
 
 #[cfg(test)]
@@ -155,8 +137,7 @@ mod tests {
             }
             let mut got = Vec::new();
             each(&text, |found| {
-                if let Found::Run(from, to, digit) = found {
-                    assert_eq!(digit, text[from..to].iter().any(u8::is_ascii_digit));
+                if let Found::Run(from, to) = found {
                     got.push((from, to));
                 }
             });
