@@ -328,6 +328,25 @@ proptest! {
 }
 
 #[test]
+fn debugging_shows_nothing_either() {
+    let mut secrets = Secrets::default();
+    secrets.add_known("qzvx-known-value");
+    secrets.set_key(*b"qzvxqzvxqzvxqzvxqzvxqzvxqzvxqzvx");
+    let mut stream = TextStream::new(paths(), secrets.clone());
+    stream.push(format!("see {ROOT}/qzvx").as_bytes());
+    let mut cleaner = TextCleaner::new(paths(), secrets.clone());
+    cleaner.text(&format!("{ROOT}/qzvx ").repeat(20), Mode::Text);
+    let config = narrows::Config {
+        paths: paths(),
+        secrets: std::sync::Arc::new(secrets),
+        ..Default::default()
+    };
+    let said = format!("{config:?} {:?}", narrows::Pipeline::new(config.clone()));
+    let said = format!("{said} {stream:?} {cleaner:?}");
+    assert!(!said.contains("qzvx") && !said.contains("113, 122"), "{said}");
+}
+
+#[test]
 fn arguments_that_grow_never_show_what_they_will_hold() {
     let token = concat!("ghp_", "Zq7Wd2Lm9Xc4Vb8Nn3Kp6Rt1Yh5Gf0JsAbCd");
     let command = format!("cat '{ROOT}/a.txt' && export T={token}");

@@ -19,6 +19,10 @@ use std::sync::Arc;
 /// Rounds after which a segment that still changes is given up.
 const MAX_ROUNDS: usize = 16;
 
+/// The texts that are kept to be recognised when they come again.
+const MIN_KEPT: usize = 256;
+const MAX_KEPT: usize = 256 * 1024;
+
 /// Cleans texts, and counts what it removed.
 #[derive(Debug, Clone)]
 pub(super) struct Cleaner {
@@ -26,8 +30,24 @@ pub(super) struct Cleaner {
     pub(super) secrets: Arc<Secrets>,
     holds: Holds,
     pub(super) removed: Removed,
+    last: Last,
     /// Places to look at, of the text in work.
     spots: Vec<Place>,
+}
+
+/// The last text of some length, and what became of it.
+#[derive(Clone, Default)]
+struct Last {
+    raw: String,
+    mode: Mode,
+    clean: Option<EcoString>,
+}
+
+// Raw text is not shown, not even to whoever debugs.
+impl std::fmt::Debug for Last {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Last({} bytes)", self.raw.len())
+    }
 }
 
 /// What a text carries from one segment to the next.
@@ -91,11 +111,19 @@ impl Cleaner {
             keywords: secrets.keywords(),
             begun: secrets.begun_values(),
         };
-        Cleaner { paths, secrets, holds, removed: Removed::default(), spots: Vec::new() }
+        Cleaner {
+            paths,
+            secrets,
+            holds,
+            removed: Removed::default(),
+            last: Last::default(),
+            spots: Vec::new(),
+        }
     }
 
     pub(super) fn add_root(&mut self, path: &str) {
         self.paths.add_root(path);
+        self.last = Last::default();
         self.holds.more_words = self.paths.blanks();
     }
 
@@ -108,6 +136,26 @@ impl Cleaner {
         if text.len() < 4 {
             return None;
         }
+        if (MIN_KEPT..MAX_KEPT).contains(&text.len()) {
+            return self.kept(text, mode);
+        }
+        self.fresh(text, mode)
+    }
+
+    /// The same text comes more than once: as an argument and in a diff, as output and as content.
+    fn kept(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
+        if self.last.mode == mode && self.last.raw == text {
+            return self.last.clean.clone();
+        }
+        let clean = self.fresh(text, mode);
+        self.last.raw.clear();
+        self.last.raw.push_str(text);
+        self.last.mode = mode;
+        self.last.clean.clone_from(&clean);
+        clean
+    }
+
+    fn fresh(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
         if !escape::has_any(text) {
             return self.run(&mut Flow::default(), text, 0, mode, true).map(EcoString::from);
         }

@@ -10,10 +10,17 @@ use memchr::memchr2;
 const MAX_SEQUENCE: usize = 4096;
 
 /// Takes escape sequences out of a stream of text.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Escapes {
     /// A sequence whose end has not come yet.
     held: String,
+}
+
+// Raw text is not shown, not even to whoever debugs.
+impl std::fmt::Debug for Escapes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Escapes({} bytes held)", self.held.len())
+    }
 }
 
 /// Whether the text has anything to take out, or to let through knowingly.

@@ -139,7 +139,7 @@ pub(super) enum Owner {
 }
 
 /// The paths to hide.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Paths {
     pub(super) roots: Vec<Root>,
     pub(super) ids: Vec<Id>,
@@ -147,6 +147,13 @@ pub struct Paths {
     owners: Vec<Vec<Owner>>,
     /// Roots without a single plain letter or digit: looked for at every separator.
     pub(super) plainless: bool,
+}
+
+// What is hidden is not shown, not even to whoever debugs.
+impl std::fmt::Debug for Paths {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Paths({} roots)", self.roots.len())
+    }
 }
 
 impl Default for Paths {

@@ -17,7 +17,7 @@ const MAX_WAIT: usize = 512;
 const SAMPLE: usize = 64;
 
 /// What is known when one segment ends and the next begins.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(super) enum Key {
     #[default]
     None,
@@ -27,6 +27,18 @@ pub(super) enum Key {
     Long,
     /// In the key: how much of it was swallowed, and what may be the blanks before its end.
     Inside(usize, String),
+}
+
+// Raw text is not shown, not even to whoever debugs.
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Key::None => "None",
+            Key::Begun(_) => "Begun",
+            Key::Long => "Long",
+            Key::Inside(..) => "Inside",
+        })
+    }
 }
 
 /// What became of a segment that stands in or before a key.

@@ -10,7 +10,7 @@ use super::segment::{AHEAD, LOOK, MAX_SEGMENT};
 use super::text::Clean;
 
 /// One stream of text.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Seam {
     mode: Mode,
     escapes: Escapes,
@@ -22,6 +22,13 @@ pub(super) struct Seam {
     flow: Flow,
     /// What was shown of `held` already, when the stream paused there.
     shown: Clean,
+}
+
+// Raw text is not shown, not even to whoever debugs.
+impl std::fmt::Debug for Seam {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Seam({} bytes held)", self.held.len() - self.start)
+    }
 }
 
 impl Seam {

@@ -9,12 +9,18 @@ use super::text::Clean;
 use std::sync::Arc;
 
 /// Cleans a stream of bytes as one text. Bytes that are not UTF-8 become U+FFFD.
-#[derive(Debug)]
 pub struct TextStream {
     cleaner: Cleaner,
     seam: Seam,
     /// The beginning of a character whose end has not come yet.
     part: Vec<u8>,
+}
+
+// Raw text is not shown, not even to whoever debugs.
+impl std::fmt::Debug for TextStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TextStream({:?})", self.seam)
+    }
 }
 
 impl TextStream {

@@ -62,7 +62,7 @@ impl fmt::Display for RuleError {
 impl std::error::Error for RuleError {}
 
 /// The secrets to hide: the built-in rules, and what the user added.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Secrets {
     on: bool,
     key: [u8; 32],
@@ -71,6 +71,14 @@ pub struct Secrets {
     allowed: HashSet<Vec<u8>>,
     /// The known values first, then the keywords of own rules.
     extra: Option<AhoCorasick>,
+}
+
+// Known values and the key are not shown, not even to whoever debugs.
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (own, known) = (self.own.len(), self.known.len());
+        write!(f, "Secrets({own} rules and {known} values of one's own)")
+    }
 }
 
 #[derive(Debug)]
