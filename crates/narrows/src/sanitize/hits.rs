@@ -13,7 +13,7 @@ use std::collections::HashMap;
 const BEGUN: usize = 8;
 /// How often one rule may look in vain in one segment: a text of nothing but beginnings of tokens
 /// must not cost more than others.
-const MAX_VAIN: u16 = 256;
+const MAX_VAIN: u16 = 32;
 
 /// Places to look at in a text.
 #[derive(Debug, Default)]
