@@ -70,9 +70,9 @@ const FILES: &[&str] = &[
 /// What tools print: real code and prose, line by line.
 const TEXTS: &[&str] = &[
     include_str!("../../src/fold/mod.rs"),
-    include_str!("../../src/sanitize/scan.rs"),
+    include_str!("../../src/calls.rs"),
     include_str!("../../src/json/node.rs"),
-    include_str!("../../../../README.md"),
+    include_str!("../../../../CONTRIBUTING.md"),
 ];
 
 /// Streams packets until `bytes` are made. `big` is the share of calls with big results, in percent.

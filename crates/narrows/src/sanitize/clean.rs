@@ -157,12 +157,13 @@ impl Cleaner {
 
     fn fresh(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
         if !escape::has_any(text) {
-            return self.run(&mut Flow::default(), text, 0, mode, true).map(EcoString::from);
+            return self.run(&mut Flow::default(), text, 0, mode, true);
         }
         let mut plain = String::with_capacity(text.len());
         self.removed.escapes += escape::Escapes::default().push(text, true, &mut plain);
-        let done = self.run(&mut Flow::default(), &plain, 0, mode, true).unwrap_or(plain);
-        (done != text).then(|| done.into())
+        let done = self.run(&mut Flow::default(), &plain, 0, mode, true);
+        let done = done.unwrap_or_else(|| plain.into());
+        (done != text).then_some(done)
     }
 
     /// Cleans a path field: relative to the session root where it lies inside.
@@ -195,7 +196,7 @@ impl Cleaner {
         from: usize,
         mode: Mode,
         last: bool,
-    ) -> Option<String> {
+    ) -> Option<EcoString> {
         let mut spots = std::mem::take(&mut self.spots);
         spots.clear();
         self.spot(text.as_bytes(), &mut spots);
@@ -222,9 +223,9 @@ impl Cleaner {
         mode: Mode,
         last: bool,
         spots: &[Place],
-    ) -> Option<String> {
+    ) -> Option<EcoString> {
         let b = text.as_bytes();
-        let mut out: Option<String> = None;
+        let mut out: Option<EcoString> = None;
         // What is copied, and where the segments end that were looked at.
         let (mut copied, mut done) = (from, from);
         let mut next = 0;
@@ -265,7 +266,7 @@ impl Cleaner {
             forced = natural.is_none();
             let secrets = apart || here.into_iter().any(|spot| spot.is_secret());
             if let Some(clean) = self.segment(flow, segment, mode, Kind { ends, secrets }) {
-                let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
+                let out = out.get_or_insert_with(|| EcoString::with_capacity(text.len() - from));
                 out.push_str(&text[copied..start]);
                 out.push_str(&clean);
                 copied = end;

@@ -8,6 +8,7 @@ use super::escape::{self, Escapes};
 use super::paths::Mode;
 use super::segment::{AHEAD, LOOK, MAX_SEGMENT};
 use super::text::Clean;
+use ecow::EcoString;
 
 /// One stream of text.
 #[derive(Default)]
@@ -60,7 +61,7 @@ impl Seam {
         }
         let end = cleaner.holds().last_end(self.held.as_bytes(), self.searched.max(self.start));
         self.searched = self.held.len();
-        let mut out = String::new();
+        let mut out = EcoString::new();
         if let Some(end) = end.filter(|end| *end >= paused) {
             let text = &self.held[..end];
             match cleaner.run(&mut self.flow, text, self.start, self.mode, false) {
@@ -125,16 +126,16 @@ impl Seam {
         let counted = cleaner.removed.clone();
         let all = cleaner.run(&mut Flow::default(), text, 0, self.mode, true);
         cleaner.removed = counted;
-        let all = all.unwrap_or_else(|| text.to_owned());
+        let all = all.unwrap_or_else(|| text.into());
         let out = self.told(all.clone());
-        self.shown = Clean(all.into());
+        self.shown = Clean(all);
         out
     }
 
     /// Ends the stream; returns what was held back.
     pub(super) fn finish(&mut self, cleaner: &mut Cleaner) -> Option<Clean> {
         cleaner.removed.escapes += self.escapes.push("", true, &mut self.held);
-        let mut out = String::new();
+        let mut out = EcoString::new();
         if self.start < self.held.len() {
             match cleaner.run(&mut self.flow, &self.held, self.start, self.mode, true) {
                 Some(clean) => out.push_str(&clean),
@@ -156,12 +157,12 @@ impl Seam {
     }
 
     /// What of `out` was not shown at a pause.
-    fn told(&mut self, out: String) -> Option<Clean> {
+    fn told(&mut self, out: EcoString) -> Option<Clean> {
         if out.is_empty() {
             return None;
         }
         let shown = std::mem::take(&mut self.shown);
-        let out = Clean(out.into());
+        let out = Clean(out);
         if shown.is_empty() {
             return Some(out);
         }

@@ -203,6 +203,9 @@ pub(super) fn invisible(b: &[u8]) -> Option<usize> {
 }
 
 fn has_invisible(b: &[u8]) -> bool {
+    if b.is_ascii() {
+        return false;
+    }
     let mut rest = b;
     while let Some(lead) = rest.iter().position(|c| *c >= 0x80) {
         rest = &rest[lead..];
