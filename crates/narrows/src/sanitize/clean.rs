@@ -277,6 +277,10 @@ impl Cleaner {
         }
         if let Some(out) = &mut out {
             out.push_str(&text[copied..]);
+            // What is kept for long is kept small; short texts need no memory of their own.
+            if out.len() < 64 {
+                *out = EcoString::from(out.as_str());
+            }
         }
         out
     }

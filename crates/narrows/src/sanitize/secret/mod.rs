@@ -31,6 +31,8 @@ pub const MIN_KNOWN: usize = 8;
 pub const MIN_KEYWORD: usize = 3;
 /// Most memory that the regex of one rule may need.
 const MAX_REGEX: usize = 1 << 20;
+/// Most memory that one regex keeps between two searches.
+const MAX_CACHE: usize = 64 << 10;
 
 /// The kind of what is hidden because its value is known.
 pub(super) const KNOWN: &str = "known-value";
@@ -222,7 +224,13 @@ impl Secrets {
 fn compile(regex: &str) -> Result<Regex, Box<regex_automata::meta::BuildError>> {
     Regex::builder()
         .syntax(syntax::Config::new().unicode(false).utf8(false))
-        .configure(Regex::config().utf8_empty(false).nfa_size_limit(Some(MAX_REGEX)))
+        .configure(
+            Regex::config()
+                .utf8_empty(false)
+                .nfa_size_limit(Some(MAX_REGEX))
+                // Many small regexes on short windows: each keeps little.
+                .hybrid_cache_capacity(MAX_CACHE),
+        )
         .build(regex)
         .map_err(Box::new)
 }
