@@ -87,8 +87,9 @@ impl Secrets {
 
     /// Whether a value under this key is a secret.
     pub(in crate::sanitize) fn is_keyed(&self, key: &str, value: &str) -> bool {
-        let plain = value.len() >= 8 && value.len() <= VALUE_REACH && !value.contains(' ');
-        if !self.on || !plain || !check::is_value(value.as_bytes(), None, true) {
+        // Most keys name no secret: that is seen first.
+        let named = self.on && value.len() >= 8 && crate::sanitize::segment::is_key(key.as_bytes());
+        if !named || value.contains(' ') || !check::is_value(value.as_bytes(), None, true) {
             return false;
         }
         // As the assignment that it is.
@@ -100,7 +101,7 @@ impl Secrets {
         found
     }
 
-    /// The token that has begun where the text ends at `end`, or breaks off with an ellipsis.
+    /// The token that has begun where the text ends at `end`.
     pub(in crate::sanitize) fn begun(
         &self,
         b: &[u8],
@@ -151,14 +152,14 @@ impl Table {
 
     /// Whether a closer look is worth it: keys are named far more often than given a value.
     fn may_be(&self, rule: usize, b: &[u8], at: usize) -> bool {
-        let rule_ = self.rules[rule];
-        if !rule_.also.is_empty() {
+        let entry = self.rules[rule];
+        if !entry.also.is_empty() {
             let near = b[at.saturating_sub(12)..b.len().min(at + 20)].to_ascii_lowercase();
-            if !rule_.also.iter().any(|w| memchr::memmem::find(&near, w.as_bytes()).is_some()) {
+            if !entry.also.iter().any(|w| memchr::memmem::find(&near, w.as_bytes()).is_some()) {
                 return false;
             }
         }
-        if rule_.check == Check::Value && !Table::has_value(b, at) {
+        if entry.check == Check::Value && !Table::has_value(b, at) {
             return false;
         }
         // What is encoded is looked at in the decoded text.
