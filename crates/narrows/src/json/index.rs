@@ -235,31 +235,37 @@ fn white(b: &[u8], mut at: usize) -> usize {
 
 /// The end of a string that has an escape, or something worse, at `p`.
 ///
-/// Escapes come close together in code: the sixty-four bytes ahead are looked at once, and each
-/// special one in them in turn.
+/// Escapes come close together in code: sixty-four bytes are looked at together, a bit each, and
+/// only what is rare is looked at by itself.
 fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, Syntax> {
+    // Whether the first byte of the block belongs to an escape that began before it.
+    let mut carried = 0;
     while let Some(block) = b.get(p..p + 64).and_then(<[u8]>::first_chunk::<64>) {
-        let (parts, _) = block.as_chunks::<16>();
-        let mut hits = 0;
-        for (i, part) in parts.iter().enumerate() {
-            hits |= u64::from(specials(part)) << (16 * i);
-        }
-        let mut used = 64;
-        while hits != 0 {
-            let at = hits.trailing_zeros() as usize;
-            match block[at] {
-                b'"' => return Ok(p + at),
-                b'\\' => {
-                    let after = escape_end(b, p + at)? - p;
-                    used = used.max(after);
-                    hits = if after >= 64 { 0 } else { hits & (u64::MAX << after) };
-                }
-                _ => {
-                    return Err(Syntax { reason: "control character in a string", at: p + at });
-                }
+        let found = Block::new(block);
+        let escaped = found.escaped(&mut carried);
+        let quotes = found.quotes & !escaped;
+        // What lies behind the closing quote is not this string's.
+        let inside = quotes.wrapping_sub(1) & !quotes;
+        let mut odd = ((escaped & !found.common) | found.controls) & inside;
+        while odd != 0 {
+            let at = p + odd.trailing_zeros() as usize;
+            if b[at] < 0x20 {
+                // Behind a backslash it is the escape that is wrong.
+                let bad = escaped & odd & odd.wrapping_neg() != 0;
+                let reason = if bad { "bad escape" } else { "control character in a string" };
+                return Err(Syntax { reason, at: at - usize::from(bad) });
             }
+            escape_end(b, at - 1)?;
+            odd &= odd - 1;
         }
-        p += used;
+        if quotes != 0 {
+            return Ok(p + quotes.trailing_zeros() as usize);
+        }
+        p += 64;
+    }
+    // The letter of an escape that began in the last block.
+    if carried != 0 {
+        p = escape_end(b, p - 1)?;
     }
     loop {
         match b.get(p) {
@@ -273,6 +279,48 @@ fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, Syntax> {
                 return Err(Syntax { reason: "cut short", at: p });
             }
         }
+    }
+}
+
+/// What is where in sixty-four bytes of a string, a bit each.
+struct Block {
+    quotes: u64,
+    backslashes: u64,
+    controls: u64,
+    /// Bytes that may follow a backslash; not all of them.
+    common: u64,
+}
+
+impl Block {
+    #[inline]
+    fn new(block: &[u8; 64]) -> Block {
+        let mut found = Block { quotes: 0, backslashes: 0, controls: 0, common: 0 };
+        let (parts, _) = block.as_chunks::<16>();
+        for (i, part) in parts.iter().enumerate() {
+            let v = u8x16::new(*part);
+            let at = |hit: u8x16| u64::from(hit.to_bitmask()) << (16 * i);
+            let quotes = v.simd_eq(u8x16::splat(b'"'));
+            let backslashes = v.simd_eq(u8x16::splat(b'\\'));
+            let breaks = v.simd_eq(u8x16::splat(b'n')) | v.simd_eq(u8x16::splat(b't'));
+            found.quotes |= at(quotes);
+            found.backslashes |= at(backslashes);
+            found.controls |= at(v.simd_le(u8x16::splat(0x1F)));
+            found.common |= at(quotes | backslashes | breaks);
+        }
+        found
+    }
+
+    /// The bytes right behind the backslash of an escape. In a row of backslashes every second one
+    /// is such a byte: the subtraction carries through each row from its beginning, and tells the
+    /// even places from the odd.
+    #[inline]
+    fn escaped(&self, carried: &mut u64) -> u64 {
+        const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+        let begins = self.backslashes & !*carried;
+        let turns = (((begins << 1) | ODD).wrapping_sub(begins)) ^ ODD;
+        let escaped = turns ^ (self.backslashes | *carried);
+        *carried = (turns & self.backslashes) >> 63;
+        escaped
     }
 }
 
