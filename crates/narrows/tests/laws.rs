@@ -215,6 +215,25 @@ proptest! {
     }
 
     #[test]
+    fn strings_are_read_as_serde_json_reads_them(
+        pieces in prop::collection::vec(
+            prop::sample::select(vec![
+                "\\", "\\\\", "\\\\\\", "\"", "\\\"", "\\n", "\\u00e9", "\\u", "\\q", "n", "\t", "é",
+                "sixteen letters.", "thirty-two letters and some more", "x",
+            ]),
+            0..40,
+        ),
+    ) {
+        let text = format!("[\"{}\"]", pieces.concat());
+        let theirs = serde_json::from_str::<Vec<String>>(&text).ok();
+        let mut index = narrows::json::Index::default();
+        let ours = index.read(&text).ok().map(|doc| {
+            doc.root().items().filter_map(|s| s.str().map(Into::into)).collect::<Vec<String>>()
+        });
+        prop_assert_eq!(ours, theirs, "{}", text);
+    }
+
+    #[test]
     fn any_json_is_read(list in prop::collection::vec(any_json(), 1..8)) {
         let steps = common::run(rooted(), &lines(&list));
         for line in common::events_text(&steps).lines() {
