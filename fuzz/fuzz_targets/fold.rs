@@ -64,7 +64,7 @@ fuzz_target!(|input: (Vec<(u8, u8, u8)>, u8)| {
     let (mut first, mut items) = (Fold::new(), Items::new());
     fold(&events[..cut], &mut first, &mut items);
     let last = events[..cut].last().map(|e| e.id).unwrap_or_default();
-    let mut resumed = Fold::resume(&items, last);
+    let mut resumed = Fold::resume(&items, [last]);
     fold(&events[cut..], &mut resumed, &mut items);
     assert_eq!(shown(&once), shown(&items), "cut at {cut}");
 });

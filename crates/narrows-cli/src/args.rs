@@ -16,6 +16,12 @@ pub(crate) enum Command {
     /// Read packets of an agent, print the session as JSON lines
     #[command(after_help = PARSE_EXAMPLES)]
     Parse(ParseArgs),
+    /// Compare two forms of one session: what was printed live and what was kept
+    #[command(after_help = PARITY_EXAMPLES)]
+    Parity(ParityArgs),
+    /// Tell which kinds and fields of an agent's files the parser does not know
+    #[command(after_help = DRIFT_EXAMPLES)]
+    Drift(DriftArgs),
     /// Clean text of host paths and secrets
     #[command(after_help = SANITIZE_EXAMPLES)]
     Sanitize(SanitizeArgs),
@@ -34,7 +40,29 @@ Examples:
   curl -sN http://localhost:3000/api/…/send-message | narrows parse --view items
       The items of a live turn
   narrows parse --root /workspace/run-7 --view activity session.jsonl
-      Calls, results, output, files and progress, with paths relative to the root";
+      Calls, results, output, files and progress, with paths relative to the root
+  claude -p 'Fix it' --output-format stream-json --verbose | narrows parse --view events
+      What Claude Code does, as it does it
+  narrows parse ~/.claude/projects/-home-ada-app/0b5f….jsonl
+      The same session from its file, with the files of its subagents beside it";
+
+const PARITY_EXAMPLES: &str = "\
+Prints `equal`, or the differences that are accepted since one form lacks a fact, and the first
+real one. Exits with 0 when there is no real one, else with 1.
+
+Examples:
+  narrows parity live.jsonl ~/.claude/projects/-home-ada-app/0b5f….jsonl
+      What `claude -p … --output-format stream-json --verbose | tee live.jsonl` printed, against
+      what it kept";
+
+const DRIFT_EXAMPLES: &str = "\
+Names kinds and fields only, never what they hold. A folder stands for every .jsonl file below it.
+
+Examples:
+  narrows drift ~/.claude/projects
+      What today's version of the agent writes that narrows has not been taught
+  narrows drift --check session.jsonl && echo known
+      Exits with 1 when something is not known";
 
 const SANITIZE_EXAMPLES: &str = "\
 Examples:
@@ -77,7 +105,7 @@ pub(crate) struct ParseArgs {
     /// Seconds of the session's own time between two progress messages of the activity view
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     pub(crate) interval: u64,
-    /// The packets; `-` or nothing is standard input
+    /// The packets, or the folder of a session; `-` or nothing is standard input
     pub(crate) file: Option<PathBuf>,
 }
 
@@ -87,6 +115,10 @@ pub(crate) enum From {
     Auto,
     /// The Agent Client Protocol: JSON-RPC lines, relayed packets, stored rows
     Acp,
+    /// What Claude Code prints with --output-format stream-json
+    ClaudeStream,
+    /// A session file of Claude Code, with what lies beside it
+    ClaudeHistory,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,6 +131,28 @@ pub(crate) enum View {
     Activity,
     /// Clean packets, in the shapes that front ends of the protocol speak
     Packets,
+    /// The session as a whole: agent, model, title, tokens, cost
+    Session,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ParityArgs {
+    #[command(flatten)]
+    pub(crate) hide: HideArgs,
+    /// What the agent printed
+    pub(crate) live: PathBuf,
+    /// What it kept: the session's file, or its folder
+    pub(crate) history: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DriftArgs {
+    /// Exit with 1 when something is not known
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Files, or folders with .jsonl files below them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

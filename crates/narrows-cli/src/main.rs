@@ -1,8 +1,11 @@
 //! The `narrows` command. The only place that prints.
 
 mod args;
+mod drift;
 mod hide;
+mod parity;
 mod parse;
+mod read;
 mod sanitize;
 
 use args::{Args, Command};
@@ -16,11 +19,14 @@ fn main() -> ExitCode {
     // Usage errors leave here with exit code 2.
     let args = Args::parse();
     let done = match &args.command {
-        Command::Parse(args) => parse::run(args),
-        Command::Sanitize(args) => sanitize::run(args),
+        Command::Parse(args) => parse::run(args).map(|()| true),
+        Command::Parity(args) => parity::run(args),
+        Command::Drift(args) => drift::run(args),
+        Command::Sanitize(args) => sanitize::run(args).map(|()| true),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         // Whoever read our output has had enough: that is no failure.
         Err(fault) if fault.error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {

@@ -1,56 +1,31 @@
 //! `narrows parse`: packets in, JSON lines out.
 
 use crate::args::{From, ParseArgs, View};
-use crate::{Fault, hide, open};
+use crate::read::{self, When};
+use crate::{Fault, hide};
 use narrows::view::{Activity, ActivityConfig, packet};
-use narrows::{Body, Config, Format, Items, Packets, Pipeline, Row, Step};
+use narrows::{Body, Config, Format, Items, Row, Step};
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::sync::Arc;
 
-/// Bytes read at once.
-const CHUNK: usize = 1 << 20;
-
 pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
-    let (mut input, name) = open(args.file.as_deref())?;
     // Items are printed at the end: how many steps made them does not show.
-    let items = args.view == View::Items;
+    let items = args.view == View::Items || args.view == View::Session;
     let mut config = Config { events_only: !items, join: items, ..Config::default() };
     config.format = match args.from {
-        // One format so far: what is none of it shows as unknown or malformed events.
-        From::Auto | From::Acp => Format::Acp,
+        From::Auto => Format::Auto,
+        From::Acp => Format::Acp,
+        From::ClaudeStream => Format::ClaudeStream,
+        From::ClaudeHistory => Format::ClaudeHistory,
     };
     let hidden = hide::Hidden::read(&args.hide)?;
     (config.paths, config.secrets) = (hidden.paths, Arc::new(hidden.secrets));
-    let mut packets = Packets::default();
-    let mut pipeline = Pipeline::new(config);
     let mut printer = Printer::new(args);
-    let mut steps = Vec::new();
-    let mut chunk = vec![0; CHUNK];
-    loop {
-        let n = match input.read(&mut chunk) {
-            Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(Fault::new(name)(e)),
-        };
-        if n == 0 {
-            break;
-        }
-        let mut done = Ok(());
-        packets.push(&chunk[..n], |given| {
-            pipeline.push(given, &mut steps);
-            if done.is_ok() {
-                done = printer.steps(&mut steps);
-            }
-        });
-        // A reader at the other end sees what has come, also when nothing more comes for a while.
-        done.and_then(|()| printer.out.flush()).map_err(Fault::new("standard output"))?;
-    }
-    packets.finish(|given| pipeline.push(given, &mut steps));
-    pipeline.finish(&mut steps);
-    printer
-        .steps(&mut steps)
-        .and_then(|()| printer.finish())
-        .map_err(Fault::new("standard output"))?;
+    read::session(args.file.as_deref(), config, |steps, when| {
+        printer.steps(steps)?;
+        if when == When::Pause { printer.out.flush() } else { Ok(()) }
+    })?;
+    printer.finish().map_err(Fault::new("standard output"))?;
     if printer.malformed > 0 {
         let lines = if printer.malformed == 1 { "line" } else { "lines" };
         let _ = writeln!(io::stderr(), "narrows: {} malformed {lines}", printer.malformed);
@@ -95,7 +70,9 @@ impl<'a> Printer<'a> {
                     let row = Row::new(self.seq, &self.args.session, &step.event);
                     line(&mut self.out, &row)?;
                 }
-                View::Items => step.changes.into_iter().for_each(|c| self.items.apply(c)),
+                View::Items | View::Session => {
+                    step.changes.into_iter().for_each(|c| self.items.apply(c))
+                }
                 View::Activity => {
                     self.activity.push(self.seq, &step.event, &mut self.messages);
                     self.messages()?;
@@ -125,6 +102,7 @@ impl<'a> Printer<'a> {
                     line(&mut self.out, item)?;
                 }
             }
+            View::Session => line(&mut self.out, self.items.info())?,
             View::Activity => {
                 self.activity.finish(self.seq, &mut self.messages);
                 self.messages()?;

@@ -1,1 +1,4 @@
-//! Sockets and child processes.
+//! Sockets, child processes and the files of agents: everything of narrows that touches the
+//! outside world, but for the command line.
+
+pub mod source;

@@ -37,7 +37,7 @@ fn main() {
 /// Runs the first `depth` stages.
 fn run(bytes: &[u8], depth: usize) -> usize {
     let mut packets = Packets::default();
-    let (mut index, mut adapter) = (Index::default(), Adapter::new(Format::Acp));
+    let (mut index, mut adapter) = (Index::default(), Adapter::new(Format::Acp, None));
     let mut paths = Paths::new();
     paths.add_root(ROOT);
     let (mut sanitizer, mut calls, mut fold) =

@@ -40,12 +40,21 @@ struct State {
     parent: Option<Clean>,
     known: ToolCall,
     began: Option<Time>,
+    /// The time is that of the beginning, not of the end.
+    whole: bool,
     held: usize,
 }
 
 impl Default for State {
     fn default() -> Self {
-        State { number: 0, parent: None, known: ToolCall::unknown(), began: None, held: 0 }
+        State {
+            number: 0,
+            parent: None,
+            known: ToolCall::unknown(),
+            began: None,
+            whole: false,
+            held: 0,
+        }
     }
 }
 
@@ -159,10 +168,14 @@ impl Calls {
             state.number = self.began;
             state.parent = parent.cloned();
             self.open.insert(state.number, tool.id.clone());
-            state.began = time.cloned();
             known.command = Some(Clean::default());
             known.file_path = Some(Clean::default());
             known.output = Some(Output::Whole(Clean::default()));
+        }
+        // The name of a call may come before anything that tells the time.
+        if state.began.is_none() && !was_final {
+            state.began = time.cloned();
+            state.whole = first || !news.status.is_some_and(ToolStatus::is_final);
         }
         news.status = next_status(known.status, news.status);
         edit_texts(known, &mut news);
@@ -180,7 +193,7 @@ impl Calls {
             self.open.remove(&state.number);
             // A call of which only the end was seen took nobody knows how long.
             let duration_ms = time
-                .filter(|_| !first)
+                .filter(|_| !first && state.whole)
                 .zip(state.began.as_ref())
                 .and_then(|(end, start)| end.since(start));
             fresh = fresh.or(known.merge(ToolCall { duration_ms, ..ToolCall::unknown() }));

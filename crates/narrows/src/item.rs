@@ -1,6 +1,6 @@
 //! What a person sees.
 
-use crate::event::{ArtifactInfo, Choice, Origin};
+use crate::event::{ArtifactInfo, Background, Choice, GivenAnswer, Origin, QuestionPart, Summary};
 use crate::sanitize::{Clean, Tree};
 use crate::time::Time;
 use crate::tool::{Image, Todo, ToolCall};
@@ -49,6 +49,9 @@ pub enum ItemBody {
         is_streaming: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         block_id: Option<Clean>,
+        /// The agent thought here and does not show what.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        hidden: bool,
     },
     #[serde(rename_all = "camelCase")]
     ToolCall {
@@ -73,9 +76,17 @@ pub enum ItemBody {
         tool_call_id: Clean,
         content: Clean,
     },
-    Compaction {
-        text: Clean,
+    #[serde(rename_all = "camelCase")]
+    Question {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        request_id: Option<Clean>,
+        tool_call_id: Clean,
+        questions: Vec<QuestionPart>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        answers: Option<Vec<GivenAnswer>>,
     },
+    BackgroundTask(Background),
+    Compaction(Summary),
     Notice {
         kind: Clean,
         text: Clean,
@@ -129,7 +140,9 @@ impl ItemBody {
             ItemBody::Artifact { .. } => "artifact",
             ItemBody::Permission { .. } => "permission",
             ItemBody::Plan { .. } => "plan",
-            ItemBody::Compaction { .. } => "compaction",
+            ItemBody::Question { .. } => "question",
+            ItemBody::BackgroundTask(_) => "background_task",
+            ItemBody::Compaction(_) => "compaction",
             ItemBody::Notice { .. } => "notice",
             ItemBody::Error { .. } => "error",
         }

@@ -38,8 +38,10 @@
 //! events).
 
 pub mod adapter;
+mod beside;
 pub mod calls;
 pub mod change;
+pub mod drift;
 pub mod event;
 pub mod fold;
 pub mod id;
@@ -47,14 +49,17 @@ pub mod item;
 pub mod json;
 pub mod lines;
 pub mod packet;
+pub mod parity;
 pub mod pipeline;
 mod recent;
 pub mod sanitize;
 pub mod session;
 pub mod time;
 pub mod tool;
+pub mod usage;
 pub mod view;
 
+pub use beside::Beside;
 pub use change::{Change, Items};
 pub use event::{Body, Event, Row};
 pub use fold::Fold;

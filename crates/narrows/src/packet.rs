@@ -9,8 +9,14 @@ use crate::time::Time;
 pub enum Format {
     /// The Agent Client Protocol: JSON-RPC lines, the packets of back ends that relay them, and
     /// rows that keep such packets.
-    #[default]
     Acp,
+    /// What Claude Code prints with `--output-format stream-json`.
+    ClaudeStream,
+    /// The files in which Claude Code keeps its sessions.
+    ClaudeHistory,
+    /// Whichever the packets turn out to be.
+    #[default]
+    Auto,
 }
 
 /// One message as it was read. Never shown, stored or logged.
@@ -22,6 +28,17 @@ pub struct Packet<'a> {
     pub position: Position,
     /// When it arrived, if the caller tells; used where the message has no time of its own.
     pub arrived: Option<&'a Time>,
+    /// Which file of the session it is from, where there are several; 0 is the main one.
+    pub source: u32,
+    /// The call whose subagent wrote it, where the place it is from tells.
+    pub parent: Option<&'a str>,
+}
+
+impl<'a> Packet<'a> {
+    /// A packet of a session's only source.
+    pub fn new(bytes: &'a [u8], position: Position) -> Self {
+        Packet { bytes, position, arrived: None, source: 0, parent: None }
+    }
 }
 
 impl std::fmt::Debug for Packet<'_> {
@@ -91,13 +108,13 @@ impl Sse {
         }
         // The usual case first: a packet a line.
         if line.bytes.first() == Some(&b'{') && self.position.is_none() {
-            found(Given::Packet(Packet { bytes: line.bytes, position, arrived: None }));
+            found(Given::Packet(Packet::new(line.bytes, position)));
             return;
         }
         let Some(data) = line.bytes.strip_prefix(b"data:") else {
             self.flush(found);
             if !line.bytes.trim_ascii().is_empty() && !is_control(line.bytes) {
-                found(Given::Packet(Packet { bytes: line.bytes, position, arrived: None }));
+                found(Given::Packet(Packet::new(line.bytes, position)));
             }
             return;
         };
@@ -108,7 +125,7 @@ impl Sse {
         // A whole object stands at the margin; the parts of a printed one are indented.
         if data.starts_with(b"{") && data.trim_ascii_end().ends_with(b"}") {
             self.flush(found);
-            found(Given::Packet(Packet { bytes: data, position, arrived: None }));
+            found(Given::Packet(Packet::new(data, position)));
             return;
         }
         if self.position.is_none() {
@@ -128,7 +145,7 @@ impl Sse {
     fn flush(&mut self, found: &mut impl FnMut(Given<'_>)) {
         if let Some(position) = self.position.take() {
             let held = std::mem::take(&mut self.held);
-            found(Given::Packet(Packet { bytes: &held, position, arrived: None }));
+            found(Given::Packet(Packet::new(&held, position)));
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct Config {
     pub secrets: Arc<Secrets>,
     /// Which source of the session this is, where it has several; part of every id.
     pub source: u32,
+    /// Read only what is of this session, by the agent's own id, where packets tell theirs.
+    pub only: Option<String>,
     /// Leave out the fold: steps then have no changes.
     pub events_only: bool,
     /// Join the pieces of a text that come right after each other into one event, until
@@ -63,11 +65,11 @@ pub struct Pipeline {
     fold: Option<Fold>,
     source: u32,
     join: bool,
-    /// The packet that is being read, and how many events it has given.
-    packet: u64,
+    /// The packet that is being read (source and line), and how many events it has given.
+    packet: (u32, u64),
     index: u32,
-    /// The packet whose text waits to be joined; 0 when none does.
-    held_line: u64,
+    /// The packet whose text waits to be joined; its line is 0 when none does.
+    held: (u32, u64),
     quiet: u64,
     yielded: Yield,
     clean: Vec<Event>,
@@ -86,15 +88,15 @@ impl Pipeline {
     /// A pipeline for one source of one session.
     pub fn new(config: Config) -> Self {
         Pipeline {
-            adapter: Adapter::new(config.format),
+            adapter: Adapter::new(config.format, config.only),
             sanitizer: Sanitizer::new(config.paths, config.secrets),
             calls: Calls::default(),
             fold: (!config.events_only).then(Fold::new),
             source: config.source,
             join: config.join,
-            packet: 0,
+            packet: (0, 0),
             index: 0,
-            held_line: 0,
+            held: (0, 0),
             quiet: 0,
             yielded: Yield::default(),
             clean: Vec::new(),
@@ -114,13 +116,13 @@ impl Pipeline {
     /// Reads one packet.
     pub fn push_packet(&mut self, packet: &Packet<'_>, out: &mut Vec<Step>) {
         let held = self.yielded.events.len();
-        let line = packet.position.line;
+        let place = (self.source.saturating_add(packet.source), packet.position.line);
         self.adapter.push(packet, &mut self.yielded);
         self.quiet += std::mem::take(&mut self.yielded.quiet);
         self.blobs.append(&mut self.yielded.blobs);
         let fresh = self.yielded.events.get_mut(held..).unwrap_or_default();
         for (index, event) in fresh.iter_mut().enumerate() {
-            event.began = EventId { source: self.source, packet: line.max(1), index: index as u32 };
+            event.began = EventId { source: place.0, packet: place.1.max(1), index: index as u32 };
         }
         if self.join && self.yielded.join_last(held) {
             return;
@@ -128,10 +130,10 @@ impl Pipeline {
         self.clean_until(held, out);
         if self.join && self.yielded.events.len() == 1 && self.yielded.events[0].body.is_streamed()
         {
-            self.held_line = line;
+            self.held = place;
             return;
         }
-        self.begin(line);
+        self.begin(place);
         self.clean_until(usize::MAX, out);
     }
 
@@ -146,9 +148,9 @@ impl Pipeline {
         if n == 0 {
             return;
         }
-        if self.held_line > 0 {
-            let line = std::mem::take(&mut self.held_line);
-            self.begin(line);
+        if self.held.1 > 0 {
+            let place = std::mem::take(&mut self.held);
+            self.begin(place);
         }
         for event in self.yielded.events.drain(..n) {
             self.sanitizer.push(event, &mut self.clean);
@@ -158,7 +160,7 @@ impl Pipeline {
 
     fn push_fault(&mut self, fault: Malformed, out: &mut Vec<Step>) {
         self.flush(out);
-        self.begin(fault.position.line);
+        self.begin((self.source, fault.position.line));
         self.clean.push(Event {
             id: EventId::default(),
             began: EventId::default(),
@@ -167,6 +169,14 @@ impl Pipeline {
             body: Body::Malformed(fault),
         });
         self.complete(out);
+    }
+
+    /// Takes the text of a file into which the agent put the output of a call, beside the session's
+    /// own file; `name` is the file's own.
+    pub fn offloaded(&mut self, name: &str, text: &str, out: &mut Vec<Step>) {
+        self.flush(out);
+        self.adapter.offloaded(name, text, &mut self.yielded);
+        self.clean_until(usize::MAX, out);
     }
 
     /// The input is over: lets go of what was held back.
@@ -190,9 +200,9 @@ impl Pipeline {
         self.quiet
     }
 
-    fn begin(&mut self, line: u64) {
-        if line != self.packet {
-            self.packet = line;
+    fn begin(&mut self, place: (u32, u64)) {
+        if place != self.packet {
+            self.packet = place;
             self.index = 0;
         }
     }
@@ -202,8 +212,8 @@ impl Pipeline {
             self.calls.merge(event, &mut self.complete);
         }
         for mut event in self.complete.drain(..) {
-            event.id =
-                EventId { source: self.source, packet: self.packet.max(1), index: self.index };
+            let (source, packet) = self.packet;
+            event.id = EventId { source, packet: packet.max(1), index: self.index };
             self.index += 1;
             let mut changes = Vec::new();
             if let Some(fold) = &mut self.fold {

@@ -1,6 +1,8 @@
 //! What is known about a session as a whole.
 
+use crate::event::Usage;
 use crate::sanitize::Clean;
+use crate::usage::Ledger;
 use serde::Serialize;
 
 /// Whether something is going on.
@@ -46,11 +48,29 @@ pub struct SessionInfo {
     pub context_size: Option<u64>,
     /// What it cost so far, as the agent reports it.
     pub cost_usd: Option<f64>,
+    /// Tokens that the session itself used, where the agent tells them answer by answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Tokens that its subagents used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_usage: Option<Usage>,
     /// Events of a kind that nobody modelled.
     pub unknown: u64,
     /// Lines that could not be read.
     pub malformed: u64,
+    /// How the tokens were counted.
+    #[serde(skip)]
+    pub(crate) ledger: Ledger,
     /// Whether the last turn has been answered.
     #[serde(skip)]
     pub answered: bool,
+}
+
+impl SessionInfo {
+    /// Counts tokens.
+    pub(crate) fn count(&mut self, count: impl FnOnce(&mut Ledger)) {
+        count(&mut self.ledger);
+        self.usage = self.ledger.session().cloned();
+        self.subagent_usage = self.ledger.subagents().cloned();
+    }
 }

@@ -44,7 +44,7 @@ fn recorded() -> Vec<(String, String, String)> {
     let mut out = Vec::new();
     for case in common::cases() {
         let name = case.file_name().unwrap().to_string_lossy().into_owned();
-        let agents = ["opencode-1", "claude-acp-", "codex-acp-", "gemini-acp-"];
+        let agents = ["opencode-1", "claude-acp-", "codex-acp-", "gemini-acp-", "2.0-", "2.1-"];
         if !agents.iter().any(|a| name.starts_with(a)) {
             continue;
         }
@@ -102,8 +102,19 @@ fn no_spelling_of_the_root_shows_in_any_view() {
 }
 
 /// Keys whose values decide what a packet is.
-const SHAPE: [&str; 9] =
-    ["jsonrpc", "method", "sessionUpdate", "type", "dir", "ts", "timestamp", "mimeType", "data"];
+const SHAPE: [&str; 11] = [
+    "jsonrpc",
+    "method",
+    "sessionUpdate",
+    "type",
+    "subtype",
+    "dir",
+    "ts",
+    "timestamp",
+    "mimeType",
+    "media_type",
+    "data",
+];
 
 /// Puts a text into every string of a packet, and into every key that is not the protocol's.
 fn plant(value: &mut Value, text: &str) {

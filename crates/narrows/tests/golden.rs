@@ -20,8 +20,7 @@ fn every_case_gives_its_events_and_items() {
     let cases = common::cases();
     assert!(cases.len() > 100, "the fixtures are missing");
     for case in cases {
-        let input = fs::read(case.join("input.jsonl")).unwrap();
-        let steps = common::run(common::config(&case), &input);
+        let steps = common::run_case(&case, common::config(&case));
         let events = common::events_text(&steps);
         let items = common::items_json(&common::items(&steps));
         let items = serde_json::to_string_pretty(&items).unwrap() + "\n";

@@ -293,7 +293,7 @@ proptest! {
             let (before, after) = events.split_at(cut);
             let mut items = fold_all(before);
             let last = before.last().map(|e| e.id).unwrap_or_default();
-            let mut fold = Fold::resume(&items, last);
+            let mut fold = Fold::resume(&items, [last]);
             for event in after {
                 let mut changes = Vec::new();
                 fold.push(event, &mut changes);
@@ -350,7 +350,7 @@ fn every_fixture_can_be_cut_and_resumed() {
         for cut in (0..=events.len()).step_by(events.len() / 8 + 1) {
             let mut items = fold_all(&events[..cut]);
             let last = events[..cut].last().map(|e| e.id).unwrap_or_default();
-            let mut fold = Fold::resume(&items, last);
+            let mut fold = Fold::resume(&items, [last]);
             for event in &events[cut..] {
                 let mut changes = Vec::new();
                 fold.push(event, &mut changes);

@@ -29,6 +29,18 @@ pub(super) fn image(block: Json<'_>, blobs: &mut Vec<Blob>) -> Option<Image> {
     decode(&data, &mime, blobs)
 }
 
+/// The picture of a block `{type: image, source}`; words to stand for it where it is not there.
+pub(super) fn claude_image(block: Json<'_>, blobs: &mut Vec<Blob>) -> Result<Image, String> {
+    let source = block.get("source");
+    let get = |name: &str| source.and_then(|s| s.text(name));
+    if let Some(url) = get("url") {
+        return Err(format!("[image]({url})"));
+    }
+    let found = get("data").zip(get("media_type"));
+    let image = found.and_then(|(data, mime)| decode(&data, &mime, blobs));
+    image.ok_or_else(|| "[image that could not be read]".to_owned())
+}
+
 /// The picture of a `data:` address.
 pub(super) fn data_url(url: &str, blobs: &mut Vec<Blob>) -> Option<Image> {
     let (mime, data) = url.strip_prefix("data:")?.split_once(";base64,")?;

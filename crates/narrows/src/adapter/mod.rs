@@ -7,9 +7,15 @@
 
 mod acp;
 mod blob;
+mod claude;
+mod detect;
+mod input;
 mod internal;
+mod objects;
 
 pub use blob::Blob;
+pub(crate) use claude::is_bookkeeping;
+pub use claude::launched;
 
 use crate::event::{Body, Event, Malformed, Position};
 use crate::id::EventId;
@@ -89,28 +95,52 @@ impl Yield {
 pub enum Adapter {
     /// The Agent Client Protocol.
     Acp(Box<acp::Acp>),
+    /// Claude Code, live and stored.
+    Claude(Box<claude::Claude>),
+    /// Not known yet: the first packet that tells decides. Until then everything is read as ACP.
+    Undecided(Box<acp::Acp>, Option<String>),
 }
 
 impl Adapter {
-    /// The reader of `format`.
-    pub fn new(format: Format) -> Self {
+    /// The reader of `format`; `only` names the session to read, where packets tell theirs.
+    pub fn new(format: Format, only: Option<String>) -> Self {
         match format {
             Format::Acp => Adapter::Acp(Box::default()),
+            Format::ClaudeStream | Format::ClaudeHistory => {
+                Adapter::Claude(Box::new(claude::Claude::new(only)))
+            }
+            Format::Auto => Adapter::Undecided(Box::default(), only),
         }
     }
 
     /// The input is over.
     pub fn finish(&mut self, out: &mut Yield) {
         match self {
-            Adapter::Acp(acp) => acp.finish(out),
+            Adapter::Acp(acp) | Adapter::Undecided(acp, _) => acp.finish(out),
+            Adapter::Claude(claude) => claude.finish(out),
         }
     }
 
     /// Reads one packet.
     pub fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
         out.time = packet.arrived.cloned();
+        if let Adapter::Undecided(_, only) = self
+            && let Some(format) = detect::format(packet.bytes)
+        {
+            let only = only.take();
+            *self = Adapter::new(format, only);
+        }
         match self {
-            Adapter::Acp(acp) => acp.push(packet, out),
+            Adapter::Acp(acp) | Adapter::Undecided(acp, _) => acp.push(packet, out),
+            Adapter::Claude(claude) => claude.push(packet, out),
+        }
+    }
+
+    /// Takes the text of a file into which the agent put the output of a call; `name` is the
+    /// file's own.
+    pub fn offloaded(&mut self, name: &str, text: &str, out: &mut Yield) {
+        if let Adapter::Claude(claude) = self {
+            claude.offloaded(name, text, out);
         }
     }
 }

@@ -58,9 +58,19 @@ pub enum Body<T = Clean> {
     /// What is known about the session.
     SessionInfo(Box<Info<T>>),
     /// How full the context is, and what it cost so far.
-    Usage(Gauge),
+    Usage(Gauge<T>),
     /// What came before was replaced by a summary.
     Compaction(Summary<T>),
+    /// Something goes on beside the conversation, or has ended there.
+    BackgroundTask(Box<Background<T>>),
+    /// The agent asks the user.
+    QuestionRequest(Box<Question<T>>),
+    /// The user has answered.
+    QuestionAnswer(Box<QuestionAnswer<T>>),
+    /// The agent wrote its plan to a file.
+    PlanFile(AgentFile<T>),
+    /// The agent reads a skill.
+    SkillFile(AgentFile<T>),
     /// Something the user should know that nobody said.
     Notice(Note<T>),
     /// Something failed.
@@ -119,6 +129,11 @@ impl<T> Body<T> {
             Body::SessionInfo(_) => "session_info",
             Body::Usage(_) => "usage",
             Body::Compaction(_) => "compaction",
+            Body::BackgroundTask(_) => "background_task",
+            Body::QuestionRequest(_) => "question_request",
+            Body::QuestionAnswer(_) => "question_answer",
+            Body::PlanFile(_) => "plan_file",
+            Body::SkillFile(_) => "skill_file",
             Body::Notice(_) => "notice",
             Body::Error(_) => "error",
             Body::Unknown(_) => "unknown",
@@ -149,6 +164,11 @@ impl<T> Body<T> {
             | Body::PermissionAnswer(_)
             | Body::SessionInfo(_)
             | Body::Usage(_)
+            | Body::BackgroundTask(_)
+            | Body::QuestionRequest(_)
+            | Body::QuestionAnswer(_)
+            | Body::PlanFile(_)
+            | Body::SkillFile(_)
             | Body::Unknown(_)
             | Body::Malformed(_) => false,
         }
@@ -162,6 +182,8 @@ impl<T> Body<T> {
                 | Body::PlanUpdate(_)
                 | Body::ArtifactCreated(_)
                 | Body::PermissionRequest(_)
+                | Body::QuestionRequest(_)
+                | Body::BackgroundTask(_)
         )
     }
 

@@ -43,6 +43,26 @@ pub struct Chunk<T = Clean> {
     /// The whole text at once: it replaces what was streamed of it.
     #[serde(rename = "final", skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
+    /// The block has an id of its own: its pieces and its whole text are one thing, whatever comes
+    /// between them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keyed: bool,
+    /// The agent thought here and does not show what.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+}
+
+impl<T: Default> Default for Chunk<T> {
+    fn default() -> Self {
+        Chunk {
+            text: T::default(),
+            images: Vec::new(),
+            block_id: None,
+            whole: false,
+            keyed: false,
+            hidden: false,
+        }
+    }
 }
 
 /// A tool call's event.
@@ -109,19 +129,47 @@ pub struct Usage {
     pub total_tokens: Option<u64>,
     pub cached_read_tokens: Option<u64>,
     pub cached_write_tokens: Option<u64>,
+    /// Of the written ones, those kept for five minutes.
+    #[serde(rename = "cachedWrite5mTokens", skip_serializing_if = "Option::is_none")]
+    pub cached_write_5m_tokens: Option<u64>,
+    /// Of the written ones, those kept for an hour.
+    #[serde(rename = "cachedWrite1hTokens", skip_serializing_if = "Option::is_none")]
+    pub cached_write_1h_tokens: Option<u64>,
     pub thought_tokens: Option<u64>,
 }
 
-/// How full the context is.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// How full the context is, and what one answer of the model used.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Gauge {
+pub struct Gauge<T = Clean> {
     /// Tokens in the context.
     pub used: Option<u64>,
     /// Tokens it can hold.
     pub size: Option<u64>,
     /// What the session cost so far, as the agent reports it.
     pub cost_usd: Option<f64>,
+    /// What one answer of the model used. The last one of an answer counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerUsage<T>>,
+}
+
+impl<T> Default for Gauge<T> {
+    fn default() -> Self {
+        Gauge { used: None, size: None, cost_usd: None, answer: None }
+    }
+}
+
+/// What one answer of the model used.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerUsage<T = Clean> {
+    /// The model's message.
+    pub message_id: T,
+    /// The request that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<T>,
+    /// Its tokens.
+    pub usage: Usage,
 }
 
 /// Something to open. Its fields keep the names of the packets they come from.
@@ -284,9 +332,103 @@ pub struct Command<T = Clean> {
 
 /// A summary of what came before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Summary<T = Clean> {
     /// The words.
     pub text: T,
+    /// `manual` or `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<T>,
+    /// Tokens in the context before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_before: Option<u64>,
+}
+
+/// Work that goes on beside the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Background<T = Clean> {
+    /// The task.
+    pub task_id: T,
+    /// The call that began it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<T>,
+    /// What it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<T>,
+    /// How far it is.
+    pub status: ToolStatus,
+    /// What came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<T>,
+}
+
+/// Questions to the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question<T = Clean> {
+    /// The request to answer; none where nobody can answer any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<T>,
+    /// The call that asks.
+    pub tool_call_id: T,
+    /// What is asked.
+    pub questions: Vec<QuestionPart<T>>,
+}
+
+/// One question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionPart<T = Clean> {
+    /// Its words.
+    pub question: T,
+    /// A word for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<T>,
+    /// The answers on offer.
+    pub options: Vec<QuestionOption<T>>,
+    /// Whether several may be chosen.
+    pub multi_select: bool,
+}
+
+/// One answer on offer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QuestionOption<T = Clean> {
+    /// Its words.
+    pub label: T,
+    /// What it means.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<T>,
+}
+
+/// What the user answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionAnswer<T = Clean> {
+    /// The call that asked.
+    pub tool_call_id: T,
+    /// The answers.
+    pub answers: Vec<GivenAnswer<T>>,
+}
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GivenAnswer<T = Clean> {
+    /// The question's words.
+    pub question: T,
+    /// What was chosen or typed.
+    pub answer: T,
+}
+
+/// A file of the agent's own: a plan, a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentFile<T = Clean> {
+    /// Relative inside the session root, else from the home folder.
+    pub path: T,
+    /// The call that names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<T>,
 }
 
 /// Something the user should know.

@@ -4,6 +4,7 @@
 //! size of the event and its state is bounded: items themselves are kept by whoever applies the
 //! changes. An event that was folded already changes nothing.
 
+mod beside;
 mod text;
 mod tools;
 mod turns;
@@ -15,11 +16,14 @@ use crate::item::{Item, ItemBody};
 use crate::recent::Recent;
 use crate::sanitize::Clean;
 use crate::session::{SessionInfo, Status};
+use std::collections::BTreeMap;
 
 /// Open calls that are remembered for the end of their turn.
 const MAX_OPEN: usize = 1 << 14;
 /// Plans that are remembered, to update them in place.
 const MAX_PLANS: usize = 64;
+/// Questions and background tasks that are remembered, to update them in place.
+const MAX_BESIDE: usize = 256;
 
 /// The state of one session's fold.
 #[derive(Debug)]
@@ -27,11 +31,13 @@ pub struct Fold {
     info: SessionInfo,
     /// Whether the header has changed.
     news: bool,
-    /// The last event that was folded.
-    last: EventId,
+    /// The last event that was folded, of each source.
+    last: BTreeMap<u32, EventId>,
     /// The order of the next item.
     order: u64,
     text: Option<text::OpenText>,
+    /// The items of open blocks that have an id of their own.
+    keyed: Vec<Clean>,
     /// The text that is the last thing on the screen.
     tail: Option<text::OpenText>,
     /// The text or prompt that began last: what was held back of it may come late.
@@ -42,6 +48,8 @@ pub struct Fold {
     asks: Vec<tools::OpenAsk>,
     /// The documents of plans, by call.
     plans: Recent<Option<Clean>>,
+    /// Questions and background tasks, by item.
+    beside: Recent<Option<Item>>,
 }
 
 impl Default for Fold {
@@ -49,9 +57,10 @@ impl Default for Fold {
         Fold {
             info: SessionInfo::default(),
             news: false,
-            last: EventId::default(),
+            last: BTreeMap::new(),
             order: 0,
             text: None,
+            keyed: Vec::new(),
             tail: None,
             recent: None,
             prompt: None,
@@ -59,6 +68,7 @@ impl Default for Fold {
             calls: Recent::new(MAX_OPEN),
             asks: Vec::new(),
             plans: Recent::new(MAX_PLANS),
+            beside: Recent::new(MAX_BESIDE),
         }
     }
 }
@@ -69,31 +79,33 @@ impl Fold {
         Fold::default()
     }
 
-    /// The fold of a session whose events up to `last` made `items`.
-    pub fn resume(items: &Items, last: EventId) -> Self {
+    /// The fold of a session whose events up to `last`, of each source, made `items`.
+    pub fn resume(items: &Items, last: impl IntoIterator<Item = EventId>) -> Self {
         let info = items.info().clone();
+        let last = last.into_iter().map(|id| (id.source, id)).collect();
         let mut fold = Fold { info, last, order: items.next_order(), ..Fold::default() };
         for item in items.iter() {
             fold.resume_text(item);
             fold.resume_tool(item);
             fold.resume_todo(item);
+            fold.resume_beside(item);
         }
         fold
     }
 
-    /// The last event that was folded.
-    pub fn last(&self) -> EventId {
-        self.last
+    /// The last event that was folded, of each source.
+    pub fn last(&self) -> impl Iterator<Item = EventId> {
+        self.last.values().copied()
     }
 
     /// Folds one event into changes.
     pub fn push(&mut self, event: &Event, out: &mut Vec<Change>) {
-        let numbered = event.id.packet > 0;
-        if numbered && event.id.source == self.last.source && event.id <= self.last {
-            return;
-        }
-        if numbered {
-            self.last = event.id;
+        if event.id.packet > 0 {
+            let last = self.last.entry(event.id.source).or_default();
+            if event.id <= *last {
+                return;
+            }
+            *last = event.id;
         }
         self.fold(event, out);
         if std::mem::take(&mut self.news) {
@@ -130,11 +142,18 @@ impl Fold {
                     info.cost_usd = gauge.cost_usd.or(info.cost_usd);
                     self.news = true;
                 }
+                if let Some(answer) = &gauge.answer {
+                    self.info.count(|ledger| ledger.add(answer, event.parent.is_some()));
+                    self.news = true;
+                }
             }
             Body::Compaction(note) => {
                 let id = self.name("compaction", event);
-                self.put(event, id, ItemBody::Compaction { text: note.text.clone() }, out);
+                self.put(event, id, ItemBody::Compaction(note.clone()), out);
             }
+            Body::BackgroundTask(task) => self.background(event, task, out),
+            Body::QuestionRequest(question) => self.question(event, question, out),
+            Body::QuestionAnswer(answer) => self.question_answer(answer, out),
             Body::Notice(note) => {
                 let body = ItemBody::Notice { kind: note.kind.clone(), text: note.text.clone() };
                 let id = self.name("notice", event);
@@ -153,7 +172,7 @@ impl Fold {
                 self.info.error = Some(failure.message.clone());
                 self.end_turn(out);
             }
-            Body::FileChanged(_) => {}
+            Body::FileChanged(_) | Body::PlanFile(_) | Body::SkillFile(_) => {}
             Body::Unknown(_) => {
                 self.info.unknown += 1;
                 self.news = true;

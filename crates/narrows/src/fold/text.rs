@@ -7,6 +7,8 @@ use crate::item::{Item, ItemBody};
 use crate::sanitize::Clean;
 use crate::tool::Image;
 
+/// Blocks with an id of their own that may be open at once.
+const MAX_KEYED: usize = 256;
 /// Longest text that is remembered to recognise its final form.
 const MAX_KEPT: usize = 1 << 20;
 
@@ -15,6 +17,15 @@ const MAX_KEPT: usize = 1 << 20;
 enum Kind {
     Text,
     Thinking,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Thinking => "thinking",
+        }
+    }
 }
 
 /// The text that grows.
@@ -77,12 +88,14 @@ impl Fold {
             Body::ThinkingChunk(_) => Kind::Thinking,
             _ => Kind::Text,
         };
+        if let Some(block) = chunk.block_id.as_ref().filter(|_| chunk.keyed) {
+            return self.keyed(event, chunk, kind, block, out);
+        }
         if chunk.whole {
             return self.whole(event, chunk, kind, out);
         }
         if !self.goes_on(event) {
-            let name = if kind == Kind::Thinking { "thinking" } else { "text" };
-            if self.is_late(name, event, "content", &chunk.text, out) {
+            if self.is_late(kind.name(), event, "content", &chunk.text, out) {
                 return;
             }
             self.text = None;
@@ -105,6 +118,55 @@ impl Fold {
         }
         let id = self.open(event, chunk, kind, !self.info.answered, out);
         self.text = Some(self.opened(event, chunk, kind, id));
+    }
+
+    /// A piece of a block with an id of its own, or all of it.
+    fn keyed(
+        &mut self,
+        event: &Event,
+        chunk: &Chunk,
+        kind: Kind,
+        block: &Clean,
+        out: &mut Vec<Change>,
+    ) {
+        let id = block_item(kind, block);
+        let open = self.keyed.iter().position(|k| *k == id);
+        let taken_back = chunk.whole && chunk.text.is_empty() && !chunk.hidden;
+        match open {
+            Some(at) if chunk.whole => {
+                self.keyed.remove(at);
+                if taken_back {
+                    out.push(Change::Remove { id });
+                    return;
+                }
+                let set = Set::Content(chunk.text.clone());
+                out.push(Change::Set { id: id.clone(), set });
+                out.push(Change::Set { id, set: Set::IsStreaming(false) });
+            }
+            Some(_) => {
+                let text = chunk.text.clone();
+                out.push(Change::Append { id, field: "content", text });
+            }
+            None if taken_back => {}
+            None => {
+                let body = text_body(chunk, kind, !chunk.whole);
+                self.put(event, id.clone(), body, out);
+                if !chunk.whole {
+                    self.keyed.push(id);
+                    if self.keyed.len() > MAX_KEYED {
+                        self.close_keyed(1, out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first `n` open blocks will not go on.
+    pub(super) fn close_keyed(&mut self, n: usize, out: &mut Vec<Change>) {
+        let n = n.min(self.keyed.len());
+        for id in self.keyed.drain(..n) {
+            out.push(Change::Set { id, set: Set::IsStreaming(false) });
+        }
     }
 
     fn opened(&self, event: &Event, chunk: &Chunk, kind: Kind, id: Clean) -> OpenText {
@@ -151,16 +213,8 @@ impl Fold {
         is_streaming: bool,
         out: &mut Vec<Change>,
     ) -> Clean {
-        let content = chunk.text.clone();
-        let block_id = chunk.block_id.clone();
-        let (name, body) = if kind == Kind::Thinking {
-            ("thinking", ItemBody::Thinking { content, is_streaming, block_id })
-        } else {
-            let images = chunk.images.clone();
-            ("text", ItemBody::Text { content, is_streaming, block_id, images })
-        };
-        let id = self.name(name, event);
-        self.put(event, id.clone(), body, out);
+        let id = self.name(kind.name(), event);
+        self.put(event, id.clone(), text_body(chunk, kind, is_streaming), out);
         let opened = self.opened(event, chunk, kind, id.clone());
         self.tail = Some(OpenText { kept: None, settled: true, ..opened });
         self.recent = Some(id.clone());
@@ -197,7 +251,10 @@ impl Fold {
         if self.is_late("user", event, "text", &message.text, out) {
             return;
         }
-        self.begin_turn();
+        // What a subagent is asked is no turn of the session.
+        if event.parent.is_none() {
+            self.begin_turn();
+        }
         let id = self.name("user", event);
         let body = ItemBody::UserMessage {
             text: message.text.clone(),
@@ -245,6 +302,17 @@ impl Fold {
         }
         let (id, parent) = (item.id.clone(), item.parent.clone());
         let settled = self.info.answered && item.order + 1 == self.order;
+        if let ItemBody::Text { block_id: Some(block), .. }
+        | ItemBody::Thinking { block_id: Some(block), .. } = &item.body
+        {
+            let kinds = [Kind::Text, Kind::Thinking];
+            if kinds.iter().any(|kind| block_item(*kind, block) == item.id) {
+                if is_streaming(item) {
+                    self.keyed.push(id);
+                }
+                return;
+            }
+        }
         let (kind, kept, block, images) = match &item.body {
             ItemBody::Text { content, block_id, images, .. } => {
                 (Kind::Text, content, block_id.clone(), images.clone())
@@ -275,6 +343,23 @@ impl Fold {
         }
         if settled || is_streaming(item) {
             self.text = Some(open);
+        }
+    }
+}
+
+/// The item of a block with an id of its own.
+fn block_item(kind: Kind, block: &Clean) -> Clean {
+    Clean::concat(&[&Clean::literal(kind.name()), &Clean::literal("-"), block])
+}
+
+fn text_body(chunk: &Chunk, kind: Kind, is_streaming: bool) -> ItemBody {
+    let (content, block_id) = (chunk.text.clone(), chunk.block_id.clone());
+    match kind {
+        Kind::Thinking => {
+            ItemBody::Thinking { content, is_streaming, block_id, hidden: chunk.hidden }
+        }
+        Kind::Text => {
+            ItemBody::Text { content, is_streaming, block_id, images: chunk.images.clone() }
         }
     }
 }

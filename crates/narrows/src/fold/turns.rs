@@ -29,6 +29,9 @@ impl Fold {
     pub(super) fn answered(&mut self, response: &Response, out: &mut Vec<Change>) {
         self.info.status = Status::Idle;
         self.info.cost_usd = response.cost_usd.or(self.info.cost_usd);
+        if let Some(usage) = &response.usage {
+            self.info.count(|ledger| ledger.turn(usage));
+        }
         self.end_turn(out);
     }
 
@@ -38,6 +41,7 @@ impl Fold {
         self.info.answered = true;
         self.prompt = None;
         self.settle_text(out);
+        self.close_keyed(usize::MAX, out);
         self.drop_asks(out, |_| true);
     }
 

@@ -5,11 +5,12 @@ use super::paths::Mode;
 use super::text::{Clean, Raw, Tree};
 use super::tree;
 use crate::event::{
-    Answer, Artifact, ArtifactInfo, Ask, Body, Choice, Chunk, Command, Event, Failure, FileChange,
-    Info, Message, Note, Plan, PlanEntry, Response, Summary, ToolEvent, Unknown,
+    AgentFile, Answer, AnswerUsage, Artifact, ArtifactInfo, Ask, Background, Body, Choice, Chunk,
+    Command, Event, Failure, FileChange, Gauge, GivenAnswer, Info, Message, Note, Plan, PlanEntry,
+    Question, QuestionAnswer, QuestionOption, QuestionPart, Response, Summary, ToolEvent, Unknown,
 };
 use crate::id::EventId;
-use crate::tool::{Diff, Fresh, Location, Output, Permission, Todo, ToolCall};
+use crate::tool::{Diff, Fresh, Hunk, Location, Output, Permission, Todo, ToolCall};
 
 /// Largest tree of an unknown packet that is kept.
 const MAX_UNKNOWN: usize = 64 * 1024;
@@ -135,8 +136,39 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
             option: by.texts(a.option),
         })),
         Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&mut by, *i))),
-        Body::Usage(u) => Body::Usage(u),
-        Body::Compaction(s) => Body::Compaction(Summary { text: by.text(s.text) }),
+        Body::Usage(u) => Body::Usage(Gauge {
+            used: u.used,
+            size: u.size,
+            cost_usd: u.cost_usd,
+            answer: u.answer.map(|a| AnswerUsage {
+                message_id: by.text(a.message_id),
+                request_id: by.texts(a.request_id),
+                usage: a.usage,
+            }),
+        }),
+        Body::Compaction(s) => Body::Compaction(Summary {
+            text: by.text(s.text),
+            trigger: by.texts(s.trigger),
+            tokens_before: s.tokens_before,
+        }),
+        Body::BackgroundTask(t) => Body::BackgroundTask(Box::new(Background {
+            task_id: by.text(t.task_id),
+            tool_call_id: by.texts(t.tool_call_id),
+            description: by.texts(t.description),
+            status: t.status,
+            summary: by.texts(t.summary),
+        })),
+        Body::QuestionRequest(q) => Body::QuestionRequest(Box::new(question(&mut by, *q))),
+        Body::QuestionAnswer(a) => Body::QuestionAnswer(Box::new(QuestionAnswer {
+            tool_call_id: by.text(a.tool_call_id),
+            answers: a
+                .answers
+                .into_iter()
+                .map(|g| GivenAnswer { question: by.text(g.question), answer: by.text(g.answer) })
+                .collect(),
+        })),
+        Body::PlanFile(f) => Body::PlanFile(agent_file(&mut by, f)),
+        Body::SkillFile(f) => Body::SkillFile(agent_file(&mut by, f)),
         Body::Notice(n) => Body::Notice(Note { kind: by.text(n.kind), text: by.text(n.text) }),
         Body::Error(e) => Body::Error(Box::new(Failure {
             message: by.text(e.message),
@@ -164,7 +196,34 @@ fn chunk(by: &mut By<'_>, c: Chunk<Raw>) -> Chunk {
         images: c.images,
         block_id: by.texts(c.block_id),
         whole: c.whole,
+        keyed: c.keyed,
+        hidden: c.hidden,
     }
+}
+
+fn question(by: &mut By<'_>, q: Question<Raw>) -> Question {
+    let part = |by: &mut By<'_>, p: QuestionPart<Raw>| QuestionPart {
+        question: by.text(p.question),
+        header: by.texts(p.header),
+        options: p
+            .options
+            .into_iter()
+            .map(|o| QuestionOption {
+                label: by.text(o.label),
+                description: by.texts(o.description),
+            })
+            .collect(),
+        multi_select: p.multi_select,
+    };
+    Question {
+        request_id: by.texts(q.request_id),
+        tool_call_id: by.text(q.tool_call_id),
+        questions: q.questions.into_iter().map(|p| part(by, p)).collect(),
+    }
+}
+
+fn agent_file(by: &mut By<'_>, f: AgentFile<Raw>) -> AgentFile {
+    AgentFile { path: by.path(&f.path), tool_call_id: by.texts(f.tool_call_id) }
 }
 
 fn info(by: &mut By<'_>, i: Info<Raw>) -> Info {
@@ -257,5 +316,30 @@ fn diff(by: &mut By<'_>, d: Diff<Raw>) -> Diff {
         additions: d.additions,
         deletions: d.deletions,
         patch: d.patch.map(|t| by.body(t)),
+        hunks: d.hunks.map(|list| list.into_iter().map(|h| hunk(by, &h)).collect()),
     }
+}
+
+/// Lines are cleaned as one text, without the signs before them, and stay as many as they were.
+fn hunk(by: &mut By<'_>, h: &Hunk<Raw>) -> Hunk {
+    let sign =
+        |line: &Raw| line.peek().chars().next().filter(|c| matches!(c, ' ' | '+' | '-' | '\\'));
+    let bare = |line: &Raw| line.peek()[usize::from(sign(line).is_some())..].replace('\n', " ");
+    let joined: Vec<String> = h.lines.iter().map(bare).collect();
+    let clean = by.body(Raw::new(joined.join("\n")));
+    let mut shown = clean.lines_apart();
+    let lines = h.lines.iter().map(|line| {
+        let mut out = Clean::literal(match sign(line) {
+            Some('+') => "+",
+            Some('-') => "-",
+            Some('\\') => "\\",
+            Some(_) => " ",
+            None => "",
+        });
+        out.push(&shown.next().unwrap_or_default());
+        out
+    });
+    let lines = lines.collect();
+    let (old_start, old_lines) = (h.old_start, h.old_lines);
+    Hunk { old_start, old_lines, new_start: h.new_start, new_lines: h.new_lines, lines }
 }

@@ -186,6 +186,11 @@ impl Clean {
         Clean(EcoString::from(self.0.trim()))
     }
 
+    /// Its lines, each a text of its own; all of them, also empty ones at the end.
+    pub(crate) fn lines_apart(&self) -> impl Iterator<Item = Clean> {
+        self.0.split('\n').map(|line| Clean(EcoString::from(line)))
+    }
+
     /// Joins clean parts.
     pub(crate) fn concat(parts: &[&Clean]) -> Clean {
         let mut all = EcoString::new();

@@ -78,6 +78,42 @@ pub struct Diff<T = Clean> {
     /// The change as a unified diff, where the texts are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<T>,
+    /// The changed lines, where the agent tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hunks: Option<Vec<Hunk<T>>>,
+}
+
+impl<T> Diff<T> {
+    /// A change of the file at `path` of which nothing is known.
+    pub fn of(path: T, scope: Scope) -> Self {
+        Diff {
+            path,
+            old_text: None,
+            new_text: None,
+            scope,
+            action: None,
+            additions: None,
+            deletions: None,
+            patch: None,
+            hunks: None,
+        }
+    }
+}
+
+/// Changed lines of a file, with some around them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hunk<T = Clean> {
+    /// The first line before the change, from 1.
+    pub old_start: u64,
+    /// How many lines it had.
+    pub old_lines: u64,
+    /// The first line after the change, from 1.
+    pub new_start: u64,
+    /// How many lines it has.
+    pub new_lines: u64,
+    /// The lines, each after a blank, a `-` or a `+`.
+    pub lines: Vec<T>,
 }
 
 /// One entry of a todo list.

@@ -5,10 +5,10 @@ mod names;
 mod output;
 
 pub use call::{
-    Diff, DiffAction, Fresh, Image, Location, Output, Permission, Scope, Todo, ToolCall, Tri,
+    Diff, DiffAction, Fresh, Hunk, Image, Location, Output, Permission, Scope, Todo, ToolCall, Tri,
 };
 pub use names::{agrees, by_name, by_notes, by_shape, title_of};
-pub use output::{exit_code, file_text, shell_text, task_text};
+pub use output::{exit_code, file_text, shell_text, task_text, unnumbered};
 
 use serde::Serialize;
 

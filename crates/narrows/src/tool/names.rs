@@ -32,6 +32,7 @@ pub fn by_name(name: &str, kind: Option<ToolKind>) -> Option<ToolName> {
         },
         b"task" | b"agent" | b"invokeagent" | b"spawnagent" => ToolName::Task,
         b"todowrite" | b"writetodos" | b"updateplan" => ToolName::TodoWrite,
+        b"taskcreate" | b"taskupdate" | b"tasklist" | b"taskget" => ToolName::TodoWrite,
         b"webfetch" => ToolName::WebFetch,
         b"websearch" | b"googlewebsearch" => ToolName::WebSearch,
         b"applypatch" => ToolName::ApplyPatch,

@@ -9,17 +9,23 @@
 pub fn file_text(text: &str) -> Option<String> {
     if text.starts_with("<file>") {
         let body = between(text, "<file>\n", "</file>").unwrap_or_default();
-        return Some(unnumbered(body, "| "));
+        return Some(without_numbers(body, "| "));
     }
     if text.starts_with("<path>") {
         let body = between(text, "<content>\n", "</content>")?;
-        return Some(unnumbered(body, ": "));
+        return Some(without_numbers(body, ": "));
     }
     fenced(text).and_then(|body| numbered(body, "\t").or_else(|| numbered(body, "→")))
 }
 
+/// The text of a file whose lines are numbered as Claude Code numbers them for the model.
+pub fn unnumbered(text: &str) -> String {
+    let arrow = || numbered(text, "→");
+    numbered(text, "\t").or_else(arrow).unwrap_or_else(|| text.to_owned())
+}
+
 /// A body without its line numbers, or as it is when they do not count up.
-fn unnumbered(body: &str, mark: &str) -> String {
+fn without_numbers(body: &str, mark: &str) -> String {
     numbered(body, mark).unwrap_or_else(|| body.to_owned())
 }
 

@@ -175,6 +175,11 @@ pub fn packet(event: &Event) -> Option<Packet<'_>> {
         | Body::SessionInfo(_)
         | Body::Usage(_)
         | Body::Compaction(_)
+        | Body::BackgroundTask(_)
+        | Body::QuestionRequest(_)
+        | Body::QuestionAnswer(_)
+        | Body::PlanFile(_)
+        | Body::SkillFile(_)
         | Body::Notice(_)
         | Body::Unknown(_)
         | Body::Malformed(_) => return None,

@@ -1,7 +1,7 @@
 //! What the tests share: running a fixture through the pipeline.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
-use narrows::{Config, Event, Items, Packets, Pipeline, Row, Step};
+use narrows::{Beside, Config, Event, Given, Items, Packets, Pipeline, Row, Step};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -48,6 +48,62 @@ pub fn steps(config: Config, bytes: &[u8], piece: usize) -> Vec<Step> {
 
 pub fn run(config: Config, bytes: &[u8]) -> Vec<Step> {
     steps(config, bytes, usize::MAX)
+}
+
+/// The steps of a case, with the files that lie beside its input.
+pub fn run_case(case: &Path, config: Config) -> Vec<Step> {
+    let input = fs::read(case.join("input.jsonl")).unwrap();
+    let (mut beside, offloaded) = beside(case, &input);
+    let mut packets = Packets::default();
+    let mut pipeline = Pipeline::new(config);
+    let mut steps = Vec::new();
+    packets.push(&input, |given| {
+        if let Given::Packet(packet) = &given {
+            beside.before(packet.bytes, |given| pipeline.push(given, &mut steps));
+        }
+        pipeline.push(given, &mut steps);
+    });
+    packets.finish(|given| pipeline.push(given, &mut steps));
+    beside.rest(|given| pipeline.push(given, &mut steps));
+    for (name, text) in offloaded {
+        pipeline.offloaded(&name, &text, &mut steps);
+    }
+    pipeline.finish(&mut steps);
+    steps
+}
+
+/// The files of subagents beside a case's input, and those of long outputs.
+fn beside(case: &Path, input: &[u8]) -> (Beside, Vec<(String, String)>) {
+    let mut beside = Beside::default();
+    let mut offloaded = Vec::new();
+    let mut calls: std::collections::HashMap<String, String> =
+        input.split(|c| *c == b'\n').filter_map(narrows::adapter::launched).collect();
+    let mut folders = vec![case.to_owned()];
+    let mut agents = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()) {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let stem = name.strip_prefix("agent-").and_then(|n| n.split('.').next());
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Some(id) = stem.filter(|_| name.ends_with(".meta.json")) {
+                let meta: serde_json::Value =
+                    serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+                calls.insert(id.to_owned(), meta["toolUseId"].as_str().unwrap().to_owned());
+            } else if let Some(id) = stem.filter(|_| path.extension().unwrap() == "jsonl") {
+                agents.push((id.to_owned(), path));
+            } else if path.parent().unwrap().ends_with("tool-results") {
+                offloaded.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    agents.sort();
+    for (id, path) in agents {
+        if let Some(call) = calls.get(&id) {
+            beside.add(call.as_str(), fs::read(path).unwrap());
+        }
+    }
+    (beside, offloaded)
 }
 
 /// The items that steps make.

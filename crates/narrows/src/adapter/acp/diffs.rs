@@ -1,6 +1,7 @@
 //! What a packet of a call says about files: diffs, places, pictures.
 
-use super::tool::{MAX_LIST, Meta};
+use super::tool::Meta;
+use crate::adapter::input::MAX_LIST;
 use crate::adapter::{Yield, blob};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
@@ -25,31 +26,29 @@ pub(super) fn diffs(
         if item.get("path").is_none() && item.any(&["newText", "new_text"]).is_none() {
             continue;
         }
+        let scope =
+            if whole || action == Some(DiffAction::Add) { Scope::File } else { Scope::Hunk };
         list.push(Diff {
-            path: text(item, &["path"]).unwrap_or_default(),
             // opencode sends an empty old text for a file that it overwrites: it is not known.
             old_text: text(item, &["oldText", "old_text"]).filter(|t| !(exists && t.is_empty())),
             new_text: text(item, &["newText", "new_text"]),
-            scope: if whole || action == Some(DiffAction::Add) { Scope::File } else { Scope::Hunk },
             action,
-            additions: None,
-            deletions: None,
-            patch: None,
+            ..Diff::of(text(item, &["path"]).unwrap_or_default(), scope)
         });
     }
     let files = notes.and_then(|n| n.get("files")).filter(|f| f.kind() == Kind::Array);
     for file in files.into_iter().flat_map(Json::items).filter(|f| f.kind() == Kind::Object) {
         let (before, after) = (text(file, &["before"]), text(file, &["after"]));
         let missing = before.is_none() && after.is_none();
+        let path = text(file, &["filePath", "relativePath", "path"]).unwrap_or_default();
         list.push(Diff {
-            path: text(file, &["filePath", "relativePath", "path"]).unwrap_or_default(),
             old_text: before,
             new_text: after,
-            scope: Scope::File,
             action: action(file.get("type")),
             additions: file.get("additions").and_then(Json::u64),
             deletions: file.get("deletions").and_then(Json::u64),
             patch: missing.then(|| text(file, &["diff"])).flatten(),
+            ..Diff::of(path, Scope::File)
         });
     }
     if call.tool_name == ToolName::ApplyPatch && list.len() == 1 && list[0].path.is_empty() {
@@ -65,16 +64,8 @@ pub(super) fn diffs(
         let old = text(input, &["oldString", "old_string"]);
         let new = text(input, &["newString", "new_string", "content"])?;
         let scope = if old.is_some() { Scope::Hunk } else { Scope::File };
-        list.push(Diff {
-            path: call.file_path.clone().unwrap_or_default(),
-            old_text: old,
-            new_text: Some(new),
-            scope,
-            action: None,
-            additions: None,
-            deletions: None,
-            patch: None,
-        });
+        let path = call.file_path.clone().unwrap_or_default();
+        list.push(Diff { old_text: old, new_text: Some(new), ..Diff::of(path, scope) });
     }
     (!list.is_empty()).then_some(list)
 }

@@ -104,5 +104,6 @@ pub(super) fn usage(update: Json<'_>, out: &mut Yield) {
         used: update.get("used").and_then(Json::u64),
         size: update.get("size").and_then(Json::u64),
         cost_usd: cost.and_then(|c| c.get("amount")).and_then(Json::f64),
+        answer: None,
     }));
 }

@@ -14,7 +14,7 @@ mod tool;
 mod tool_output;
 mod update;
 
-use super::Yield;
+use super::{Yield, objects};
 use crate::json::{Index, Json, Kind};
 use crate::packet::Packet;
 use crate::recent::Recent;
@@ -75,24 +75,8 @@ impl Default for Acp {
 impl Acp {
     pub(super) fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
         self.line = packet.position.line;
-        let text = match simdutf8::compat::from_utf8(packet.bytes) {
-            Ok(text) => text,
-            Err(e) => return out.malformed(packet, "not UTF-8", e.valid_up_to()),
-        };
         let mut index = std::mem::take(&mut self.index);
-        match index.read(text) {
-            Err(e) => out.malformed(packet, e.reason, e.at),
-            Ok(doc) => match doc.root().kind() {
-                Kind::Object => self.object(doc.root(), out),
-                // A batch.
-                Kind::Array if doc.root().items().all(|i| i.kind() == Kind::Object) => {
-                    for item in doc.root().items() {
-                        self.object(item, out);
-                    }
-                }
-                _ => out.malformed(packet, "not an object", 0),
-            },
-        }
+        objects::each(&mut index, packet, out, |object, out| self.object(object, out));
         self.index = index;
     }
 

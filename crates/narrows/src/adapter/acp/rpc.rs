@@ -225,6 +225,7 @@ pub(super) fn response(result: Option<Json<'_>>, duration_ms: Option<u64>) -> Re
         cached_read_tokens: count(u, &["cachedReadTokens", "cached_read_tokens"]),
         cached_write_tokens: count(u, &["cachedWriteTokens", "cached_write_tokens"]),
         thought_tokens: count(u, &["thoughtTokens", "thought_tokens"]),
+        ..Usage::default()
     });
     Response { stop_reason: stop.map(Raw::new), usage, cost_usd: None, duration_ms }
 }

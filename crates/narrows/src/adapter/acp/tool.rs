@@ -4,8 +4,8 @@ use super::Acp;
 use super::diffs::{diffs, images, is_new, locations};
 use super::fields::Fields;
 use super::tool_output::{self as given, Given};
-use super::update::todo_status;
 use crate::adapter::Yield;
+use crate::adapter::input::{read_input, todo_list};
 use crate::event::{Body, ToolEvent};
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
@@ -39,9 +39,6 @@ pub(super) struct Known {
     /// The agent's description, to tell it from output.
     pub(super) said: Option<Box<str>>,
 }
-
-/// Longest list of places or todos that is kept of one packet.
-pub(super) const MAX_LIST: usize = 10_000;
 
 impl Acp {
     /// Yields what a packet says of a call; returns the call's id.
@@ -208,47 +205,6 @@ fn identify(
     known.tool = titled.or(shaped);
 }
 
-fn read_input(call: &mut ToolCall<Raw>, input: Option<Json<'_>>, any: Option<Json<'_>>) {
-    call.input = any.filter(|i| !i.is_empty()).map(|i| match i.kind() {
-        Kind::String => Tree::checked(&format!("\"{}\"", i.raw())),
-        _ => Tree::checked(i.raw()),
-    });
-    let mut fetched = None;
-    for (key, value) in input.into_iter().flat_map(Json::fields) {
-        let slot = match key {
-            "description" => &mut call.said,
-            "command" | "cmd" if value.kind() == Kind::Array => {
-                call.command = command_line(value);
-                continue;
-            }
-            "command" | "cmd" => &mut call.command,
-            "pattern" | "query" => &mut call.pattern,
-            "subagent_type" | "subagentType" => &mut call.subagent_type,
-            "filePath" | "file_path" => &mut call.file_path,
-            "path" | "filepath" if call.file_path.is_none() => &mut call.file_path,
-            "url" => &mut fetched,
-            "plan" if call.tool_name == ToolName::PlanMode => &mut call.plan,
-            _ => continue,
-        };
-        if let Some(text) = value.str().filter(|t| !t.is_empty()) {
-            *slot = Some(Raw::new(text));
-        }
-    }
-    if call.tool_name == ToolName::WebFetch && call.said.is_none() {
-        call.said = fetched;
-    }
-}
-
-/// A command given as a list; `bash -lc …` is the shell around it.
-fn command_line(list: Json<'_>) -> Option<Raw> {
-    let words: Vec<_> = list.items().take(MAX_LIST).filter_map(Json::scalar).collect();
-    match words.as_slice() {
-        [] => None,
-        [_, flag, script] if flag == "-lc" || flag == "-c" => Some(Raw::new(script.as_ref())),
-        words => Some(Raw::new(words.join(" "))),
-    }
-}
-
 fn read_notes(call: &mut ToolCall<Raw>, notes: Option<Json<'_>>, meta: &Meta<'_>) {
     let get = |name: &str| notes.and_then(|n| n.get(name));
     call.truncated = get("truncated").and_then(Json::bool);
@@ -270,21 +226,8 @@ fn todos(
         return None;
     }
     let given = [(input, "todos"), (input, "plan"), (notes, "todos")];
-    let list = given
-        .iter()
-        .filter_map(|(json, name)| json.and_then(|j| j.get(name)))
-        .find(|list| list.kind() == Kind::Array)?;
-    let todo = |t: Json<'_>| {
-        let content = t.any(&["content", "step"]).and_then(Json::str).unwrap_or_default();
-        let active = t.any(&["activeForm", "active_form"]).and_then(Json::str);
-        Todo {
-            active_form: Raw::new(active.unwrap_or_else(|| content.clone())),
-            content: Raw::new(content),
-            status: todo_status(t.text("status").as_deref()),
-            priority: t.text("priority").map(Raw::new),
-        }
-    };
-    Some(list.items().filter(|t| t.kind() == Kind::Object).take(MAX_LIST).map(todo).collect())
+    let mut lists = given.iter().filter_map(|(json, name)| json.and_then(|j| j.get(name)));
+    lists.find(|list| list.kind() == Kind::Array).map(todo_list)
 }
 
 /// Gemini sends no arguments: the title of a running command is the command.

@@ -6,13 +6,13 @@ use super::rpc::{failure, response, unknown};
 use super::tool::Said;
 use super::{Acp, info, rpc};
 use crate::adapter::Yield;
+use crate::adapter::input::todo_status;
 use crate::adapter::internal::{Internal, classify};
 use crate::event::{
     Artifact, ArtifactInfo, Body, Chunk, Failure, Message, Note, Origin, Plan, PlanEntry, Summary,
 };
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
-use crate::tool::ToolStatus;
 
 /// What tells text blocks apart.
 pub(super) type BlockKey = (Speaker, Option<Raw>);
@@ -98,8 +98,10 @@ impl Acp {
         let images = words.images;
         let parent = f.meta().and_then(|m| m.path(&["claudeCode", "parentToolUseId"]));
         let parent = parent.and_then(Json::str).map(Raw::new);
-        let chunk =
-            |text| Chunk { text, images: images.clone(), block_id: block_id.clone(), whole };
+        let chunk = |text| {
+            let (images, block_id) = (images.clone(), block_id.clone());
+            Chunk { text, images, block_id, whole, ..Chunk::default() }
+        };
         let body = match speaker {
             Speaker::Agent => Body::TextChunk(chunk(text)),
             Speaker::Thought => Body::ThinkingChunk(chunk(text)),
@@ -116,7 +118,7 @@ impl Acp {
             return;
         };
         let text = Raw::new("\u{FFFD}");
-        let chunk = Chunk { text, images: Vec::new(), block_id, whole: false };
+        let chunk = Chunk { text, block_id, ..Chunk::default() };
         match speaker {
             Speaker::Agent => out.push(Body::TextChunk(chunk)),
             Speaker::Thought => out.push(Body::ThinkingChunk(chunk)),
@@ -141,9 +143,19 @@ impl Acp {
             Speaker::User => match classify(text) {
                 Some(Internal::Interrupted) => out.push(note("interrupted")),
                 Some(Internal::Compaction) => {
-                    out.push(Body::Compaction(Summary { text: Raw::new(text.trim()) }));
+                    let text = Raw::new(text.trim());
+                    out.push(Body::Compaction(Summary {
+                        text,
+                        trigger: None,
+                        tokens_before: None,
+                    }));
                 }
-                Some(Internal::Context) => out.quiet += 1,
+                Some(
+                    Internal::Context
+                    | Internal::Task
+                    | Internal::Command
+                    | Internal::CommandOutput,
+                ) => out.quiet += 1,
                 None => return false,
             },
             Speaker::Agent => {
@@ -230,16 +242,6 @@ fn plan(object: Json<'_>, out: &mut Yield) {
         priority: e.text("priority").map(Raw::new),
     });
     out.push(Body::PlanUpdate(Plan { entries: entries.collect() }));
-}
-
-/// The status of a todo: what is none of the known ones is still to be done.
-pub(super) fn todo_status(word: Option<&str>) -> ToolStatus {
-    match word {
-        Some("in_progress" | "inProgress") => ToolStatus::InProgress,
-        Some("completed") => ToolStatus::Completed,
-        Some("cancelled") => ToolStatus::Cancelled,
-        _ => ToolStatus::Pending,
-    }
 }
 
 fn artifact(object: Json<'_>, out: &mut Yield) {

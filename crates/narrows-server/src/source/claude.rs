@@ -1,0 +1,228 @@
+//! The files of one session of Claude Code: its own, those of its subagents, and those into which
+//! long outputs were put.
+
+use narrows::Beside;
+use narrows::adapter::launched;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// How much of a file is read to see whose it is.
+const HEAD: u64 = 1 << 20;
+/// How deep, and over how many entries, a folder is searched.
+const MAX_DEPTH: usize = 5;
+const MAX_ENTRIES: usize = 20_000;
+/// Largest file beside a session that is read.
+const MAX_BESIDE: u64 = 1 << 30;
+
+/// The files of one session.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The session's own file.
+    pub main: PathBuf,
+    /// The session's id, where the file tells.
+    pub session: Option<String>,
+    /// Files of subagents, and the calls that began them.
+    agents: Vec<(PathBuf, String)>,
+    /// Files of long outputs.
+    outputs: Vec<PathBuf>,
+}
+
+impl Found {
+    /// Reads the files of the subagents.
+    pub fn beside(&self) -> io::Result<Beside> {
+        let mut beside = Beside::default();
+        for (path, call) in &self.agents {
+            beside.add(call.as_str(), read(path)?);
+        }
+        Ok(beside)
+    }
+
+    /// Reads the files of long outputs one after the other: name and text.
+    pub fn outputs(&self) -> impl Iterator<Item = io::Result<(String, String)>> {
+        self.outputs.iter().map(|path| {
+            let name = name(path);
+            Ok((name, String::from_utf8_lossy(&read(path)?).into_owned()))
+        })
+    }
+
+    /// How many bytes lie beside the session's own file.
+    pub fn len_beside(&self) -> u64 {
+        let paths = self.agents.iter().map(|(path, _)| path).chain(&self.outputs);
+        paths.filter_map(|p| fs::metadata(p).ok()).map(|m| m.len()).sum()
+    }
+}
+
+/// Finds the files of the session in `path`: its own file, or its folder.
+pub fn find(path: &Path) -> io::Result<Found> {
+    let main = if path.is_dir() { main_of(path)? } else { path.to_owned() };
+    let mut found = Found { session: session(&main)?, main, ..Found::default() };
+    let Some(session) = found.session.clone() else { return Ok(found) };
+    let folder = match found.main.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let mut files = Vec::new();
+    let own = folder.join(&session);
+    if own.is_dir() {
+        walk(&own, 0, &mut files);
+    } else if stem(&found.main) != session {
+        // A copy of the file under another name: the folder may lie deeper.
+        walk(&folder, 0, &mut files);
+        let inside = |p: &PathBuf| p.components().any(|c| c.as_os_str() == session.as_str());
+        files.retain(|p| inside(p) || is_agent(p));
+    }
+    for path in entries(&folder) {
+        if is_agent(&path) && !files.contains(&path) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    sort_out(files, &mut found)?;
+    Ok(found)
+}
+
+/// Tells files of subagents of this session from those of others, and from outputs.
+fn sort_out(files: Vec<PathBuf>, found: &mut Found) -> io::Result<()> {
+    let mut orphans = Vec::new();
+    for path in files {
+        if is_agent(&path) {
+            match call_of(&path) {
+                Some(call) => found.agents.push((path, call)),
+                None => orphans.push(path),
+            }
+        } else if path.parent().is_some_and(|p| p.ends_with("tool-results")) {
+            found.outputs.push(path);
+        }
+    }
+    if orphans.is_empty() {
+        return Ok(());
+    }
+    // Older versions tell only in the session's own file whose a subagent is. A subagent that
+    // nobody there names was none of this session's doing.
+    let calls = calls(&found.main)?;
+    for path in orphans {
+        let id = stem(&path);
+        if let Some(call) = id.strip_prefix("agent-").and_then(|id| calls.get(id)) {
+            found.agents.push((path, call.clone()));
+        }
+    }
+    found.agents.sort();
+    Ok(())
+}
+
+/// The session's own file in a folder.
+fn main_of(folder: &Path) -> io::Result<PathBuf> {
+    // The folder beside the file, of the same name.
+    let beside = folder.with_extension("jsonl");
+    if beside.is_file() {
+        return Ok(beside);
+    }
+    let is_main = |p: &PathBuf| has_ending(p, "jsonl") && !is_agent(p) && p.is_file();
+    let mut files: Vec<PathBuf> = entries(folder).into_iter().filter(is_main).collect();
+    files.sort();
+    if let Some(kept) = files.iter().find(|p| stem(p) == "history") {
+        return Ok(kept.clone());
+    }
+    match files.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => {
+            Err(io::Error::new(io::ErrorKind::NotFound, "no session file (.jsonl) in this folder"))
+        }
+        [first, ..] => {
+            let text = format!(
+                "{} sessions in this folder: name one of them, as {}",
+                files.len(),
+                first.display()
+            );
+            Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+        }
+    }
+}
+
+/// The id of the session that a file keeps; none of what is no such file.
+fn session(path: &Path) -> io::Result<Option<String>> {
+    let mut reader = BufReader::new(File::open(path)?.take(HEAD));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        let Ok(text) = std::str::from_utf8(&line) else { continue };
+        let mut index = narrows::json::Index::default();
+        let Ok(doc) = index.read(text.trim()) else { continue };
+        if let Some(id) = doc.root().text("sessionId").filter(|id| is_plain(id)) {
+            return Ok(Some(id.into_owned()));
+        }
+    }
+}
+
+/// An id that is a name and no path.
+fn is_plain(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_')
+}
+
+/// The call that began a subagent, from the note beside its file.
+fn call_of(agent: &Path) -> Option<String> {
+    let note = fs::read(agent.with_extension("meta.json")).ok()?;
+    let text = String::from_utf8(note).ok()?;
+    let mut index = narrows::json::Index::default();
+    let doc = index.read(text.trim()).ok()?;
+    doc.root().text("toolUseId").map(std::borrow::Cow::into_owned)
+}
+
+/// The calls that began subagents, from the session's own file.
+fn calls(main: &Path) -> io::Result<HashMap<String, String>> {
+    let mut reader = BufReader::with_capacity(1 << 20, File::open(main)?);
+    let mut calls = HashMap::new();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let limit = narrows::lines::MAX_LINE as u64;
+        if reader.by_ref().take(limit).read_until(b'\n', &mut line)? == 0 {
+            return Ok(calls);
+        }
+        calls.extend(launched(&line));
+    }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let list = fs::read_dir(folder).into_iter().flatten().flatten();
+    list.take(MAX_ENTRIES).map(|e| e.path()).collect()
+}
+
+/// Every file below a folder. Links are not followed.
+fn walk(folder: &Path, depth: usize, out: &mut Vec<PathBuf>) {
+    for path in entries(folder) {
+        let Ok(about) = fs::symlink_metadata(&path) else { continue };
+        if about.is_dir() && depth < MAX_DEPTH {
+            walk(&path, depth + 1, out);
+        } else if about.is_file() && out.len() < MAX_ENTRIES {
+            out.push(path);
+        }
+    }
+}
+
+fn is_agent(path: &Path) -> bool {
+    has_ending(path, "jsonl") && name(path).starts_with("agent-")
+}
+
+fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension().is_some_and(|e| e == ending)
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BESIDE).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

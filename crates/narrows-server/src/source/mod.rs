@@ -1,0 +1,5 @@
+//! Where sessions lie on disk.
+
+mod claude;
+
+pub use claude::{Found, find};

@@ -1,0 +1,126 @@
+//! The ends of turns, and what they used.
+
+use super::attachment::turns_over;
+use super::record::Record;
+use super::{Claude, unknown};
+use crate::adapter::Yield;
+use crate::event::{AnswerUsage, Body, Failure, Gauge, Response, Usage};
+use crate::json::{Json, Kind};
+use crate::sanitize::Raw;
+
+/// The usage that was told last: an answer repeats its own with every block.
+#[derive(Debug, Default)]
+pub(super) struct LastUsage {
+    message: String,
+    request: Option<String>,
+    usage: Usage,
+    cost: Option<f64>,
+}
+
+impl Claude {
+    /// What one answer of the model used.
+    pub(super) fn used(
+        &mut self,
+        message: &str,
+        request: Option<Json<'_>>,
+        usage: Option<Json<'_>>,
+        parent: Option<&Raw>,
+        out: &mut Yield,
+    ) {
+        let Some(usage) = usage.map(tokens) else { return };
+        let last = &mut self.usage;
+        let same = last.message == message;
+        // The pieces of a message do not tell the request: it is that of the whole block.
+        let request = match request.and_then(Json::owned) {
+            None if same => last.request.clone(),
+            request => request,
+        };
+        if same && last.usage == usage && last.request == request {
+            return;
+        }
+        message.clone_into(&mut last.message);
+        last.request.clone_from(&request);
+        last.usage = usage.clone();
+        let context = [usage.input_tokens, usage.cached_read_tokens, usage.cached_write_tokens];
+        let used = context.iter().flatten().sum();
+        let answer =
+            AnswerUsage { message_id: Raw::new(message), request_id: request.map(Raw::new), usage };
+        let gauge = Gauge { used: Some(used), answer: Some(answer), ..Gauge::default() };
+        out.push_in(parent.cloned(), Body::Usage(gauge));
+    }
+
+    /// What the session cost so far, as it is kept.
+    pub(super) fn cost(&mut self, object: Json<'_>, out: &mut Yield) {
+        let cost = object.get("totalCostUSD").and_then(Json::f64);
+        if cost.is_none() || cost == self.usage.cost {
+            out.quiet += 1;
+            return;
+        }
+        self.usage.cost = cost;
+        out.push(Body::Usage(Gauge { cost_usd: cost, ..Gauge::default() }));
+    }
+
+    /// The end of a turn.
+    pub(super) fn end(&mut self, r: &Record<'_>, object: Json<'_>, out: &mut Yield) {
+        let Some(subtype) = r.subtype.as_deref() else {
+            return unknown("result", object, out);
+        };
+        self.no_summary(out);
+        let text = |name: &str| object.text(name);
+        let terminal = text("terminal_reason").unwrap_or_default();
+        let stop = text("stop_reason");
+        let aborted = terminal.starts_with("aborted");
+        let stop = match subtype {
+            _ if aborted => Some("cancelled".to_owned()),
+            "success" => stop.map(std::borrow::Cow::into_owned),
+            "error_max_turns" => {
+                turns_over(out);
+                Some("max_turns".to_owned())
+            }
+            "error_during_execution" => {
+                // Older versions say no more when the user interrupts.
+                let errors = object.get("errors").into_iter().flat_map(Json::items);
+                let errors: Vec<_> = errors.filter_map(Json::str).collect();
+                if errors.is_empty() {
+                    Some("cancelled".to_owned())
+                } else {
+                    out.push(failure(&errors.join("\n")));
+                    Some("error".to_owned())
+                }
+            }
+            other => Some(other.to_owned()),
+        };
+        let usage = object.get("usage").filter(|u| u.kind() == Kind::Object).map(tokens);
+        let cost_usd = object.get("total_cost_usd").and_then(Json::f64);
+        self.usage.cost = cost_usd;
+        out.push(Body::PromptResponse(Box::new(Response {
+            stop_reason: stop.map(Raw::new),
+            usage,
+            cost_usd,
+            duration_ms: object.get("duration_ms").and_then(Json::u64),
+        })));
+    }
+}
+
+fn failure(message: &str) -> Body<Raw> {
+    let (code, details, retryable) = (None, None, None);
+    Body::Error(Box::new(Failure { message: Raw::new(message), code, details, retryable }))
+}
+
+/// The tokens of an answer; the two ways of keeping what was cached are counted apart.
+fn tokens(usage: Json<'_>) -> Usage {
+    let count = |name: &str| usage.get(name).and_then(Json::u64);
+    let kept = |name: &str| usage.path(&["cache_creation", name]).and_then(Json::u64);
+    Usage {
+        input_tokens: count("input_tokens"),
+        output_tokens: count("output_tokens"),
+        total_tokens: None,
+        cached_read_tokens: count("cache_read_input_tokens"),
+        cached_write_tokens: count("cache_creation_input_tokens"),
+        cached_write_5m_tokens: kept("ephemeral_5m_input_tokens"),
+        cached_write_1h_tokens: kept("ephemeral_1h_input_tokens"),
+        thought_tokens: usage
+            .path(&["output_tokens_details", "thinking_tokens"])
+            .and_then(Json::u64),
+    }
+}

@@ -1,0 +1,75 @@
+//! Which records are part of the transcript and which are bookkeeping.
+
+use crate::json::{Index, Json};
+
+/// Records that only the program itself needs: request logs, latches, positions in its own lists.
+pub(crate) fn is_quiet(kind: &str) -> bool {
+    matches!(
+        kind,
+        "api-request"
+            | "api-request-blob"
+            | "api-request-shape"
+            | "atis-latch"
+            | "file-history-snapshot"
+            | "keep_alive"
+            | "last-prompt"
+            | "mode"
+            | "permission-mode"
+            | "progress"
+            | "queue-operation"
+            | "rate_limit_event"
+            | "speculation-accept"
+            | "tag"
+            | "tool_progress"
+            | "tools-used"
+            | "worktree-state"
+    )
+}
+
+/// Records that are found in kept sessions only.
+pub(crate) fn is_kept_kind(kind: &str) -> bool {
+    is_quiet(kind)
+        || matches!(
+            kind,
+            "attachment"
+                | "cost-state"
+                | "summary"
+                | "custom-title"
+                | "ai-title"
+                | "agent-name"
+                | "pr-link"
+        )
+}
+
+/// Parts of `system` records that nobody needs to see.
+pub(super) fn is_quiet_system(subtype: &str) -> bool {
+    matches!(
+        subtype,
+        "background_tasks_changed"
+            | "files_persisted"
+            | "hook_progress"
+            | "hook_started"
+            | "permission_denied"
+            | "session_state_changed"
+            | "stop_hook_summary"
+            | "task_progress"
+            | "task_started"
+            | "task_updated"
+            | "thinking_tokens"
+            | "turn_duration"
+    )
+}
+
+/// The subagent and the call that a kept record says belong together.
+///
+/// Older versions say nowhere else whose call a subagent's file belongs to.
+pub fn launched(line: &[u8]) -> Option<(String, String)> {
+    memchr::memmem::find(line, b"\"agentId\"")?;
+    let text = std::str::from_utf8(line).ok()?;
+    let mut index = Index::default();
+    let doc = index.read(text).ok()?;
+    let agent = doc.root().path(&["toolUseResult", "agentId"]).and_then(Json::owned)?;
+    let blocks = doc.root().path(&["message", "content"])?;
+    let call = blocks.items().find_map(|b| b.get("tool_use_id")).and_then(Json::owned)?;
+    Some((agent, call))
+}

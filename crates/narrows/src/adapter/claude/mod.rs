@@ -1,0 +1,266 @@
+//! Claude Code, in both its forms: the lines it prints (`--output-format stream-json`) and the
+//! files in which it keeps its sessions. They hold the same records under slightly different
+//! names, so one reader serves both and they cannot drift apart.
+
+mod attachment;
+mod call;
+mod control;
+mod end;
+mod kinds;
+mod partial;
+mod record;
+mod result;
+mod said;
+mod system;
+mod tasks;
+mod user;
+
+pub(super) use kinds::is_kept_kind;
+pub(crate) use kinds::is_quiet as is_bookkeeping;
+pub use kinds::launched;
+
+use super::{Yield, objects};
+use crate::event::{Body, Info, Unknown};
+use crate::json::{Index, Json};
+use crate::packet::Packet;
+use crate::recent::Recent;
+use crate::sanitize::{Raw, Tree};
+use record::Record;
+use std::collections::{HashSet, VecDeque};
+
+/// Calls whose identity is remembered.
+const MAX_CALLS: usize = 1 << 16;
+/// Records that are recognised when they come again.
+const MAX_RECORDS: usize = 1 << 16;
+/// Other things of which the last few are remembered.
+const MAX_FEW: usize = 1024;
+
+/// The reader of one session.
+#[derive(Debug)]
+pub struct Claude {
+    index: Index,
+    /// The session to read; none reads whatever comes.
+    only: Option<String>,
+    seen: Seen,
+    line: u64,
+    /// What was told of the session.
+    info: Info<Raw>,
+    calls: Recent<call::Known>,
+    /// The calls of subagents, by the subagent's id.
+    agents: Recent<String>,
+    /// The call of the subagent whose records stand among the session's own, as old files had it.
+    side: Option<String>,
+    blocks: said::Blocks,
+    partials: Vec<partial::Partial>,
+    tasks: tasks::Tasks,
+    requests: Recent<control::Request>,
+    /// A compaction whose summary has not come.
+    compaction: Option<system::Boundary>,
+    /// Files into which output was put, and the calls that gave it.
+    files: Recent<String>,
+    usage: end::LastUsage,
+    /// A turn has begun and nothing of it has come whole.
+    begins: bool,
+}
+
+impl Claude {
+    pub(super) fn new(only: Option<String>) -> Self {
+        Claude {
+            index: Index::default(),
+            only,
+            seen: Seen::default(),
+            line: 0,
+            info: Info::default(),
+            calls: Recent::new(MAX_CALLS),
+            agents: Recent::new(MAX_FEW),
+            side: None,
+            blocks: said::Blocks::default(),
+            partials: Vec::new(),
+            tasks: tasks::Tasks::default(),
+            requests: Recent::new(MAX_FEW),
+            compaction: None,
+            files: Recent::new(MAX_FEW),
+            usage: end::LastUsage::default(),
+            begins: false,
+        }
+    }
+
+    pub(super) fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
+        self.line = packet.position.line;
+        let arrived = out.time.clone();
+        let mut index = std::mem::take(&mut self.index);
+        objects::each(&mut index, packet, out, |object, out| {
+            out.time.clone_from(&arrived);
+            // A recorder's wrapping.
+            let inner = object.get("msg").filter(|m| m.get("type").is_some());
+            self.record(inner.unwrap_or(object), packet.parent, out);
+        });
+        self.index = index;
+    }
+
+    /// The input is over.
+    pub(super) fn finish(&mut self, out: &mut Yield) {
+        self.no_summary(out);
+    }
+
+    fn record(&mut self, object: Json<'_>, file_of: Option<&str>, out: &mut Yield) {
+        let r = Record::read(object);
+        if let (Some(only), Some(session)) = (&self.only, r.session.and_then(Json::str))
+            && !session.is_empty()
+            && *only != *session
+        {
+            out.quiet += 1;
+            return;
+        }
+        if let Some(uuid) = r.uuid.and_then(Json::str)
+            && !self.seen.is_new(&uuid)
+        {
+            out.quiet += 1;
+            return;
+        }
+        out.time = r.time.clone().or(out.time.take());
+        let kind = r.kind.as_deref().unwrap_or_default();
+        if kinds::is_quiet(kind) {
+            out.quiet += 1;
+            return;
+        }
+        let parent = self.parent(&r, file_of);
+        self.context(&r, parent.is_some(), out);
+        match kind {
+            "assistant" => self.said(&r, object, parent, out),
+            "user" => self.user(&r, parent.as_ref(), out),
+            "system" => self.system(&r, object, parent.as_ref(), out),
+            "result" => self.end(&r, object, out),
+            "stream_event" => self.partial(&r, parent.as_ref(), out),
+            "attachment" => self.attachment(&r, object, parent.as_ref(), out),
+            "control_request" | "control_response" | "control_cancel_request" => {
+                self.control(kind, &r, object, out);
+            }
+            "cost-state" => self.cost(object, out),
+            "summary" | "custom-title" | "ai-title" | "agent-name" | "pr-link" => {
+                self.title(kind, object, out);
+            }
+            _ => unknown(if kind.is_empty() { "untyped" } else { kind }, object, out),
+        }
+    }
+
+    /// The call whose subagent wrote a record.
+    fn parent(&mut self, r: &Record<'_>, file_of: Option<&str>) -> Option<Raw> {
+        if let Some(call) = file_of {
+            return Some(Raw::new(call));
+        }
+        if let Some(call) = r.parent.and_then(Json::str) {
+            return Some(Raw::new(call));
+        }
+        if !r.sidechain {
+            return None;
+        }
+        if let Some(agent) = r.agent.and_then(Json::str) {
+            return self.agents.get_mut(&agent).map(|call| Raw::new(call.as_str()));
+        }
+        // Files of old versions keep a subagent's records among the session's own and tell only
+        // what it was asked.
+        if r.kind.as_deref() == Some("user")
+            && let record::Blocks::Text(text) = r.blocks()
+            && let Some(prompt) = text.str()
+            && let Some(call) = self.tasks.asked(&prompt)
+        {
+            self.side = Some(call);
+        }
+        self.side.as_deref().map(Raw::new)
+    }
+
+    /// What records tell of the session in passing.
+    fn context(&mut self, r: &Record<'_>, sub: bool, out: &mut Yield) {
+        if sub || r.kind.as_deref() == Some("stream_event") {
+            return;
+        }
+        let text = |json: Option<Json<'_>>| json.and_then(Json::str).map(Raw::new);
+        let known = &self.info;
+        let model = r.message.and_then(|m| m.text("model")).filter(|m| !m.starts_with('<'));
+        let news = Info {
+            agent: known.agent.is_none().then(|| Raw::new("Claude Code")),
+            // The first folder is the session's: the agent may walk about in it.
+            cwd: text(r.cwd).filter(|_| known.cwd.is_none()),
+            version: text(r.version),
+            native_id: text(r.session).filter(|s| !s.is_empty()),
+            mode: text(r.mode),
+            model: model.map(Raw::new),
+            ..Info::default()
+        };
+        self.learn(news, out);
+    }
+
+    /// Tells what is new of the session.
+    fn learn(&mut self, mut news: Info<Raw>, out: &mut Yield) {
+        let known = &mut self.info;
+        let mut some = false;
+        let pairs = [
+            (&mut known.agent, &mut news.agent),
+            (&mut known.cwd, &mut news.cwd),
+            (&mut known.version, &mut news.version),
+            (&mut known.native_id, &mut news.native_id),
+            (&mut known.mode, &mut news.mode),
+            (&mut known.model, &mut news.model),
+            (&mut known.title, &mut news.title),
+            (&mut known.status, &mut news.status),
+        ];
+        for (known, new) in pairs {
+            if new.is_some() && known != new {
+                known.clone_from(new);
+                some = true;
+            } else {
+                *new = None;
+            }
+        }
+        if news.commands.is_some() && known.commands != news.commands {
+            known.commands.clone_from(&news.commands);
+            some = true;
+        } else {
+            news.commands = None;
+        }
+        if some {
+            out.push(Body::SessionInfo(Box::new(news)));
+        }
+    }
+}
+
+/// A record of a kind that nobody modelled.
+fn unknown(kind: &str, object: Json<'_>, out: &mut Yield) {
+    let tree = Some(Tree::checked(object.raw()));
+    out.push(Body::Unknown(Unknown { kind: Raw::new(kind), tree }));
+}
+
+/// Records that have been read, by their ids. A resumed session may repeat its old ones.
+#[derive(Debug, Default)]
+struct Seen {
+    ids: HashSet<u128>,
+    order: VecDeque<u128>,
+}
+
+impl Seen {
+    fn is_new(&mut self, uuid: &str) -> bool {
+        let Some(id) = number(uuid) else { return true };
+        if !self.ids.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > MAX_RECORDS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+}
+
+/// A UUID as a number.
+fn number(uuid: &str) -> Option<u128> {
+    let mut id = 0u128;
+    let mut digits = 0;
+    for c in uuid.bytes().filter(|c| *c != b'-') {
+        id = id << 4 | u128::from(char::from(c).to_digit(16)?);
+        digits += 1;
+    }
+    (digits == 32).then_some(id)
+}

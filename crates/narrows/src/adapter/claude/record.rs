@@ -1,0 +1,126 @@
+//! One record of Claude Code: what it prints and what it keeps name the same things differently.
+
+use crate::json::{Json, Kind};
+use crate::time::Time;
+use std::borrow::Cow;
+
+/// The fields of a record. Absent and null are the same.
+#[derive(Debug, Default)]
+pub(super) struct Record<'a> {
+    pub(super) kind: Option<Cow<'a, str>>,
+    pub(super) subtype: Option<Cow<'a, str>>,
+    pub(super) uuid: Option<Json<'a>>,
+    pub(super) time: Option<Time>,
+    pub(super) session: Option<Json<'a>>,
+    /// The call whose subagent this is of; printed, not kept.
+    pub(super) parent: Option<Json<'a>>,
+    /// Of a subagent; kept, not printed.
+    pub(super) sidechain: bool,
+    pub(super) agent: Option<Json<'a>>,
+    pub(super) cwd: Option<Json<'a>>,
+    pub(super) version: Option<Json<'a>>,
+    pub(super) mode: Option<Json<'a>>,
+    pub(super) message: Option<Json<'a>>,
+    /// The result of a call as the program has it, beside the text for the model.
+    pub(super) structured: Option<Json<'a>>,
+    /// The program wrote it, not the user.
+    pub(super) internal: bool,
+    /// It replaces what came before.
+    pub(super) summary: bool,
+    /// The model could not be asked.
+    pub(super) failed: bool,
+    pub(super) error: Option<Json<'a>>,
+    pub(super) request: Option<Json<'a>>,
+    pub(super) decision: Option<Json<'a>>,
+    pub(super) decisions: Option<Json<'a>>,
+    /// The answer of a slash command, printed as if the model had said it.
+    pub(super) command: bool,
+    /// Where a prompt comes from.
+    pub(super) origin: Option<Json<'a>>,
+    pub(super) attachment: Option<Json<'a>>,
+    pub(super) event: Option<Json<'a>>,
+}
+
+impl<'a> Record<'a> {
+    pub(super) fn read(object: Json<'a>) -> Self {
+        let mut r = Record::default();
+        for (key, value) in object.fields() {
+            if value.is_null() {
+                continue;
+            }
+            // The longest lines have few keys and the others are short: the order is by use.
+            match key {
+                "type" => r.kind = value.str(),
+                "message" => r.message = Some(value),
+                "uuid" => r.uuid = Some(value),
+                "timestamp" => r.time = value.str().and_then(|t| Time::parse(&t)),
+                "sessionId" | "session_id" => r.session = Some(value),
+                "isSidechain" => r.sidechain = value.bool() == Some(true),
+                "cwd" => r.cwd = Some(value),
+                "version" | "claude_code_version" => r.version = Some(value),
+                "parent_tool_use_id" => r.parent = Some(value),
+                "toolUseResult" | "tool_use_result" => r.structured = Some(value),
+                "requestId" | "request_id" => r.request = Some(value),
+                "subtype" => r.subtype = value.str(),
+                "isMeta" | "isSynthetic" => r.internal |= value.bool() == Some(true),
+                "isCompactSummary" => r.summary = value.bool() == Some(true),
+                "isApiErrorMessage" | "is_api_error_message" => {
+                    r.failed = value.bool() == Some(true);
+                }
+                "error" => r.error = Some(value),
+                "agentId" | "agent_id" => r.agent = Some(value),
+                "permissionMode" => r.mode = Some(value),
+                "permissionDecision" => r.decision = Some(value),
+                "tool_result_meta" => r.decisions = Some(value),
+                "local_command_source" => r.command = true,
+                "origin" => r.origin = Some(value),
+                "attachment" => r.attachment = Some(value),
+                "event" => r.event = Some(value),
+                _ => {}
+            }
+        }
+        r
+    }
+
+    /// The blocks of the message: a list, a string, or the one flat block of older programs.
+    pub(super) fn blocks(&self) -> Blocks<'a> {
+        let Some(message) = self.message else { return Blocks::None };
+        if message.kind() == Kind::String {
+            return Blocks::Text(message);
+        }
+        let flat = message.text("type").is_some_and(|t| {
+            matches!(&*t, "text" | "thinking" | "tool_use" | "tool_result" | "image")
+        });
+        match message.get("content") {
+            _ if flat => Blocks::One(message),
+            Some(content) if content.kind() == Kind::Array => Blocks::List(content),
+            Some(content) if content.kind() == Kind::String => Blocks::Text(content),
+            Some(content) if content.kind() == Kind::Object => Blocks::One(content),
+            _ => Blocks::None,
+        }
+    }
+}
+
+/// The content of a message.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Blocks<'a> {
+    None,
+    Text(Json<'a>),
+    One(Json<'a>),
+    List(Json<'a>),
+}
+
+impl<'a> Blocks<'a> {
+    /// The blocks; none of a plain string.
+    pub(super) fn each(self) -> impl Iterator<Item = Json<'a>> {
+        let one = if let Blocks::One(block) = self { Some(block) } else { None };
+        let list = if let Blocks::List(list) = self { Some(list) } else { None };
+        let list = list.into_iter().flat_map(Json::items).filter(|b| b.kind() == Kind::Object);
+        one.into_iter().chain(list)
+    }
+
+    /// How many results of calls are among them.
+    pub(super) fn results(self) -> usize {
+        self.each().filter(|b| b.text("type").as_deref() == Some("tool_result")).count()
+    }
+}

@@ -1,0 +1,136 @@
+//! Records in the user's voice: prompts, results, and much that no user typed.
+
+use super::record::{Blocks, Record};
+use super::tasks::without_reminders;
+use super::{Claude, system};
+use crate::adapter::Yield;
+use crate::adapter::blob;
+use crate::adapter::internal::{Internal, classify, tagged};
+use crate::event::{AgentFile, Body, Message, Note, Origin};
+use crate::json::Json;
+use crate::sanitize::Raw;
+use crate::tool::Image;
+
+impl Claude {
+    pub(super) fn user(&mut self, r: &Record<'_>, parent: Option<&Raw>, out: &mut Yield) {
+        self.begins = false;
+        let blocks = r.blocks();
+        // One value stands beside all results of a record: of several, it is none's.
+        let structured = r.structured.filter(|_| blocks.results() == 1);
+        let mut said = Said::default();
+        if let Blocks::Text(text) = blocks {
+            self.words(&text.str().unwrap_or_default(), r, &mut said, out);
+        }
+        for block in blocks.each() {
+            match block.text("type").as_deref() {
+                Some("tool_result") => {
+                    self.say(&mut said, parent, out);
+                    self.result(block, structured, r, parent, out);
+                }
+                Some("text") => {
+                    self.words(&block.text("text").unwrap_or_default(), r, &mut said, out);
+                }
+                Some("image") if !r.internal => match blob::claude_image(block, &mut out.blobs) {
+                    Ok(image) => said.images.push(image),
+                    Err(words) => said.add(&words),
+                },
+                Some("image" | "document") => out.quiet += 1,
+                kind => super::unknown(&format!("user:{}", kind.unwrap_or("untyped")), block, out),
+            }
+        }
+        if matches!(blocks, Blocks::None) {
+            out.quiet += 1;
+        }
+        self.say(&mut said, parent, out);
+    }
+
+    /// Words in the user's voice. Each text is looked at by itself: a typed one may stand beside
+    /// others that were added to it.
+    pub(super) fn words(&mut self, text: &str, r: &Record<'_>, said: &mut Said, out: &mut Yield) {
+        let note = |kind: &str, text: &str| {
+            Body::Notice(Note { kind: Raw::new(kind), text: Raw::new(text.trim()) })
+        };
+        let notified = r.origin.and_then(|o| o.text("kind"));
+        let notified = notified.as_deref() == Some("task-notification");
+        match classify(text) {
+            _ if r.summary => self.summary(text, out),
+            Some(Internal::Compaction) => self.summary(text, out),
+            Some(Internal::Task) => Self::task_notification(text, out),
+            _ if notified => Self::task_notification(text, out),
+            Some(Internal::Interrupted) => out.push(note("interrupted", text)),
+            Some(Internal::Command) => match command(text) {
+                Some(line) => out.push(note("command", &line)),
+                None => out.quiet += 1,
+            },
+            Some(Internal::CommandOutput) => Self::command_output(&system::bare_output(text), out),
+            Some(Internal::Context) => out.quiet += 1,
+            None if r.internal => match skill_file(text) {
+                Some(path) => {
+                    let file = AgentFile { path: Raw::new(path), tool_call_id: None };
+                    out.push(Body::SkillFile(file));
+                }
+                None => out.quiet += 1,
+            },
+            None => said.add(without_reminders(text)),
+        }
+    }
+
+    pub(super) fn say(&mut self, said: &mut Said, parent: Option<&Raw>, out: &mut Yield) {
+        let said = std::mem::take(said);
+        if said.text.is_empty() && said.images.is_empty() {
+            return;
+        }
+        self.no_summary(out);
+        // Each prompt is a record of its own: two in a row are two.
+        let block_id = Some(Raw::new(format!("line-{}", self.line)));
+        let body = Body::UserMessage(Message {
+            text: Raw::new(said.text),
+            images: said.images,
+            origin: Origin::Agent,
+            block_id,
+        });
+        out.push_in(parent.cloned(), body);
+    }
+}
+
+/// What the user said in one record.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    text: String,
+    images: Vec<Image>,
+}
+
+impl Said {
+    pub(super) fn add(&mut self, words: &str) {
+        if !self.text.is_empty() && !words.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(words);
+    }
+}
+
+/// The command that the user typed, out of its tags.
+fn command(text: &str) -> Option<String> {
+    if let Some(line) = tagged(text, "bash-input") {
+        return Some(format!("! {}", line.trim()));
+    }
+    let name = tagged(text, "command-name")?.trim();
+    let args = tagged(text, "command-args").unwrap_or_default().trim();
+    let slash = if name.starts_with('/') { "" } else { "/" };
+    Some(format!("{slash}{name} {args}").trim().to_owned())
+}
+
+/// The file of a skill that the program loaded. Only its own record tells, and only a folder of
+/// skills counts.
+fn skill_file(text: &str) -> Option<String> {
+    let folder = text.strip_prefix("Base directory for this skill: ")?.lines().next()?.trim();
+    let plain = folder.replace('\\', "/");
+    let inside = plain.split('/').any(|part| part == "skills") && !plain.contains("/../");
+    inside.then(|| format!("{}/SKILL.md", plain.trim_end_matches('/')))
+}
+
+/// The prompt of a queued command: a string or blocks.
+pub(super) fn queued(prompt: Json<'_>) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
+    let list = prompt.items().filter_map(|b| b.text("text"));
+    prompt.str().into_iter().chain(list)
+}

@@ -1,0 +1,90 @@
+//! Tokens of a session, each answer of the model counted once.
+
+use crate::event::{AnswerUsage, Usage};
+use crate::sanitize::Clean;
+use std::collections::VecDeque;
+
+/// Answers whose usage may still be corrected.
+const MAX_ANSWERS: usize = 16;
+
+/// Adds up what answers used. Agents repeat the usage of an answer with every part of it, first
+/// with a guess and at last with the truth: the last one counts.
+///
+/// ```
+/// use narrows::usage::Ledger;
+/// assert_eq!(Ledger::default().session(), None);
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Ledger {
+    /// The answers that came last.
+    answers: VecDeque<(AnswerUsage, bool)>,
+    session: Option<Usage>,
+    subagents: Option<Usage>,
+    /// What of the session's was counted since the last turn ended.
+    turn: Option<Usage>,
+}
+
+impl Ledger {
+    /// Counts an answer, of a subagent or of the session itself. The same answer again replaces
+    /// what was counted for it.
+    pub fn add(&mut self, answer: &AnswerUsage, sub: bool) {
+        let key = |a: &AnswerUsage| -> (Clean, Option<Clean>) {
+            (a.message_id.clone(), a.request_id.clone())
+        };
+        let known = self.answers.iter().position(|(a, _)| key(a) == key(answer));
+        let before = known.and_then(|at| self.answers.remove(at));
+        let before = before.map(|(a, _)| a.usage).unwrap_or_default();
+        self.answers.push_back((answer.clone(), sub));
+        if self.answers.len() > MAX_ANSWERS {
+            self.answers.pop_front();
+        }
+        let count = |total: &mut Option<Usage>| {
+            let total = total.get_or_insert_default();
+            *total = each(total, &before, u64::saturating_sub);
+            *total = each(total, &answer.usage, u64::saturating_add);
+        };
+        if sub {
+            count(&mut self.subagents);
+        } else {
+            count(&mut self.session);
+            count(&mut self.turn);
+        }
+    }
+
+    /// The turn is over, and the agent tells what it used: that is the truth about it.
+    pub fn turn(&mut self, usage: &Usage) {
+        let Some(counted) = self.turn.take() else { return };
+        if let Some(session) = &mut self.session {
+            *session = each(session, &counted, u64::saturating_sub);
+            *session = each(session, usage, u64::saturating_add);
+        }
+        self.answers.retain(|(_, sub)| *sub);
+    }
+
+    /// What the session itself used.
+    pub fn session(&self) -> Option<&Usage> {
+        self.session.as_ref()
+    }
+
+    /// What its subagents used.
+    pub fn subagents(&self) -> Option<&Usage> {
+        self.subagents.as_ref()
+    }
+}
+
+fn each(a: &Usage, b: &Usage, op: fn(u64, u64) -> u64) -> Usage {
+    let one = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (None, None) => None,
+        (a, b) => Some(op(a.unwrap_or(0), b.unwrap_or(0))),
+    };
+    Usage {
+        input_tokens: one(a.input_tokens, b.input_tokens),
+        output_tokens: one(a.output_tokens, b.output_tokens),
+        total_tokens: one(a.total_tokens, b.total_tokens),
+        cached_read_tokens: one(a.cached_read_tokens, b.cached_read_tokens),
+        cached_write_tokens: one(a.cached_write_tokens, b.cached_write_tokens),
+        cached_write_5m_tokens: one(a.cached_write_5m_tokens, b.cached_write_5m_tokens),
+        cached_write_1h_tokens: one(a.cached_write_1h_tokens, b.cached_write_1h_tokens),
+        thought_tokens: one(a.thought_tokens, b.thought_tokens),
+    }
+}
