@@ -58,9 +58,9 @@ pub enum Body<T = Clean> {
     /// What is known about the session.
     SessionInfo(Box<Info<T>>),
     /// How full the context is, and what it cost so far.
-    Usage(Gauge<T>),
+    Usage(Box<Gauge<T>>),
     /// What came before was replaced by a summary.
-    Compaction(Summary<T>),
+    Compaction(Box<Summary<T>>),
     /// Something goes on beside the conversation, or has ended there.
     BackgroundTask(Box<Background<T>>),
     /// The agent asks the user.
@@ -68,9 +68,9 @@ pub enum Body<T = Clean> {
     /// The user has answered.
     QuestionAnswer(Box<QuestionAnswer<T>>),
     /// The agent wrote its plan to a file.
-    PlanFile(AgentFile<T>),
+    PlanFile(Box<AgentFile<T>>),
     /// The agent reads a skill.
-    SkillFile(AgentFile<T>),
+    SkillFile(Box<AgentFile<T>>),
     /// Something the user should know that nobody said.
     Notice(Note<T>),
     /// Something failed.

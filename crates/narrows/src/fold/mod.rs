@@ -149,7 +149,7 @@ impl Fold {
             }
             Body::Compaction(note) => {
                 let id = self.name("compaction", event);
-                self.put(event, id, ItemBody::Compaction(note.clone()), out);
+                self.put(event, id, ItemBody::Compaction((**note).clone()), out);
             }
             Body::BackgroundTask(task) => self.background(event, task, out),
             Body::QuestionRequest(question) => self.question(event, question, out),

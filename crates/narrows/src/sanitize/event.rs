@@ -136,7 +136,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
             option: by.texts(a.option),
         })),
         Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&mut by, *i))),
-        Body::Usage(u) => Body::Usage(Gauge {
+        Body::Usage(u) => Body::Usage(Box::new(Gauge {
             used: u.used,
             size: u.size,
             cost_usd: u.cost_usd,
@@ -145,12 +145,12 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
                 request_id: by.texts(a.request_id),
                 usage: a.usage,
             }),
-        }),
-        Body::Compaction(s) => Body::Compaction(Summary {
+        })),
+        Body::Compaction(s) => Body::Compaction(Box::new(Summary {
             text: by.text(s.text),
             trigger: by.texts(s.trigger),
             tokens_before: s.tokens_before,
-        }),
+        })),
         Body::BackgroundTask(t) => Body::BackgroundTask(Box::new(Background {
             task_id: by.text(t.task_id),
             tool_call_id: by.texts(t.tool_call_id),
@@ -167,8 +167,8 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
                 .map(|g| GivenAnswer { question: by.text(g.question), answer: by.text(g.answer) })
                 .collect(),
         })),
-        Body::PlanFile(f) => Body::PlanFile(agent_file(&mut by, f)),
-        Body::SkillFile(f) => Body::SkillFile(agent_file(&mut by, f)),
+        Body::PlanFile(f) => Body::PlanFile(Box::new(agent_file(&mut by, *f))),
+        Body::SkillFile(f) => Body::SkillFile(Box::new(agent_file(&mut by, *f))),
         Body::Notice(n) => Body::Notice(Note { kind: by.text(n.kind), text: by.text(n.text) }),
         Body::Error(e) => Body::Error(Box::new(Failure {
             message: by.text(e.message),

@@ -100,10 +100,10 @@ pub(super) fn commands(update: Json<'_>, out: &mut Yield) {
 pub(super) fn usage(update: Json<'_>, out: &mut Yield) {
     let cost =
         update.get("cost").filter(|c| c.text("currency").is_none_or(|currency| currency == "USD"));
-    out.push(Body::Usage(Gauge {
+    out.push(Body::Usage(Box::new(Gauge {
         used: update.get("used").and_then(Json::u64),
         size: update.get("size").and_then(Json::u64),
         cost_usd: cost.and_then(|c| c.get("amount")).and_then(Json::f64),
         answer: None,
-    }));
+    })));
 }

@@ -144,11 +144,11 @@ impl Acp {
                 Some(Internal::Interrupted) => out.push(note("interrupted")),
                 Some(Internal::Compaction) => {
                     let text = Raw::new(text.trim());
-                    out.push(Body::Compaction(Summary {
+                    out.push(Body::Compaction(Box::new(Summary {
                         text,
                         trigger: None,
                         tokens_before: None,
-                    }));
+                    })));
                 }
                 Some(
                     Internal::Context

@@ -46,7 +46,7 @@ impl Claude {
         let answer =
             AnswerUsage { message_id: Raw::new(message), request_id: request.map(Raw::new), usage };
         let gauge = Gauge { used: Some(used), answer: Some(answer), ..Gauge::default() };
-        out.push_in(parent.cloned(), Body::Usage(gauge));
+        out.push_in(parent.cloned(), Body::Usage(Box::new(gauge)));
     }
 
     /// What the session cost so far, as it is kept.
@@ -57,7 +57,7 @@ impl Claude {
             return;
         }
         self.usage.cost = cost;
-        out.push(Body::Usage(Gauge { cost_usd: cost, ..Gauge::default() }));
+        out.push(Body::Usage(Box::new(Gauge { cost_usd: cost, ..Gauge::default() })));
     }
 
     /// The end of a turn.

@@ -325,7 +325,7 @@ fn plan_file(value: Json<'_>, known: &Known, id: &str) -> Option<Body<Raw>> {
     let path = value.text("filePath").filter(|_| &*known.name == "ExitPlanMode")?;
     let inside = path.replace('\\', "/").contains("/.claude/plans/") && path.ends_with(".md");
     let file = AgentFile { path: Raw::new(path), tool_call_id: Some(Raw::new(id)) };
-    inside.then_some(Body::PlanFile(file))
+    inside.then(|| Body::PlanFile(Box::new(file)))
 }
 
 /// What the user answered.

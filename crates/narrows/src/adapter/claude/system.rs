@@ -93,11 +93,8 @@ impl Claude {
     pub(super) fn summary(&mut self, text: &str, out: &mut Yield) {
         let at = self.compaction.take();
         let (trigger, tokens_before) = at.map_or((None, None), |b| (b.trigger, b.tokens));
-        out.push(Body::Compaction(Summary {
-            text: Raw::new(text.trim()),
-            trigger: trigger.map(Raw::new),
-            tokens_before,
-        }));
+        let (text, trigger) = (Raw::new(text.trim()), trigger.map(Raw::new));
+        out.push(Body::Compaction(Box::new(Summary { text, trigger, tokens_before })));
     }
 
     /// Something else comes: there is no summary.

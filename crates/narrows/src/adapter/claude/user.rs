@@ -67,7 +67,7 @@ impl Claude {
             None if r.internal => match skill_file(text) {
                 Some(path) => {
                     let file = AgentFile { path: Raw::new(path), tool_call_id: None };
-                    out.push(Body::SkillFile(file));
+                    out.push(Body::SkillFile(Box::new(file)));
                 }
                 None => out.quiet += 1,
             },
