@@ -51,12 +51,13 @@ impl Ledger {
         }
     }
 
-    /// The turn is over, and the agent tells what it used: that is the truth about it.
+    /// The turn is over, and the agent tells what it used: answers whose end was not seen are in
+    /// it. Where that is less than what was counted, the agent has forgotten some.
     pub fn turn(&mut self, usage: &Usage) {
         let Some(counted) = self.turn.take() else { return };
         if let Some(session) = &mut self.session {
             *session = each(session, &counted, u64::saturating_sub);
-            *session = each(session, usage, u64::saturating_add);
+            *session = each(session, &each(&counted, usage, u64::max), u64::saturating_add);
         }
         self.answers.retain(|(_, sub)| *sub);
     }

@@ -113,6 +113,9 @@ pub struct Response<T = Clean> {
     pub stop_reason: Option<T>,
     /// What the turn used.
     pub usage: Option<Usage>,
+    /// The usage is the truth about the turn's answers, of which only guesses were told before.
+    #[serde(skip)]
+    pub settles: bool,
     /// What it cost, as the agent reports it.
     pub cost_usd: Option<f64>,
     /// From prompt to answer.

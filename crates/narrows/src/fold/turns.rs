@@ -29,7 +29,7 @@ impl Fold {
     pub(super) fn answered(&mut self, response: &Response, out: &mut Vec<Change>) {
         self.info.status = Status::Idle;
         self.info.cost_usd = response.cost_usd.or(self.info.cost_usd);
-        if let Some(usage) = &response.usage {
+        if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
             self.info.count(|ledger| ledger.turn(usage));
         }
         self.end_turn(out);

@@ -47,9 +47,11 @@ impl Progress {
     pub(super) fn push(&mut self, event: &Event) -> Option<What> {
         let mut due = false;
         match &event.body {
-            Body::UserMessage(_) => {
+            Body::UserMessage(_) if event.parent.is_none() => {
                 if self.answered || self.turn == 0 {
-                    let turn = self.turn + 1;
+                    // Work before the first prompt that is seen was the turn before it.
+                    let seen = self.turn == 0 && self.began.is_some();
+                    let turn = self.turn + 1 + u64::from(seen);
                     *self = Progress { turn, ..Progress::new(self.interval_ms) };
                 }
                 self.began = self.began.take().or_else(|| event.time.clone());

@@ -227,7 +227,8 @@ pub(super) fn response(result: Option<Json<'_>>, duration_ms: Option<u64>) -> Re
         thought_tokens: count(u, &["thoughtTokens", "thought_tokens"]),
         ..Usage::default()
     });
-    Response { stop_reason: stop.map(Raw::new), usage, cost_usd: None, duration_ms }
+    let stop_reason = stop.map(Raw::new);
+    Response { stop_reason, usage, settles: false, cost_usd: None, duration_ms }
 }
 
 /// A message of a kind that nobody modelled.

@@ -27,6 +27,18 @@ impl Known {
         }
     }
 
+    /// A call that was not seen is what its result looks like.
+    pub(super) fn identify_result(&mut self, value: Option<Json<'_>>) {
+        let has = |name: &str| value.is_some_and(|v| v.get(name).is_some());
+        if self.name.is_empty() && self.tool.is_none() {
+            self.tool = if has("structuredPatch") || has("originalFile") {
+                Some(if has("content") { ToolName::Write } else { ToolName::Edit })
+            } else {
+                None
+            };
+        }
+    }
+
     /// Says who the call is.
     pub(super) fn tell(&self, call: &mut ToolCall<Raw>) {
         call.tool_name = self.tool.unwrap_or(ToolName::Unknown);

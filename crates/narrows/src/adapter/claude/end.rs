@@ -96,6 +96,8 @@ impl Claude {
         out.push(Body::PromptResponse(Box::new(Response {
             stop_reason: stop.map(Raw::new),
             usage,
+            // Older versions tell the truth with each answer, and here add up several turns.
+            settles: !self.is_old(),
             cost_usd,
             duration_ms: object.get("duration_ms").and_then(Json::u64),
         })));

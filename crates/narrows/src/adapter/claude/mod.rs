@@ -191,6 +191,12 @@ impl Claude {
         self.learn(news, out);
     }
 
+    /// Whether the program is of a version before 2.1.
+    fn is_old(&self) -> bool {
+        let version = self.info.version.as_ref().map(Raw::peek).unwrap_or_default();
+        version.starts_with("2.0.") || version.starts_with("1.") || version.starts_with("0.")
+    }
+
     /// Tells what is new of the session.
     fn learn(&mut self, mut news: Info<Raw>, out: &mut Yield) {
         let known = &mut self.info;

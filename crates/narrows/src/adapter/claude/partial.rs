@@ -37,8 +37,8 @@ impl Claude {
             return;
         };
         // Versions before 2.1 print the prompt after the pieces of its answer: these wait for it.
-        let late = |v: &Raw| v.peek().starts_with("2.0.") || v.peek().starts_with("1.");
-        if self.begins && self.info.version.as_ref().is_some_and(late) {
+        if self.begins && self.is_old() {
+            self.partials.retain(|p| p.parent.as_ref() != parent);
             out.quiet += 1;
             return;
         }

@@ -35,6 +35,7 @@ impl Claude {
         let (text, images) = content(block.get("content"), out);
         let value = structured.filter(|s| s.kind() == Kind::Object);
         let failed = is_true(block.get("is_error"));
+        known.identify_result(value);
         let mut call: ToolCall<Raw> = ToolCall::unknown();
         known.tell(&mut call);
         call.images = (!images.is_empty()).then_some(images);
@@ -241,7 +242,10 @@ fn printed(value: Json<'_>) -> Option<String> {
 
 /// The change of a file: its text before and after where that is known, else the replaced part.
 fn diff(value: Json<'_>) -> Option<Diff<Raw>> {
-    let path = Raw::new(value.text("filePath")?);
+    let names = ["filePath", "structuredPatch", "originalFile"];
+    value.any(&names)?;
+    // Without a path it is that of the call.
+    let path = Raw::new(value.text("filePath").unwrap_or_default());
     let hunks = value.get("structuredPatch").filter(|p| !p.is_empty()).map(hunks);
     let text = |name: &str| value.get(name).and_then(Json::owned);
     let original = text("originalFile");
