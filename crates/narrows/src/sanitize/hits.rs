@@ -88,7 +88,10 @@ impl Cleaner {
         let mut secrets = self.secrets_in(b, &found.secrets);
         if ends {
             let covered = secrets.iter().map(|s| s.end).max().unwrap_or(0);
-            secrets.extend(self.secrets.begun(b, b.len(), BEGUN).filter(|s| s.end > covered));
+            // Behind a whole token, a full stop begins nothing.
+            let more = b[covered.min(b.len())..].iter().any(|c| c.is_ascii_alphanumeric());
+            let begun = self.secrets.begun(b, b.len(), BEGUN);
+            secrets.extend(begun.filter(|s| s.end > covered && (more || s.start >= covered)));
             let from = begun::begun(&self.paths, b, false);
             if from < b.len() {
                 hits.push(Hit::path(view.source(from, b.len()), "path", "…"));
