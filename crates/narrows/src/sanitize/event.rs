@@ -323,13 +323,17 @@ fn diff(by: &mut By<'_>, d: Diff<Raw>) -> Diff {
 
 /// Lines are cleaned as one text, without the signs before them, and stay as many as they were.
 fn hunk(by: &mut By<'_>, h: &Hunk<Raw>) -> Hunk {
-    let sign =
-        |line: &Raw| line.peek().chars().next().filter(|c| matches!(c, ' ' | '+' | '-' | '\\'));
+    let sign = |line: &Raw| {
+        let first = line.peek().chars().next();
+        first.filter(|c| matches!(c, ' ' | '+' | '-' | '\\'))
+    };
     let bare = |line: &Raw| line.peek()[usize::from(sign(line).is_some())..].replace('\n', " ");
-    let joined: Vec<String> = h.lines.iter().map(bare).collect();
-    let clean = by.body(Raw::new(joined.join("\n")));
-    let mut shown = clean.lines_apart();
-    let lines = h.lines.iter().map(|line| {
+    let bare: Vec<String> = h.lines.iter().map(bare).collect();
+    let mut shown: Vec<Clean> = by.body(Raw::new(bare.join("\n"))).lines_apart().collect();
+    if shown.len() != bare.len() {
+        shown = spread(by, &bare, shown);
+    }
+    let lines = h.lines.iter().zip(shown).map(|(line, shown)| {
         let mut out = Clean::literal(match sign(line) {
             Some('+') => "+",
             Some('-') => "-",
@@ -337,10 +341,26 @@ fn hunk(by: &mut By<'_>, h: &Hunk<Raw>) -> Hunk {
             Some(_) => " ",
             None => "",
         });
-        out.push(&shown.next().unwrap_or_default());
+        out.push(&shown);
         out
     });
     let lines = lines.collect();
     let (old_start, old_lines) = (h.old_start, h.old_lines);
     Hunk { old_start, old_lines, new_start: h.new_start, new_lines: h.new_lines, lines }
+}
+
+/// Something over several lines became one: the lines that it took are empty, the others stay where
+/// they were.
+fn spread(by: &mut By<'_>, bare: &[String], shown: Vec<Clean>) -> Vec<Clean> {
+    let mut shown = shown.into_iter().peekable();
+    let mut gap = false;
+    let mut out = Vec::with_capacity(bare.len());
+    for line in bare {
+        let alone = by.body(Raw::new(line.as_str()));
+        let same = shown.peek() == Some(&alone);
+        let next = if same || !gap { shown.next() } else { None };
+        gap = !same;
+        out.push(next.unwrap_or_default());
+    }
+    out
 }

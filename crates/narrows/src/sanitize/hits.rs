@@ -89,9 +89,9 @@ impl Cleaner {
         if ends {
             let covered = secrets.iter().map(|s| s.end).max().unwrap_or(0);
             // Behind a whole token, a full stop begins nothing.
-            let more = b[covered.min(b.len())..].iter().any(|c| c.is_ascii_alphanumeric());
+            let behind = b[covered.min(b.len())..].iter().any(u8::is_ascii_alphanumeric);
             let begun = self.secrets.begun(b, b.len(), BEGUN);
-            secrets.extend(begun.filter(|s| s.end > covered && (more || s.start >= covered)));
+            secrets.extend(begun.filter(|s| s.end > covered && (behind || s.start >= covered)));
             let from = begun::begun(&self.paths, b, false);
             if from < b.len() {
                 hits.push(Hit::path(view.source(from, b.len()), "path", "…"));

@@ -87,8 +87,12 @@ fn is_note(line: &str) -> bool {
     line.is_empty() || line == "..." || (line.starts_with('(') && line.ends_with(')'))
 }
 
-/// A command's output, out of the fenced block some agents put it in.
+/// A command's output, out of the fenced block some agents put it in, and without the words that
+/// Claude Code has for none.
 pub fn shell_text(text: &str) -> &str {
+    if text == "(Bash completed with no output)" {
+        return "";
+    }
     match text.strip_prefix("```console\n") {
         Some(_) => fenced(text).unwrap_or(text),
         None => text,

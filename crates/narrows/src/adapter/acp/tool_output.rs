@@ -168,7 +168,8 @@ fn command_output(g: &Given<'_>, found: &mut Found) -> Option<String> {
         }
         found.exit_code = found.exit_code.or_else(|| exit_code(&text));
         let after = text.split_once('\n').map_or("", |(_, rest)| rest);
-        return Some(if exit_code(&text).is_some() { after.into() } else { text });
+        let shown = if exit_code(&text).is_some() { after } else { shell_text(&text) };
+        return Some(shown.into());
     }
     let text = content(g).filter(|t| !is_description(g, t, found))?;
     Some(if text.starts_with("```") { shell_text(&text).into() } else { text })

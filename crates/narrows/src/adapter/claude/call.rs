@@ -59,6 +59,10 @@ impl Claude {
         known.identify(&name);
         let mut call: ToolCall<Raw> = ToolCall::unknown();
         known.tell(&mut call);
+        // A tool that nobody knows is called by its own name.
+        if matches!(call.tool_name, ToolName::Unknown | ToolName::Mcp) {
+            call.agent_title = Some(Raw::new(&*name)).filter(|n| !n.is_empty());
+        }
         call.name = Some(Raw::new(name));
         call.status = Some(ToolStatus::InProgress);
         read_input(&mut call, input, block.get("input"));

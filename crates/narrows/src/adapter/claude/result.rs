@@ -14,11 +14,8 @@ use crate::event::{AgentFile, Background, Body, GivenAnswer, QuestionAnswer, Too
 use crate::json::{Json, Kind};
 use crate::tool::{
     Diff, Fresh, Hunk, Image, Output, Permission, Scope, ToolCall, ToolName, ToolStatus, Tri,
-    exit_code, task_text, unnumbered,
+    exit_code, shell_text, task_text, unnumbered,
 };
-
-/// What the model is told where a command printed nothing.
-const NO_OUTPUT: &str = "(Bash completed with no output)";
 
 impl Claude {
     /// One result. `structured` is the program's own value, where it belongs to this call alone.
@@ -135,7 +132,9 @@ fn failure(call: &mut ToolCall<Raw>, text: &str, structured: Option<Json<'_>>) {
         call.output = Some(Output::Whole(Raw::new(rest)));
         return;
     }
-    call.error = Some(Raw::new(text));
+    // The model is told more than what went wrong.
+    let why = said.as_deref().map(|s| s.strip_prefix("Error: ").unwrap_or(s));
+    call.error = Some(Raw::new(why.filter(|w| !w.is_empty()).unwrap_or(text)));
 }
 
 /// An error without the tags around it.
@@ -150,7 +149,7 @@ fn success(call: &mut ToolCall<Raw>, text: String, value: Option<Json<'_>>) {
     match call.tool_name {
         ToolName::Bash => {
             let printed = value.filter(|_| !is_true(get("isImage"))).and_then(printed);
-            let text = printed.unwrap_or(if text == NO_OUTPUT { String::new() } else { text });
+            let text = printed.unwrap_or_else(|| shell_text(&text).to_owned());
             call.output = Some(Output::Whole(Raw::new(text)));
         }
         ToolName::Read => {
