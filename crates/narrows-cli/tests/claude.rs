@@ -145,7 +145,8 @@ fn parity_tells_what_differs() {
     assert_eq!(text(&narrows(&["parity", kept, kept])), "equal: 10 items\n");
 
     let changed = folder("parity").join("history.jsonl");
-    let spoiled = fs::read_to_string(kept).unwrap().replace("the quick brown fox 🦊", "a slow snail");
+    let spoiled =
+        fs::read_to_string(kept).unwrap().replace("the quick brown fox 🦊", "a slow snail");
     fs::write(&changed, spoiled).unwrap();
     let out = narrows(&["parity", live, changed.to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(1));

@@ -303,6 +303,31 @@ proptest! {
     }
 
     #[test]
+    fn a_text_is_cleaned_alike_whatever_was_cleaned_before(
+        lines in prop::collection::vec(mixed(3), 20..60),
+        changes in prop::collection::vec((any::<usize>(), mixed(3)), 1..4),
+        modes in prop::collection::vec(any::<bool>(), 4),
+    ) {
+        // Long enough to be remembered, with lines in common.
+        let filler = "let value = compute(input).unwrap_or_default(); // and so on, and so on\n".repeat(12);
+        let mode = |body: bool| if body { Mode::Body } else { Mode::Text };
+        let mut texts = vec![lines.clone()];
+        for (at, line) in changes {
+            let mut next = texts.last().unwrap().clone();
+            let at = at % next.len();
+            next[at] = line;
+            texts.push(next);
+        }
+        let mut one = cleaner();
+        for (i, lines) in texts.iter().enumerate() {
+            let text = format!("{filler}{}\n{filler}{}", lines[..10].join("\n"), lines[10..].join("\n"));
+            let mode = mode(modes[i % modes.len()]);
+            let got = one.text(&text, mode).to_string();
+            prop_assert_eq!(got, clean(&text, mode));
+        }
+    }
+
+    #[test]
     fn plain_text_stays_as_it_is(words in prop::collection::vec(select(vec![
         "the", "token", "password", "is", "in", "src/main.rs", "/usr/lib/x86_64-linux-gnu", "/api/sessions/feed/list",
         "https://example.com/sessions/abc/view", "fn", "main()", "{", "}", "let", "key", "value;",

@@ -150,10 +150,19 @@ impl Session {
 
     /// Lines of code, with paths of the session among them.
     pub(crate) fn code(&mut self, bytes: usize) -> String {
+        self.lines(bytes, true)
+    }
+
+    /// A file of code, which knows nothing of where it lies.
+    pub(crate) fn file(&mut self, bytes: usize) -> String {
+        self.lines(bytes, false)
+    }
+
+    fn lines(&mut self, bytes: usize, paths: bool) -> String {
         let mut text = String::with_capacity(bytes + 64);
         loop {
             for line in self.dice.pick(TEXTS).lines() {
-                if self.dice.roll(50) == 0 {
+                if paths && self.dice.roll(50) == 0 {
                     text.extend([ROOT, "/", self.dice.pick(FILES), ":12: note\n"]);
                 }
                 text.push_str(line);

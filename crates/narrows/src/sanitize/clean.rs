@@ -7,21 +7,20 @@ use super::begun;
 use super::escape;
 use super::field;
 use super::hits::{Hit, is_settled};
+use super::memo::{How, Memo};
 use super::paths::{Mode, Paths};
 use super::pem::{self, Key};
 use super::removed::Removed;
 use super::secret::{Secrets, What};
 use super::segment::{self, AHEAD, Holds, MAX_SEGMENT};
+use super::short::{As, Short};
 use super::view::View;
 use ecow::EcoString;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// Rounds after which a segment that still changes is given up.
 const MAX_ROUNDS: usize = 16;
-
-/// The texts that are kept to be recognised when they come again.
-const MIN_KEPT: usize = 256;
-const MAX_KEPT: usize = 256 * 1024;
 
 /// Cleans texts, and counts what it removed.
 #[derive(Debug, Clone)]
@@ -30,24 +29,14 @@ pub(super) struct Cleaner {
     pub(super) secrets: Arc<Secrets>,
     holds: Holds,
     pub(super) removed: Removed,
-    last: Last,
+    memo: Memo,
+    short: Short,
+    /// Something was found, or might have been, that may reach over several lines.
+    wide: bool,
+    /// Something was found of which the mode decides.
+    pub(super) moded: Cell<bool>,
     /// Places to look at, of the text in work.
     spots: Vec<Place>,
-}
-
-/// The last text of some length, and what became of it.
-#[derive(Clone, Default)]
-struct Last {
-    raw: String,
-    mode: Mode,
-    clean: Option<EcoString>,
-}
-
-// Raw text is not shown, not even to whoever debugs.
-impl std::fmt::Debug for Last {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Last({} bytes)", self.raw.len())
-    }
 }
 
 /// What a text carries from one segment to the next.
@@ -116,14 +105,18 @@ impl Cleaner {
             secrets,
             holds,
             removed: Removed::default(),
-            last: Last::default(),
+            memo: Memo::default(),
+            short: Short::default(),
+            wide: false,
+            moded: Cell::new(false),
             spots: Vec::new(),
         }
     }
 
     pub(super) fn add_root(&mut self, path: &str) {
         self.paths.add_root(path);
-        self.last = Last::default();
+        self.memo.forget();
+        self.short.forget();
         self.holds.more_words = self.paths.blanks();
     }
 
@@ -136,23 +129,74 @@ impl Cleaner {
         if text.len() < 4 {
             return None;
         }
-        if (MIN_KEPT..MAX_KEPT).contains(&text.len()) {
-            return self.kept(text, mode);
+        if Short::is_for(text) {
+            return self.short(text, As::Text(mode), |cleaner| cleaner.fresh(text, mode));
         }
-        self.fresh(text, mode)
+        if !Memo::is_for(text) {
+            return self.fresh(text, mode);
+        }
+        if let Some(clean) = self.memo.same(text, mode) {
+            return clean;
+        }
+        self.wide = false;
+        self.moded.set(false);
+        let clean = match self.nearly(text, mode) {
+            Some(clean) => clean,
+            None => self.fresh(text, mode),
+        };
+        let by_line = !self.wide && !escape::has_any(text);
+        let how = How { mode, any_mode: !self.moded.get(), by_line };
+        self.memo.keep(text, clean.as_ref(), how);
+        clean
     }
 
-    /// The same text comes more than once: as an argument and in a diff, as output and as content.
-    fn kept(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
-        if self.last.mode == mode && self.last.raw == text {
-            return self.last.clean.clone();
+    /// A short text, which may have been cleaned just so before.
+    fn short(
+        &mut self,
+        text: &str,
+        r#as: As,
+        clean: impl FnOnce(&mut Self) -> Option<EcoString>,
+    ) -> Option<EcoString> {
+        if let Some((known, removed)) = self.short.get(text, r#as) {
+            self.removed.add_all(removed);
+            return known;
         }
-        let clean = self.fresh(text, mode);
-        self.last.raw.clear();
-        self.last.raw.push_str(text);
-        self.last.mode = mode;
-        self.last.clean.clone_from(&clean);
+        let before = std::mem::take(&mut self.removed);
+        let clean = clean(self);
+        let removed = std::mem::replace(&mut self.removed, before);
+        self.removed.add_all(&removed);
+        self.short.keep(text, r#as, clean.as_ref(), removed);
         clean
+    }
+
+    /// Cleans what a text has that a text before it had not.
+    fn nearly(&mut self, text: &str, mode: Mode) -> Option<Option<EcoString>> {
+        let near = self.memo.near(text, mode).filter(|_| !escape::has_any(text))?;
+        let part = text.get(near.from..near.to)?;
+        let mut flow = Flow::default();
+        let clean = self.run(&mut flow, part, 0, mode, near.to == text.len());
+        if near.moded {
+            self.moded.set(true);
+        }
+        if self.wide || !flow.is_idle() {
+            self.wide = false;
+            return None;
+        }
+        let Some((before, after)) = near.around else {
+            let joined = clean.map(|clean| {
+                let mut all = EcoString::with_capacity(text.len());
+                all.push_str(&text[..near.from]);
+                all.push_str(&clean);
+                all.push_str(&text[near.to..]);
+                all
+            });
+            return Some(joined);
+        };
+        let mut all = EcoString::with_capacity(text.len());
+        all.push_str(&before);
+        all.push_str(clean.as_deref().unwrap_or(part));
+        all.push_str(&after);
+        Some((all != text).then_some(all))
     }
 
     fn fresh(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
@@ -167,7 +211,18 @@ impl Cleaner {
     }
 
     /// Cleans a path field: relative to the session root where it lies inside.
-    pub(super) fn field(&mut self, path: &str) -> String {
+    pub(super) fn field(&mut self, path: &str) -> EcoString {
+        if !Short::is_for(path) {
+            return self.fresh_field(path).into();
+        }
+        let clean = self.short(path, As::Path, |cleaner| {
+            let shown = cleaner.fresh_field(path);
+            (shown != path).then(|| shown.into())
+        });
+        clean.unwrap_or_else(|| path.into())
+    }
+
+    fn fresh_field(&mut self, path: &str) -> String {
         let Some(shown) = field::show(&self.paths, path) else {
             return self.text(path, Mode::Text).map_or_else(|| path.to_owned(), String::from);
         };
@@ -342,6 +397,7 @@ impl Cleaner {
             // Only of the first round is it known what can be in it.
             kind.secrets = true;
             let armoured = found.secrets.iter().any(|s| matches!(s.what, What::Pem | What::Odd));
+            self.wide |= armoured;
             if armoured && let Some(hit) = self.private_key(flow, text) {
                 hits.push(hit);
                 hits.sort_by_key(|h| (h.start, std::cmp::Reverse(h.end)));

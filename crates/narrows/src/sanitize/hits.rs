@@ -42,6 +42,9 @@ impl Cleaner {
     pub(super) fn look(&self, b: &[u8], secrets: bool) -> Found {
         let mut found = Found::default();
         self.paths.spots(b, |at, owner| found.paths.push((at, owner)));
+        if found.paths.iter().any(|(_, owner)| matches!(owner, Owner::Sessions)) {
+            self.moded.set(true);
+        }
         if secrets {
             self.secrets.spots(b, |spot| found.secrets.push(spot));
         }

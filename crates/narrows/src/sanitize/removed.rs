@@ -18,6 +18,13 @@ impl Removed {
         }
     }
 
+    pub(super) fn add_all(&mut self, other: &Removed) {
+        for (kind, n) in &other.kinds {
+            *self.kinds.entry(kind.clone()).or_default() += n;
+        }
+        self.escapes += other.escapes;
+    }
+
     /// Every kind with its count, in the order of their names.
     pub fn kinds(&self) -> impl Iterator<Item = (&str, u64)> {
         let escapes = (self.escapes > 0).then_some(("escape", self.escapes));

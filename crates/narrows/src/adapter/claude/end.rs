@@ -13,6 +13,8 @@ use crate::sanitize::Raw;
 pub(super) struct LastUsage {
     message: String,
     request: Option<String>,
+    /// As it was written.
+    raw: String,
     usage: Usage,
     cost: Option<f64>,
 }
@@ -27,9 +29,15 @@ impl Claude {
         parent: Option<&Raw>,
         out: &mut Yield,
     ) {
-        let Some(usage) = usage.map(tokens) else { return };
+        let Some(given) = usage else { return };
         let last = &mut self.usage;
         let same = last.message == message;
+        // Every block repeats it.
+        if same && last.raw == given.raw() {
+            return;
+        }
+        given.raw().clone_into(&mut last.raw);
+        let usage = tokens(given);
         // The pieces of a message do not tell the request: it is that of the whole block.
         let request = match request.and_then(Json::owned) {
             None if same => last.request.clone(),

@@ -26,6 +26,22 @@ pub(crate) fn is_quiet(kind: &str) -> bool {
     )
 }
 
+/// Whether a line is one whole record of bookkeeping, seen without reading it: most bytes of a kept
+/// session are such records.
+///
+/// A quote within a string is escaped, so `{"` is always where an object begins; one that does not
+/// stand where a value may stand is another record, whose line break is lost.
+pub(super) fn is_whole_bookkeeping(line: &[u8]) -> bool {
+    const TYPE: &[u8] = b"{\"type\":\"";
+    let Some(rest) = line.strip_prefix(TYPE) else { return false };
+    let Some(end) = memchr::memchr(b'"', rest.get(..32).unwrap_or(rest)) else { return false };
+    let kind = std::str::from_utf8(&rest[..end]).unwrap_or_default();
+    let alone = |at: usize| matches!(line[at - 1], b':' | b',' | b'[' | b' ');
+    is_quiet(kind)
+        && line.ends_with(b"}")
+        && memchr::memmem::find_iter(&line[1..], b"{\"").all(|at| alone(at + 1))
+}
+
 /// Records that are found in kept sessions only.
 pub(crate) fn is_kept_kind(kind: &str) -> bool {
     is_quiet(kind)

@@ -87,6 +87,10 @@ impl Claude {
 
     pub(super) fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
         self.line = packet.position.line;
+        if kinds::is_whole_bookkeeping(packet.bytes) {
+            out.quiet += 1;
+            return;
+        }
         let arrived = out.time.clone();
         let mut index = std::mem::take(&mut self.index);
         objects::each(&mut index, packet, out, |object, out| {

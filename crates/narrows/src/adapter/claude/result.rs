@@ -29,12 +29,16 @@ impl Claude {
     ) {
         let id = block.get("tool_use_id").and_then(Json::scalar).unwrap_or_default().into_owned();
         let (known, first) = self.calls.open(&id);
-        let (text, images) = content(block.get("content"), out);
         let value = structured.filter(|s| s.kind() == Kind::Object);
         let failed = is_true(block.get("is_error"));
         known.identify_result(value);
         let mut call: ToolCall<Raw> = ToolCall::unknown();
         known.tell(&mut call);
+        // The text for the model is long, and often not needed.
+        let given = block.get("content");
+        let needs = failed || given.is_none_or(|g| g.kind() != Kind::String);
+        let needs = needs || !tells_all(&call, value);
+        let (text, images) = content(given.filter(|_| needs), out);
         call.images = (!images.is_empty()).then_some(images);
         call.permission = permission(r, &id);
         call.status = Some(if failed { ToolStatus::Failed } else { ToolStatus::Completed });
@@ -85,6 +89,19 @@ impl Claude {
             first: false,
         };
         out.push(Body::ToolCallProgress(Box::new(event)));
+    }
+}
+
+/// Whether the program's own value has everything that the text for the model has.
+fn tells_all(call: &ToolCall<Raw>, value: Option<Json<'_>>) -> bool {
+    let is_text = |names: &[&str]| {
+        value.and_then(|v| v.path(names)).is_some_and(|t| t.kind() == Kind::String)
+    };
+    match call.tool_name {
+        ToolName::Bash => is_text(&["stdout"]) && !is_true(value.and_then(|v| v.get("isImage"))),
+        ToolName::Read => is_text(&["file", "content"]),
+        ToolName::Write | ToolName::Edit => is_text(&["filePath"]),
+        _ => false,
     }
 }
 

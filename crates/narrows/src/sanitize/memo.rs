@@ -1,0 +1,155 @@
+//! The texts that were cleaned last: the same one, or nearly the same, often comes again.
+//!
+//! Output comes as output and as content, a file before and after an edit differs in a line. Lines
+//! are cleaned one by one, so what two texts have in common at their beginning and end need not be
+//! looked at twice.
+
+use super::paths::Mode;
+use ecow::EcoString;
+use memchr::{memchr_iter, memrchr, memrchr_iter};
+use std::collections::VecDeque;
+
+/// The texts that are kept, and how many.
+const MIN_KEPT: usize = 512;
+const MAX_KEPT: usize = 128 * 1024;
+const ENTRIES: usize = 3;
+/// How much two texts must have in common.
+const MIN_COMMON: usize = 1024;
+
+/// Some texts, and what became of them.
+#[derive(Clone, Default)]
+pub(super) struct Memo {
+    entries: VecDeque<Entry>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    raw: String,
+    /// How it was cleaned; none where that makes no difference to it.
+    mode: Option<Mode>,
+    clean: Option<EcoString>,
+    /// Each line was cleaned alone.
+    by_line: bool,
+}
+
+impl Entry {
+    fn is_for(&self, mode: Mode) -> bool {
+        self.mode.is_none_or(|m| m == mode)
+    }
+}
+
+/// What is known of how a text was cleaned.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    pub(super) mode: Mode,
+    /// Whether it would have become the same in the other mode.
+    pub(super) any_mode: bool,
+    /// Whether each line was cleaned alone.
+    pub(super) by_line: bool,
+}
+
+// Raw text is not shown, not even to whoever debugs.
+impl std::fmt::Debug for Memo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memo({} texts)", self.entries.len())
+    }
+}
+
+/// What a text has in common with one that was cleaned: only the rest must be looked at.
+pub(super) struct Near {
+    /// The part that is new.
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// The parts before and after it, cleaned; none when they are as they were.
+    pub(super) around: Option<(EcoString, EcoString)>,
+    /// Whether these would have become something else in the other mode.
+    pub(super) moded: bool,
+}
+
+impl Memo {
+    pub(super) fn is_for(text: &str) -> bool {
+        (MIN_KEPT..MAX_KEPT).contains(&text.len())
+    }
+
+    /// What became of the same text.
+    pub(super) fn same(&self, text: &str, mode: Mode) -> Option<Option<EcoString>> {
+        let entry = self.entries.iter().find(|e| e.is_for(mode) && e.raw == text)?;
+        Some(entry.clean.clone())
+    }
+
+    /// What became of the lines of a text that is nearly the same.
+    pub(super) fn near(&self, text: &str, mode: Mode) -> Option<Near> {
+        let usable = self.entries.iter().filter(|e| e.by_line && e.is_for(mode));
+        usable.filter_map(|e| near(e, text)).next()
+    }
+
+    pub(super) fn keep(&mut self, text: &str, clean: Option<&EcoString>, how: How) {
+        let mut raw = match self.entries.len() {
+            ENTRIES => self.entries.pop_back().map(|e| e.raw).unwrap_or_default(),
+            _ => String::new(),
+        };
+        raw.clear();
+        raw.push_str(text);
+        let mode = (!how.any_mode).then_some(how.mode);
+        self.entries.push_front(Entry { raw, mode, clean: clean.cloned(), by_line: how.by_line });
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.entries.clear();
+    }
+}
+
+fn near(entry: &Entry, text: &str) -> Option<Near> {
+    let (a, b) = (entry.raw.as_bytes(), text.as_bytes());
+    let front = common(a, b);
+    let most = (a.len() - front).min(b.len() - front);
+    let back = common_back(&a[a.len() - most..], &b[b.len() - most..]);
+    if front + back < MIN_COMMON || (front + back) * 2 < b.len() {
+        return None;
+    }
+    // Whole lines only, and a text's last line is never that of another unless it ends both.
+    let from = memrchr(b'\n', &b[..front]).map_or(0, |i| i + 1);
+    let to = match memchr_iter(b'\n', &b[b.len() - back..]).next() {
+        Some(i) if back > 0 => b.len() - back + i + 1,
+        _ => b.len(),
+    };
+    let around = match &entry.clean {
+        None => None,
+        Some(clean) => {
+            let c = clean.as_bytes();
+            let lines = |t: &[u8]| memchr_iter(b'\n', t).count();
+            if lines(a) != lines(c) {
+                return None;
+            }
+            let before = match memchr_iter(b'\n', &b[..from]).count() {
+                0 => 0,
+                n => memchr_iter(b'\n', c).nth(n - 1)? + 1,
+            };
+            let after = memchr_iter(b'\n', &b[to..]).count();
+            // The line that ends before the rest has its end counted too.
+            let behind =
+                if to == b.len() { c.len() } else { memrchr_iter(b'\n', c).nth(after)? + 1 };
+            let part = |t: Option<&str>| t.map(EcoString::from);
+            Some((part(clean.get(..before))?, part(clean.get(behind.max(before)..))?))
+        }
+    };
+    Some(Near { from, to: to.max(from), around, moded: entry.mode.is_some() })
+}
+
+/// How many bytes two texts have in common at their beginning.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    const STEP: usize = 256;
+    let pairs = a.chunks(STEP).zip(b.chunks(STEP));
+    let whole = pairs.take_while(|(x, y)| x == y && x.len() == STEP).count() * STEP;
+    let rest = a[whole..].iter().zip(&b[whole..]);
+    whole + rest.take_while(|(x, y)| x == y).count()
+}
+
+/// The same at their end.
+fn common_back(a: &[u8], b: &[u8]) -> usize {
+    const STEP: usize = 256;
+    let pairs = a.rchunks(STEP).zip(b.rchunks(STEP));
+    let whole = pairs.take_while(|(x, y)| x == y && x.len() == STEP).count() * STEP;
+    let (a, b) = (&a[..a.len() - whole], &b[..b.len() - whole]);
+    whole + a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count()
+}
