@@ -149,7 +149,7 @@ impl Calls {
             self.held -= forgotten.held;
             self.open.remove(&forgotten.number);
         }
-        let (state, first) = self.calls.open(&tool.id);
+        let (state, first) = self.calls.open_shared(&tool.id);
         let mut news = std::mem::replace(&mut tool.call, ToolCall::unknown());
         let known = &mut state.known;
         let was_final = known.status.is_some_and(ToolStatus::is_final);

@@ -1,13 +1,15 @@
 //! A map that forgets its oldest entries.
 
+use crate::sanitize::Clean;
+use ecow::EcoString;
 use std::collections::{HashMap, VecDeque};
 
 /// At most `cap` entries, by text; the one that came first goes first.
 #[derive(Debug)]
 pub(crate) struct Recent<V> {
     cap: usize,
-    map: HashMap<Box<str>, V>,
-    order: VecDeque<Box<str>>,
+    map: HashMap<EcoString, V>,
+    order: VecDeque<EcoString>,
 }
 
 impl<V: Default> Recent<V> {
@@ -38,6 +40,15 @@ impl<V: Default> Recent<V> {
 
     /// The entry of `key`, made if it is not there, and whether it was made.
     pub(crate) fn open(&mut self, key: &str) -> (&mut V, bool) {
+        self.open_as(key, || key.into())
+    }
+
+    /// The same for a key whose text can be shared.
+    pub(crate) fn open_shared(&mut self, key: &Clean) -> (&mut V, bool) {
+        self.open_as(key, || key.shared())
+    }
+
+    fn open_as(&mut self, key: &str, make: impl FnOnce() -> EcoString) -> (&mut V, bool) {
         let new = !self.map.contains_key(key);
         if new {
             self.make_room(key);
@@ -45,9 +56,12 @@ impl<V: Default> Recent<V> {
             if self.order.len() > 2 * self.cap {
                 self.order.retain(|k| self.map.contains_key(k));
             }
-            self.order.push_back(key.into());
         }
-        (self.map.entry(key.into()).or_default(), new)
+        let key = make();
+        if new {
+            self.order.push_back(key.clone());
+        }
+        (self.map.entry(key).or_default(), new)
     }
 
     pub(crate) fn take(&mut self, key: &str) -> Option<V> {

@@ -47,7 +47,10 @@ fn recorded_sessions_and_own_sources_get_no_mark() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut list = Vec::new();
     files(&root, &mut list);
-    for case in common::cases() {
+    // Cases made by hand may hold a secret.
+    let made =
+        |case: &Path| case.file_name().is_some_and(|n| n.to_string_lossy().starts_with("made-"));
+    for case in common::cases().into_iter().filter(|case| !made(case)) {
         list.push(case.join("input.jsonl"));
         list.push(case.join("load.jsonl"));
     }

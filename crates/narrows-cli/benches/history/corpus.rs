@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Changes when the corpus does, so that an old one is not used.
-const EDITION: &str = "4";
+const EDITION: &str = "5";
 
 /// The files of the corpus, made if they are not there.
 pub(crate) fn files(folder: &Path, sessions: u64, bytes: u64) -> io::Result<Vec<PathBuf>> {
@@ -260,8 +260,19 @@ impl Writer {
         self.line(&record);
     }
 
+    /// A line. Where a record has nothing before it, its type comes first, as the agent writes it.
     fn line(&mut self, record: &Value) {
-        serde_json::to_writer(&mut self.out, record).expect("a record is JSON");
+        let mut record = record.clone();
+        let map = record.as_object_mut().expect("an object");
+        if !map.contains_key("parentUuid")
+            && let Some(kind) = map.remove("type")
+        {
+            self.out.extend_from_slice(format!("{{\"type\":{kind},").as_bytes());
+            let rest = record.to_string();
+            self.out.extend_from_slice(&rest.as_bytes()[1..]);
+        } else {
+            serde_json::to_writer(&mut self.out, &record).expect("a record is JSON");
+        }
         self.out.push(b'\n');
     }
 }

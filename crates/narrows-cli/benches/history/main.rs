@@ -28,6 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const ROUNDS: usize = 5;
+/// Bytes read at once.
+const CHUNK: usize = 1 << 17;
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -53,19 +55,20 @@ fn main() {
 
 /// What a worker keeps from file to file.
 struct State {
-    chunk: Vec<u8>,
+    bytes: Vec<u8>,
     secrets: Arc<Secrets>,
-    line: Vec<u8>,
 }
 
 fn on_all_cores(files: &[PathBuf], work: fn(&Path, &mut State) -> usize) -> usize {
+    // The C library gives memory back to the system after each session and asks for it again for the
+    // next, unless it has seen larger blocks come and go.
+    drop(std::hint::black_box(vec![0u8; 30 << 20]));
     let next = AtomicUsize::new(0);
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let secrets = Arc::new(Secrets::default());
     std::thread::scope(|scope| {
         let worker = || {
-            let mut state =
-                State { chunk: vec![0; 1 << 18], secrets: secrets.clone(), line: Vec::new() };
+            let mut state = State { bytes: Vec::new(), secrets: secrets.clone() };
             let mut done = 0;
             while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                 done += work(file, &mut state);
@@ -79,18 +82,20 @@ fn on_all_cores(files: &[PathBuf], work: fn(&Path, &mut State) -> usize) -> usiz
 
 /// The items of a session.
 fn narrows_items(file: &Path, state: &mut State) -> usize {
-    let mut input = File::open(file).expect("a file");
     let mut packets = Packets::default();
     let secrets = state.secrets.clone();
     let mut pipeline = Pipeline::new(Config { secrets, join: true, ..Config::default() });
     let mut items = Items::new();
     let mut steps = Vec::new();
+    let mut input = File::open(file).expect("a file");
+    // Small enough to be still in the cache when it is read.
+    state.bytes.resize(CHUNK, 0);
     loop {
-        let n = input.read(&mut state.chunk).expect("a file");
+        let n = input.read(&mut state.bytes).expect("a file");
         if n == 0 {
             break;
         }
-        packets.push(&state.chunk[..n], |given| {
+        packets.push(&state.bytes[..n], |given| {
             pipeline.push(given, &mut steps);
             for change in steps.drain(..).flat_map(|step| step.changes) {
                 items.apply(change);
@@ -105,12 +110,16 @@ fn narrows_items(file: &Path, state: &mut State) -> usize {
     std::hint::black_box(&items).iter().count()
 }
 
+/// A file into a buffer that is used again.
+fn read(file: &Path, bytes: &mut Vec<u8>) {
+    bytes.clear();
+    File::open(file).and_then(|mut f| f.read_to_end(bytes)).expect("a file");
+}
+
 /// Every line to a tree, dropped.
 fn tree(file: &Path, state: &mut State) -> usize {
-    let mut input = File::open(file).expect("a file");
-    state.line.clear();
-    input.read_to_end(&mut state.line).expect("a file");
-    let lines = state.line.split(|c| *c == b'\n').filter(|l| !l.is_empty());
+    read(file, &mut state.bytes);
+    let lines = state.bytes.split(|c| *c == b'\n').filter(|l| !l.is_empty());
     lines
         .map(|line| {
             let value: serde_json::Value = serde_json::from_slice(line).expect("JSON");

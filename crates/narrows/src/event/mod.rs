@@ -207,7 +207,7 @@ impl<T> Body<T> {
     /// Whether the text comes in pieces.
     pub(crate) fn is_streamed(&self) -> bool {
         match self {
-            Body::UserMessage(m) => m.origin == Origin::Agent,
+            Body::UserMessage(m) => m.origin == Origin::Agent && !m.whole,
             Body::TextChunk(_) | Body::ThinkingChunk(_) => true,
             _ => false,
         }

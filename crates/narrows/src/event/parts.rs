@@ -17,6 +17,9 @@ pub struct Message<T = Clean> {
     /// Pieces with the same id are one message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_id: Option<T>,
+    /// The whole message at once.
+    #[serde(rename = "final", skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
 }
 
 /// Who reports a prompt: an agent may repeat what its client sent.

@@ -77,7 +77,7 @@ impl Fold {
 
     pub(super) fn resume_beside(&mut self, item: &Item) {
         if matches!(item.body, ItemBody::Question { .. } | ItemBody::BackgroundTask(_)) {
-            *self.beside.open(&item.id).0 = Some(item.clone());
+            *self.beside.open_shared(&item.id).0 = Some(item.clone());
         }
     }
 }

@@ -71,7 +71,7 @@ impl Fold {
         if ended {
             self.calls.take(&tool.id);
         } else {
-            let open = self.calls.open(&tool.id).0;
+            let open = self.calls.open_shared(&tool.id).0;
             open.id = tool.id.clone();
             open.tool_name = tool.call.tool_name;
             open.kind = tool.call.kind;
@@ -86,7 +86,7 @@ impl Fold {
     fn plan_document(&mut self, event: &Event, tool: &ToolEvent, out: &mut Vec<Change>) {
         let Some(content) = tool.call.plan.clone() else { return };
         let id = Clean::concat(&[&Clean::literal("plan-"), &tool.id]);
-        let known = self.plans.open(&tool.id).0;
+        let known = self.plans.open_shared(&tool.id).0;
         if known.as_ref() == Some(&content) {
             return;
         }
@@ -161,7 +161,7 @@ impl Fold {
             ItemBody::ToolCall { tool_call } => {
                 let call = &tool_call.call;
                 if !call.status.is_some_and(ToolStatus::is_final) {
-                    let open = self.calls.open(&item.id).0;
+                    let open = self.calls.open_shared(&item.id).0;
                     open.id = item.id.clone();
                     open.tool_name = call.tool_name;
                     open.kind = call.kind;

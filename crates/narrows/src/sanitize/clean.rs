@@ -7,13 +7,14 @@ use super::begun;
 use super::escape;
 use super::field;
 use super::hits::{Hit, is_settled};
-use super::memo::{How, Memo};
+use super::memo::{Became, How, Memo};
 use super::paths::{Mode, Paths};
 use super::pem::{self, Key};
 use super::removed::Removed;
 use super::secret::{Secrets, What};
 use super::segment::{self, AHEAD, Holds, MAX_SEGMENT};
 use super::short::{As, Short};
+use super::text::Store;
 use super::view::View;
 use ecow::EcoString;
 use std::cell::Cell;
@@ -130,24 +131,60 @@ impl Cleaner {
             return None;
         }
         if Short::is_for(text) {
-            return self.short(text, As::Text(mode), |cleaner| cleaner.fresh(text, mode));
+            return Some(self.short_text(text, mode)).filter(|clean| clean != text);
         }
+        self.long(text, mode)
+    }
+
+    /// The cleaned text; one that was cleaned before is shared.
+    pub(super) fn shared(&mut self, raw: Store, mode: Mode) -> EcoString {
+        let text = raw.peek();
+        if Short::is_for(text) {
+            return self.short_text(text, mode);
+        }
+        if !Memo::is_for(text) {
+            let clean = if text.len() < 4 { None } else { self.fresh(text, mode) };
+            return clean.unwrap_or_else(|| raw.shared());
+        }
+        if let Some(Became(clean)) = self.memo.same(text, mode) {
+            return clean.unwrap_or_else(|| raw.shared());
+        }
+        let (clean, how) = self.changed(text, mode);
+        if let Some(clean) = clean {
+            self.memo.keep(raw, Some(clean.clone()), how);
+            return clean;
+        }
+        let same = raw.shared();
+        self.memo.keep(Store::Shared(same.clone()), None, how);
+        same
+    }
+
+    fn short_text(&mut self, text: &str, mode: Mode) -> EcoString {
+        self.short(text, As::Text(mode), |cleaner| cleaner.fresh(text, mode))
+    }
+
+    fn long(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
         if !Memo::is_for(text) {
             return self.fresh(text, mode);
         }
-        if let Some(clean) = self.memo.same(text, mode) {
+        if let Some(Became(clean)) = self.memo.same(text, mode) {
             return clean;
         }
+        let (clean, how) = self.changed(text, mode);
+        self.memo.keep(Store::Shared(text.into()), clean.clone(), how);
+        clean
+    }
+
+    /// What becomes of a text that is worth remembering.
+    fn changed(&mut self, text: &str, mode: Mode) -> (Option<EcoString>, How) {
         self.wide = false;
         self.moded.set(false);
         let clean = match self.nearly(text, mode) {
-            Some(clean) => clean,
+            Some(Became(clean)) => clean,
             None => self.fresh(text, mode),
         };
         let by_line = !self.wide && !escape::has_any(text);
-        let how = How { mode, any_mode: !self.moded.get(), by_line };
-        self.memo.keep(text, clean.as_ref(), how);
-        clean
+        (clean, How { mode, any_mode: !self.moded.get(), by_line })
     }
 
     /// A short text, which may have been cleaned just so before.
@@ -156,7 +193,7 @@ impl Cleaner {
         text: &str,
         r#as: As,
         clean: impl FnOnce(&mut Self) -> Option<EcoString>,
-    ) -> Option<EcoString> {
+    ) -> EcoString {
         if let Some((known, removed)) = self.short.get(text, r#as) {
             self.removed.add_all(removed);
             return known;
@@ -165,12 +202,11 @@ impl Cleaner {
         let clean = clean(self);
         let removed = std::mem::replace(&mut self.removed, before);
         self.removed.add_all(&removed);
-        self.short.keep(text, r#as, clean.as_ref(), removed);
-        clean
+        self.short.keep(text, r#as, clean.as_ref(), removed)
     }
 
     /// Cleans what a text has that a text before it had not.
-    fn nearly(&mut self, text: &str, mode: Mode) -> Option<Option<EcoString>> {
+    fn nearly(&mut self, text: &str, mode: Mode) -> Option<Became> {
         let near = self.memo.near(text, mode).filter(|_| !escape::has_any(text))?;
         let part = text.get(near.from..near.to)?;
         let mut flow = Flow::default();
@@ -190,13 +226,13 @@ impl Cleaner {
                 all.push_str(&text[near.to..]);
                 all
             });
-            return Some(joined);
+            return Some(Became(joined));
         };
         let mut all = EcoString::with_capacity(text.len());
         all.push_str(&before);
         all.push_str(clean.as_deref().unwrap_or(part));
         all.push_str(&after);
-        Some((all != text).then_some(all))
+        Some(Became((all != text).then_some(all)))
     }
 
     fn fresh(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
@@ -215,11 +251,10 @@ impl Cleaner {
         if !Short::is_for(path) {
             return self.fresh_field(path).into();
         }
-        let clean = self.short(path, As::Path, |cleaner| {
+        self.short(path, As::Path, |cleaner| {
             let shown = cleaner.fresh_field(path);
             (shown != path).then(|| shown.into())
-        });
-        clean.unwrap_or_else(|| path.into())
+        })
     }
 
     fn fresh_field(&mut self, path: &str) -> String {

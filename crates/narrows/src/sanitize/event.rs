@@ -21,7 +21,7 @@ struct By<'a>(&'a mut Cleaner);
 
 impl By<'_> {
     fn mode(&mut self, raw: Raw, mode: Mode) -> Clean {
-        Clean(self.0.text(raw.peek(), mode).unwrap_or_else(|| raw.0.shared()))
+        Clean(self.0.shared(raw.0, mode))
     }
 
     fn text(&mut self, raw: Raw) -> Clean {
@@ -33,7 +33,7 @@ impl By<'_> {
     }
 
     fn path(&mut self, raw: &Raw) -> Clean {
-        Clean(self.0.field(raw.peek()).into())
+        Clean(self.0.field(raw.peek()))
     }
 
     fn texts(&mut self, raw: Option<Raw>) -> Option<Clean> {
@@ -75,6 +75,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
             images: m.images,
             origin: m.origin,
             block_id: by.texts(m.block_id),
+            whole: m.whole,
         }),
         Body::TextChunk(c) => Body::TextChunk(chunk(&mut by, c)),
         Body::ThinkingChunk(c) => Body::ThinkingChunk(chunk(&mut by, c)),

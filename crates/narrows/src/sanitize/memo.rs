@@ -5,6 +5,7 @@
 //! looked at twice.
 
 use super::paths::Mode;
+use super::text::Store;
 use ecow::EcoString;
 use memchr::{memchr_iter, memrchr, memrchr_iter};
 use std::collections::VecDeque;
@@ -24,7 +25,7 @@ pub(super) struct Memo {
 
 #[derive(Clone)]
 struct Entry {
-    raw: String,
+    raw: Store,
     /// How it was cleaned; none where that makes no difference to it.
     mode: Option<Mode>,
     clean: Option<EcoString>,
@@ -37,6 +38,9 @@ impl Entry {
         self.mode.is_none_or(|m| m == mode)
     }
 }
+
+/// What a text became; none when it stayed as it was.
+pub(super) struct Became(pub(super) Option<EcoString>);
 
 /// What is known of how a text was cleaned.
 #[derive(Debug, Clone, Copy)]
@@ -72,26 +76,21 @@ impl Memo {
     }
 
     /// What became of the same text.
-    pub(super) fn same(&self, text: &str, mode: Mode) -> Option<Option<EcoString>> {
-        let entry = self.entries.iter().find(|e| e.is_for(mode) && e.raw == text)?;
-        Some(entry.clean.clone())
+    pub(super) fn same(&self, text: &str, mode: Mode) -> Option<Became> {
+        let entry = self.entries.iter().find(|e| e.is_for(mode) && e.raw.peek() == text)?;
+        Some(Became(entry.clean.clone()))
     }
 
     /// What became of the lines of a text that is nearly the same.
     pub(super) fn near(&self, text: &str, mode: Mode) -> Option<Near> {
         let usable = self.entries.iter().filter(|e| e.by_line && e.is_for(mode));
-        usable.filter_map(|e| near(e, text)).next()
+        usable.find_map(|e| near(e, text))
     }
 
-    pub(super) fn keep(&mut self, text: &str, clean: Option<&EcoString>, how: How) {
-        let mut raw = match self.entries.len() {
-            ENTRIES => self.entries.pop_back().map(|e| e.raw).unwrap_or_default(),
-            _ => String::new(),
-        };
-        raw.clear();
-        raw.push_str(text);
+    pub(super) fn keep(&mut self, raw: Store, clean: Option<EcoString>, how: How) {
+        self.entries.truncate(ENTRIES - 1);
         let mode = (!how.any_mode).then_some(how.mode);
-        self.entries.push_front(Entry { raw, mode, clean: clean.cloned(), by_line: how.by_line });
+        self.entries.push_front(Entry { raw, mode, clean, by_line: how.by_line });
     }
 
     pub(super) fn forget(&mut self) {
@@ -100,7 +99,7 @@ impl Memo {
 }
 
 fn near(entry: &Entry, text: &str) -> Option<Near> {
-    let (a, b) = (entry.raw.as_bytes(), text.as_bytes());
+    let (a, b) = (entry.raw.peek().as_bytes(), text.as_bytes());
     let front = common(a, b);
     let most = (a.len() - front).min(b.len() - front);
     let back = common_back(&a[a.len() - most..], &b[b.len() - most..]);

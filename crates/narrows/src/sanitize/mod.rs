@@ -133,11 +133,15 @@ impl Sanitizer {
     }
 
     fn push_text(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) {
+        // A text at once needs no seam.
+        if event.body.is_whole() {
+            self.end_text(out);
+            out.push(event::clean(&mut self.cleaner, event, None));
+            return;
+        }
         let piece = event.body.text_mut().map(std::mem::take).unwrap_or_default();
-        let last = event.body.is_whole();
-        let same = |t: &OpenText| {
-            t.raw.body.same_block(&event.body) && t.raw.parent == event.parent && !last
-        };
+        let same =
+            |t: &OpenText| t.raw.body.same_block(&event.body) && t.raw.parent == event.parent;
         if !self.text.as_ref().is_some_and(same) {
             self.end_text(out);
         }
@@ -148,10 +152,7 @@ impl Sanitizer {
             let shell = event::clean(cleaner, raw.clone(), None);
             OpenText { raw, shell, seam: Seam::new(Mode::Text), told: false }
         });
-        let mut ready = open.seam.push(cleaner, piece.peek()).unwrap_or_default();
-        if last {
-            ready.push(&open.seam.finish(cleaner).unwrap_or_default());
-        }
+        let ready = open.seam.push(cleaner, piece.peek()).unwrap_or_default();
         let images = event.body.has_images();
         // The first event of a block tells when the block began.
         if open.told {
@@ -160,7 +161,7 @@ impl Sanitizer {
             event.time.clone_from(&open.shell.time);
         }
         event.began = open.shell.began;
-        if last || images || !ready.is_empty() {
+        if images || !ready.is_empty() {
             let mut shown =
                 if images { event::clean(cleaner, event, None) } else { open.shell.clone() };
             if let Some(text) = shown.body.text_mut() {
@@ -168,9 +169,6 @@ impl Sanitizer {
             }
             open.told = true;
             out.push(shown);
-        }
-        if last {
-            self.text = None;
         }
     }
 

@@ -21,8 +21,7 @@ pub(super) enum As {
 struct Entry {
     raw: EcoString,
     r#as: As,
-    /// None when it is as it was.
-    clean: Option<EcoString>,
+    clean: EcoString,
     /// What was removed from it, which counts each time.
     removed: Removed,
 }
@@ -46,7 +45,7 @@ impl Short {
     }
 
     /// What became of a text, and what was removed from it.
-    pub(super) fn get(&self, text: &str, r#as: As) -> Option<(Option<EcoString>, &Removed)> {
+    pub(super) fn get(&self, text: &str, r#as: As) -> Option<(EcoString, &Removed)> {
         let entry = self.places.get(place(text, r#as))?.as_ref()?;
         let same = entry.r#as == r#as && entry.raw == text;
         same.then(|| (entry.clean.clone(), &entry.removed))
@@ -58,12 +57,15 @@ impl Short {
         r#as: As,
         clean: Option<&EcoString>,
         removed: Removed,
-    ) {
+    ) -> EcoString {
         if self.places.is_empty() {
             self.places.resize_with(PLACES, || None);
         }
-        let entry = Entry { raw: text.into(), r#as, clean: clean.cloned(), removed };
+        let raw = EcoString::from(text);
+        let clean = clean.unwrap_or(&raw).clone();
+        let entry = Entry { raw, r#as, clean: clean.clone(), removed };
         self.places[place(text, r#as)] = Some(entry);
+        clean
     }
 
     pub(super) fn forget(&mut self) {

@@ -80,6 +80,13 @@ impl From<std::borrow::Cow<'_, str>> for Store {
 }
 
 impl Store {
+    pub(super) fn peek(&self) -> &str {
+        match self {
+            Store::Shared(text) => text,
+            Store::Own(text) => text,
+        }
+    }
+
     pub(super) fn shared(self) -> EcoString {
         match self {
             Store::Shared(text) => text,
@@ -124,10 +131,7 @@ impl Raw {
 
     /// For adapters, which may look at what they read but show nothing.
     pub(crate) fn peek(&self) -> &str {
-        match &self.0 {
-            Store::Shared(text) => text,
-            Store::Own(text) => text,
-        }
+        self.0.peek()
     }
 }
 
@@ -158,6 +162,11 @@ impl Clean {
     /// An event's id.
     pub(crate) fn id(id: crate::id::EventId) -> Self {
         Clean(ecow::eco_format!("{id}"))
+    }
+
+    /// The text, shared.
+    pub(crate) fn shared(&self) -> EcoString {
+        self.0.clone()
     }
 
     /// The text.

@@ -100,7 +100,7 @@ fn string(cleaner: &mut Cleaner, raw: &str, key: &str) -> Option<String> {
     let text = decode(raw);
     let shown = match key {
         "filePath" | "file_path" | "filepath" | "path" | "cwd" | "file" | "directory" | "dir"
-        | "outputPath" | "absolutePath" | "notebook_path" => Some(cleaner.field(&text).into()),
+        | "outputPath" | "absolutePath" | "notebook_path" => Some(cleaner.field(&text)),
         "content" | "oldString" | "newString" | "old_string" | "new_string" | "patchText" => {
             cleaner.text(&text, Mode::Body)
         }

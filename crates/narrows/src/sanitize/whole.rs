@@ -24,7 +24,7 @@ impl TextCleaner {
 
     /// Cleans a path field: relative to the session root where it lies inside.
     pub fn field(&mut self, path: &str) -> Clean {
-        Clean(self.0.field(path).into())
+        Clean(self.0.field(path))
     }
 
     /// What was removed so far.

@@ -181,7 +181,7 @@ impl Activity {
     fn tool(&mut self, seq: u64, event: &Event, tool: &ToolEvent, out: &mut Vec<Message>) {
         let call = &tool.call;
         let ended = call.status.is_some_and(ToolStatus::is_final);
-        let seen = self.calls.open(&tool.id).0;
+        let seen = self.calls.open_shared(&tool.id).0;
         // A call begins with empty arguments: it is told when they are there.
         let ready = call.status != Some(ToolStatus::Pending);
         let (tell_call, tell_result) = (!seen.called && ready, ended && !seen.ended);

@@ -276,5 +276,6 @@ pub(super) fn prompt(prompt: Option<Json<'_>>, out: &mut Yield) {
         images: words.images,
         origin: crate::event::Origin::Client,
         block_id: None,
+        whole: false,
     }));
 }

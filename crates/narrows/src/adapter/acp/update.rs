@@ -106,7 +106,8 @@ impl Acp {
             Speaker::Agent => Body::TextChunk(chunk(text)),
             Speaker::Thought => Body::ThinkingChunk(chunk(text)),
             Speaker::User => {
-                Body::UserMessage(Message { text, images, origin: Origin::Agent, block_id })
+                let (origin, whole) = (Origin::Agent, false);
+                Body::UserMessage(Message { text, images, origin, block_id, whole })
             }
         };
         out.push_in(parent, body);

@@ -179,20 +179,27 @@ impl Claude {
         if sub || r.kind.as_deref() == Some("stream_event") {
             return;
         }
-        let text = |json: Option<Json<'_>>| json.and_then(Json::str).map(Raw::new);
         let known = &self.info;
-        let model = r.message.and_then(|m| m.text("model")).filter(|m| !m.starts_with('<'));
+        // Nearly every record repeats what is known.
+        let news = |known: &Option<Raw>, json: Option<Json<'_>>| {
+            let text = json.and_then(Json::str)?;
+            let same = known.as_ref().is_some_and(|k| k.peek() == text);
+            (!same && !text.is_empty()).then(|| Raw::new(text))
+        };
+        let model = r.message.and_then(|m| m.get("model")).filter(|m| !m.raw().starts_with('<'));
         let news = Info {
             agent: known.agent.is_none().then(|| Raw::new("Claude Code")),
             // The first folder is the session's: the agent may walk about in it.
-            cwd: text(r.cwd).filter(|_| known.cwd.is_none()),
-            version: text(r.version),
-            native_id: text(r.session).filter(|s| !s.is_empty()),
-            mode: text(r.mode),
-            model: model.map(Raw::new),
+            cwd: news(&known.cwd, r.cwd).filter(|_| known.cwd.is_none()),
+            version: news(&known.version, r.version),
+            native_id: news(&known.native_id, r.session),
+            mode: news(&known.mode, r.mode),
+            model: news(&known.model, model),
             ..Info::default()
         };
-        self.learn(news, out);
+        if news != Info::default() {
+            self.learn(news, out);
+        }
     }
 
     /// Whether the program is of a version before 2.1.

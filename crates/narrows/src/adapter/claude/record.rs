@@ -48,34 +48,39 @@ impl<'a> Record<'a> {
             if value.is_null() {
                 continue;
             }
-            // The longest lines have few keys and the others are short: the order is by use.
-            match key {
-                "type" => r.kind = value.str(),
-                "message" => r.message = Some(value),
-                "uuid" => r.uuid = Some(value),
-                "timestamp" => r.time = value.str().and_then(|t| Time::parse(&t)),
-                "sessionId" | "session_id" => r.session = Some(value),
-                "isSidechain" => r.sidechain = value.bool() == Some(true),
-                "cwd" => r.cwd = Some(value),
-                "version" | "claude_code_version" => r.version = Some(value),
-                "parent_tool_use_id" => r.parent = Some(value),
-                "toolUseResult" | "tool_use_result" => r.structured = Some(value),
-                "requestId" | "request_id" => r.request = Some(value),
-                "subtype" => r.subtype = value.str(),
-                "isMeta" | "isSynthetic" => r.internal |= value.bool() == Some(true),
-                "isCompactSummary" => r.summary = value.bool() == Some(true),
-                "isApiErrorMessage" | "is_api_error_message" => {
-                    r.failed = value.bool() == Some(true);
-                }
-                "error" => r.error = Some(value),
-                "agentId" | "agent_id" => r.agent = Some(value),
-                "permissionMode" => r.mode = Some(value),
-                "permissionDecision" => r.decision = Some(value),
-                "tool_result_meta" => r.decisions = Some(value),
-                "local_command_source" => r.command = true,
-                "origin" => r.origin = Some(value),
-                "attachment" => r.attachment = Some(value),
-                "event" => r.event = Some(value),
+            // By length first: most keys are told apart without looking at them.
+            match (key.len(), key) {
+                (3, "cwd") => r.cwd = Some(value),
+                (4, "type") => r.kind = value.str(),
+                (4, "uuid") => r.uuid = Some(value),
+                (5, "error") => r.error = Some(value),
+                (5, "event") => r.event = Some(value),
+                (6, "isMeta") => r.internal |= value.bool() == Some(true),
+                (6, "origin") => r.origin = Some(value),
+                (7, "message") => r.message = Some(value),
+                (7, "version") => r.version = Some(value),
+                (7, "subtype") => r.subtype = value.str(),
+                (7, "agentId") => r.agent = Some(value),
+                (8, "agent_id") => r.agent = Some(value),
+                (9, "sessionId") => r.session = Some(value),
+                (9, "timestamp") => r.time = value.str().and_then(|t| Time::parse(&t)),
+                (9, "requestId") => r.request = Some(value),
+                (10, "session_id") => r.session = Some(value),
+                (10, "request_id") => r.request = Some(value),
+                (10, "attachment") => r.attachment = Some(value),
+                (11, "isSidechain") => r.sidechain = value.bool() == Some(true),
+                (11, "isSynthetic") => r.internal |= value.bool() == Some(true),
+                (13, "toolUseResult") => r.structured = Some(value),
+                (14, "permissionMode") => r.mode = Some(value),
+                (15, "tool_use_result") => r.structured = Some(value),
+                (16, "isCompactSummary") => r.summary = value.bool() == Some(true),
+                (16, "tool_result_meta") => r.decisions = Some(value),
+                (17, "isApiErrorMessage") => r.failed = value.bool() == Some(true),
+                (18, "parent_tool_use_id") => r.parent = Some(value),
+                (18, "permissionDecision") => r.decision = Some(value),
+                (19, "claude_code_version") => r.version = Some(value),
+                (20, "is_api_error_message") => r.failed = value.bool() == Some(true),
+                (20, "local_command_source") => r.command = true,
                 _ => {}
             }
         }

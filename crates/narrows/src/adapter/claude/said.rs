@@ -59,7 +59,8 @@ impl Claude {
             return Self::failed(r, parent, out);
         }
         let mut some = false;
-        for block in r.blocks().each() {
+        let blocks = r.blocks();
+        for block in blocks.each() {
             some = true;
             let place = self.place(message.as_deref(), parent.as_ref());
             let kind = block.text("type").unwrap_or_default();
@@ -89,7 +90,7 @@ impl Claude {
                 _ => unknown(&format!("assistant:{kind}"), block, out),
             }
         }
-        if let super::record::Blocks::Text(text) = r.blocks() {
+        if let super::record::Blocks::Text(text) = blocks {
             some = true;
             let place = self.place(message.as_deref(), parent.as_ref());
             self.block("text", Raw::new(text.str().unwrap_or_default()), false, &place, out);

@@ -88,6 +88,7 @@ impl Claude {
             images: said.images,
             origin: Origin::Agent,
             block_id,
+            whole: true,
         });
         out.push_in(parent.cloned(), body);
     }
