@@ -83,7 +83,7 @@ impl Memo {
 
     /// What became of the lines of a text that is nearly the same.
     pub(super) fn near(&self, text: &str, mode: Mode) -> Option<Near> {
-        let usable = self.entries.iter().filter(|e| e.by_line && e.is_for(mode));
+        let mut usable = self.entries.iter().filter(|e| e.by_line && e.is_for(mode));
         usable.find_map(|e| near(e, text))
     }
 
