@@ -4,7 +4,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
-.PHONY: build run test fmt lint unit doc purity deny bench bench-speed bench-growth bench-memory precision bless fuzz clean
+.PHONY: build run test fmt lint unit doc purity deny bench bench-speed bench-history bench-growth bench-memory precision bless fuzz clean
 
 build:
 	$(CARGO) build --release --bin narrows
@@ -35,12 +35,16 @@ deny:
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny check licenses bans sources
 
-bench: bench-speed bench-growth bench-memory
+bench: bench-speed bench-history bench-growth bench-memory
 
 bench-speed:
 	$(CARGO) bench -p narrows --bench speed
 	$(CARGO) bench -p narrows --bench stages
 	$(CARGO) bench -p narrows --bench sanitize
+
+# Two thousand kept sessions from files, beside what others run on them.
+bench-history:
+	@CARGO="$(CARGO)" ./scripts/bench-history
 
 bench-growth:
 	$(CARGO) bench -p narrows --bench growth
@@ -54,7 +58,7 @@ precision: build
 
 # Rewrites the expected files of the golden cases; the diff is the review.
 bless:
-	NARROWS_BLESS=1 $(CARGO) test -p narrows --test golden
+	NARROWS_BLESS=1 $(CARGO) test -p narrows --test golden --test drift
 
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install --locked cargo-fuzz

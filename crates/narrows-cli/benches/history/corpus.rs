@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Changes when the corpus does, so that an old one is not used.
-const EDITION: &str = "5";
+const EDITION: &str = "6";
 
 /// The files of the corpus, made if they are not there.
 pub(crate) fn files(folder: &Path, sessions: u64, bytes: u64) -> io::Result<Vec<PathBuf>> {
@@ -115,7 +115,7 @@ impl Writer {
             self.assistant(&json!({"type": "text", "text": text}), "tool_use");
         }
         self.calls += 1;
-        let id = format!("toolu_{:024}", self.calls);
+        let id = self.own("toolu", self.calls);
         let path = format!("{ROOT}/src/part{}.rs", self.dice.roll(30));
         let (name, input, content, result) = match self.dice.roll(10) {
             0..=3 => self.bash(),
@@ -176,14 +176,14 @@ impl Writer {
         let around = |from: usize, to: usize| {
             lines[from..to.min(lines.len())].iter().map(|l| format!(" {l}"))
         };
-        let mut patch: Vec<String> = around(at.saturating_sub(3), at).collect();
-        patch.extend([format!("-{old}"), format!("+{new}")]);
-        patch.extend(around(at + 1, at + 4));
+        let mut hunk: Vec<String> = around(at.saturating_sub(3), at).collect();
+        hunk.extend([format!("-{old}"), format!("+{new}")]);
+        hunk.extend(around(at + 1, at + 4));
         let changed = original.replacen(&old, &new, 1);
         self.keep(&path, changed);
         let input =
             json!({"file_path": path, "old_string": old, "new_string": new, "replace_all": false});
-        let result = json!({"filePath": path, "oldString": old, "newString": new, "originalFile": original, "structuredPatch": [{"oldStart": at, "oldLines": 7, "newStart": at, "newLines": 7, "lines": patch}], "userModified": false, "replaceAll": false});
+        let result = json!({"filePath": path, "oldString": old, "newString": new, "originalFile": original, "structuredPatch": [{"oldStart": at, "oldLines": 7, "newStart": at, "newLines": 7, "lines": hunk}], "userModified": false, "replaceAll": false});
         ("Edit", input, json!(format!("The file {path} has been updated.")), result)
     }
 
@@ -229,6 +229,11 @@ impl Writer {
         text
     }
 
+    /// An id that no other session has.
+    fn own(&self, kind: &str, n: u64) -> String {
+        format!("{kind}_{}{n:016}", self.session.get(..8).unwrap_or_default())
+    }
+
     fn time(&mut self) -> String {
         self.ms += 700;
         let s = self.ms / 1000;
@@ -245,8 +250,8 @@ impl Writer {
     fn assistant(&mut self, block: &Value, stop: &str) {
         self.messages += u64::from(block["type"] != "tool_use");
         let usage = json!({"input_tokens": 13, "cache_creation_input_tokens": 300, "cache_read_input_tokens": 41_000, "output_tokens": 64, "cache_creation": {"ephemeral_5m_input_tokens": 300, "ephemeral_1h_input_tokens": 0}, "service_tier": "standard"});
-        let message = json!({"id": format!("msg_{:024}", self.messages), "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": [block], "stop_reason": stop, "usage": usage});
-        let request = format!("req_{:024}", self.messages);
+        let message = json!({"id": self.own("msg", self.messages), "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": [block], "stop_reason": stop, "usage": usage});
+        let request = self.own("req", self.messages);
         self.record("assistant", &json!({"message": message, "requestId": request}));
     }
 
