@@ -104,7 +104,7 @@ impl File {
             let position = Position { line: number, column: 0, offset };
             if line.cut {
                 let (reason, length) = ("line too long", line.length);
-                found(Given::Fault(Malformed { reason, position, length }));
+                found(Given::Fault(Malformed { reason, position, length, source }));
             } else if !line.bytes.trim_ascii().is_empty() {
                 let parent = Some(self.call.as_str());
                 found(Given::Packet(Packet {

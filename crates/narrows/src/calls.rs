@@ -103,7 +103,7 @@ impl Calls {
                 self.cancel(cancelled, event.time.as_ref(), out);
                 out.push(event);
             }
-            Body::Error(_) => {
+            Body::Error(_) if event.parent.is_none() => {
                 self.cancel(false, event.time.as_ref(), out);
                 out.push(event);
             }

@@ -99,7 +99,7 @@ impl Drift {
 
     fn packet(&mut self, object: Json<'_>) {
         if let Some(version) = object.any(&["version", "claude_code_version"]).and_then(Json::str)
-            && version.len() <= MAX_NAME
+            && is_name(&version)
         {
             self.version = version.into_owned();
         }
@@ -159,6 +159,8 @@ impl Drift {
     /// The fields of an object that stands at `way` in a packet of a kind.
     fn fields(&mut self, kind: &str, way: &str, object: Json<'_>) {
         for (key, _) in object.fields().filter(|(_, value)| !value.is_null()) {
+            // A key that is no name is data.
+            let key = if is_name(key) { key } else { "(odd)" };
             let name: Cow<'_, str> = match way {
                 "" => key.into(),
                 _ => format!("{way}.{key}").into(),
@@ -180,19 +182,29 @@ impl Drift {
     }
 
     fn count(&mut self, name: String) {
-        let long = name.split('.').any(|part| part.len() > MAX_NAME);
-        let full = self.found.len() >= MAX_NAMES;
-        let name = if long || full { "(others)".to_owned() } else { name };
-        *self.found.entry((self.version.clone(), name)).or_default() += 1;
+        let key = (self.version.clone(), name);
+        if let Some(count) = self.found.get_mut(&key) {
+            *count += 1;
+        } else if self.found.len() < MAX_NAMES {
+            self.found.insert(key, 1);
+        } else {
+            *self.found.entry((String::new(), "(others)".to_owned())).or_default() += 1;
+        }
     }
 }
 
 /// A name out of a packet; what does not look like one is not told.
 fn word(json: Option<Json<'_>>) -> Cow<'_, str> {
-    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'/' | b'$');
+    let method = |text: &str| is_name(&text.replace('/', "_"));
     match json.and_then(Json::str) {
-        Some(text) if text.len() <= MAX_NAME && text.bytes().all(plain) && !text.is_empty() => text,
+        Some(text) if method(&text) => text,
         Some(_) => "(odd)".into(),
         None => "(untyped)".into(),
     }
+}
+
+/// Whether a text looks like the name of a kind, a field or a version.
+fn is_name(text: &str) -> bool {
+    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'$' | b'.');
+    (1..=MAX_NAME).contains(&text.len()) && text.bytes().all(plain)
 }

@@ -103,7 +103,7 @@ impl Sse {
         if line.cut {
             self.flush(found);
             let reason = "line too long";
-            found(Given::Fault(Malformed { reason, position, length: line.length }));
+            found(Given::Fault(Malformed { reason, position, length: line.length, source: 0 }));
             return;
         }
         // The usual case first: a packet a line.
@@ -138,7 +138,12 @@ impl Sse {
             let length = self.held.len() as u64;
             self.held = Vec::new();
             let position = self.position.take().unwrap_or_default();
-            found(Given::Fault(Malformed { reason: "event too long", position, length }));
+            found(Given::Fault(Malformed {
+                reason: "event too long",
+                position,
+                length,
+                source: 0,
+            }));
         }
     }
 

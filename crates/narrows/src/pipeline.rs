@@ -160,7 +160,7 @@ impl Pipeline {
 
     fn push_fault(&mut self, fault: Malformed, out: &mut Vec<Step>) {
         self.flush(out);
-        self.begin((self.source, fault.position.line));
+        self.begin((self.source.saturating_add(fault.source), fault.position.line));
         self.clean.push(Event {
             id: EventId::default(),
             began: EventId::default(),

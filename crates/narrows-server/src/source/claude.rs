@@ -13,7 +13,7 @@ const HEAD: u64 = 1 << 20;
 /// How deep, and over how many entries, a folder is searched.
 const MAX_DEPTH: usize = 5;
 const MAX_ENTRIES: usize = 20_000;
-/// Largest file beside a session that is read.
+/// How much of the files beside a session is read.
 const MAX_BESIDE: u64 = 1 << 30;
 
 /// The files of one session.
@@ -33,8 +33,11 @@ impl Found {
     /// Reads the files of the subagents.
     pub fn beside(&self) -> io::Result<Beside> {
         let mut beside = Beside::default();
+        let mut left = MAX_BESIDE;
         for (path, call) in &self.agents {
-            beside.add(call.as_str(), read(path)?);
+            let bytes = read(path, left)?;
+            left -= bytes.len() as u64;
+            beside.add(call.as_str(), bytes);
         }
         Ok(beside)
     }
@@ -43,7 +46,7 @@ impl Found {
     pub fn outputs(&self) -> impl Iterator<Item = io::Result<(String, String)>> {
         self.outputs.iter().map(|path| {
             let name = name(path);
-            Ok((name, String::from_utf8_lossy(&read(path)?).into_owned()))
+            Ok((name, String::from_utf8_lossy(&read(path, MAX_BESIDE)?).into_owned()))
         })
     }
 
@@ -73,12 +76,9 @@ pub fn find(path: &Path) -> io::Result<Found> {
         let inside = |p: &PathBuf| p.components().any(|c| c.as_os_str() == session.as_str());
         files.retain(|p| inside(p) || is_agent(p));
     }
-    for path in entries(&folder) {
-        if is_agent(&path) && !files.contains(&path) {
-            files.push(path);
-        }
-    }
+    files.extend(entries(&folder).into_iter().filter(|p| is_agent(p)));
     files.sort();
+    files.dedup();
     sort_out(files, &mut found)?;
     Ok(found)
 }
@@ -195,18 +195,28 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 
 /// Every file below a folder. Links are not followed.
 fn walk(folder: &Path, depth: usize, out: &mut Vec<PathBuf>) {
+    walk_some(folder, depth, &mut MAX_ENTRIES.clone(), out);
+}
+
+fn walk_some(folder: &Path, depth: usize, left: &mut usize, out: &mut Vec<PathBuf>) {
     for path in entries(folder) {
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            return;
+        }
         let Ok(about) = fs::symlink_metadata(&path) else { continue };
         if about.is_dir() && depth < MAX_DEPTH {
-            walk(&path, depth + 1, out);
-        } else if about.is_file() && out.len() < MAX_ENTRIES {
+            walk_some(&path, depth + 1, left, out);
+        } else if about.is_file() {
             out.push(path);
         }
     }
 }
 
 fn is_agent(path: &Path) -> bool {
-    has_ending(path, "jsonl") && name(path).starts_with("agent-")
+    let named = has_ending(path, "jsonl") && name(path).starts_with("agent-");
+    // A pipe of that name would never end.
+    named && fs::symlink_metadata(path).is_ok_and(|m| m.is_file())
 }
 
 fn has_ending(path: &Path, ending: &str) -> bool {
@@ -221,8 +231,9 @@ fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// A file, up to `most` bytes of it.
+fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BESIDE).read_to_end(&mut bytes)?;
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -86,7 +86,7 @@ impl Yield {
         let Position { line, offset, .. } = packet.position;
         let position = Position { line, column, offset: offset + column };
         let length = packet.bytes.len() as u64;
-        self.push(Body::Malformed(Malformed { reason, position, length }));
+        self.push(Body::Malformed(Malformed { reason, position, length, source: packet.source }));
     }
 }
 

@@ -479,6 +479,9 @@ pub struct Malformed {
     pub position: Position,
     /// How long the line is.
     pub length: u64,
+    /// Which file of the session it is in, as in a packet.
+    #[serde(skip)]
+    pub source: u32,
 }
 
 /// A place in a source.

@@ -168,9 +168,12 @@ impl Fold {
                     retryable: failure.retryable,
                 };
                 self.put(event, id, body, out);
-                self.info.status = Status::Failed;
-                self.info.error = Some(failure.message.clone());
-                self.end_turn(out);
+                // What fails in a subagent is its caller's business.
+                if event.parent.is_none() {
+                    self.info.status = Status::Failed;
+                    self.info.error = Some(failure.message.clone());
+                    self.end_turn(out);
+                }
             }
             Body::FileChanged(_) | Body::PlanFile(_) | Body::SkillFile(_) => {}
             Body::Unknown(_) => {

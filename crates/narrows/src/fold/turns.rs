@@ -92,7 +92,7 @@ impl Fold {
         if todos.is_empty() {
             return;
         }
-        let id = self.todo_id();
+        let id = self.todo_id(event);
         match &mut self.todo {
             Some(open) if open.id == id => {
                 if open.todos != todos {
@@ -110,12 +110,18 @@ impl Fold {
     }
 
     /// The name of the turn's list. Where prompts are not seen, answers part the turns.
-    fn todo_id(&self) -> Clean {
+    fn todo_id(&self, event: &Event) -> Clean {
         let (kind, turn) = match self.info.turns {
             0 => ("todos-0.", self.info.answers),
             turn => ("todos-", turn),
         };
-        Clean::concat(&[&Clean::literal(kind), &Clean::number(turn)])
+        let mut id = Clean::concat(&[&Clean::literal(kind), &Clean::number(turn)]);
+        // A subagent has a list of its own.
+        if let Some(parent) = &event.parent {
+            id.push(&Clean::literal("-"));
+            id.push(parent);
+        }
+        id
     }
 
     pub(super) fn resume_todo(&mut self, item: &Item) {

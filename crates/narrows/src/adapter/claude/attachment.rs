@@ -1,7 +1,7 @@
 //! What is put before the model beside the conversation. Little of it is part of the transcript.
 
 use super::record::Record;
-use super::user::{Said, queued};
+use super::user::{By, Said, is_task};
 use super::{Claude, unknown};
 use crate::adapter::Yield;
 use crate::event::{Body, Note};
@@ -89,17 +89,31 @@ impl Claude {
             // Typed while the agent was busy; no user record is kept of it.
             "queued_command" => {
                 let mut said = Said::default();
-                for text in attachment.get("prompt").into_iter().flat_map(queued) {
-                    self.words(&text, r, &mut said, out);
+                let get = |name: &str| attachment.get(name);
+                let task = is_task(get("origin")) || is_task(r.origin);
+                let program = r.internal || get("isMeta").and_then(Json::bool) == Some(true);
+                let by = By { program, summary: false, task };
+                let prompt = get("prompt");
+                if let Some(text) = prompt.and_then(Json::str) {
+                    self.words(&text, by, parent, &mut said, out);
+                }
+                for block in prompt.into_iter().flat_map(Json::items) {
+                    match block.text("type").as_deref() {
+                        Some("image") if !program => said.show(block, out),
+                        _ => {
+                            let text = block.text("text").unwrap_or_default();
+                            self.words(&text, by, parent, &mut said, out);
+                        }
+                    }
                 }
                 self.say(&mut said, parent, out);
             }
-            "max_turns_reached" => turns_over(out),
+            "max_turns_reached" => turns_over(parent, out),
             kind if kind.starts_with("hook_") && kind.contains("error") => {
                 let text = |names: &[&str]| attachment.any(names).and_then(Json::scalar);
                 let name = text(&["hookName", "hookEvent"]).unwrap_or_default();
                 let why = text(&["stderr", "blockingError", "error", "stdout"]).unwrap_or_default();
-                hook_failed(&name, &why, out);
+                hook_failed(&name, &why, parent, out);
             }
             kind if CONTEXT.contains(&kind) => out.quiet += 1,
             kind => unknown(&format!("attachment:{kind}"), attachment, out),
@@ -108,13 +122,13 @@ impl Claude {
 }
 
 /// The run was cut at the number of turns it was given.
-pub(super) fn turns_over(out: &mut Yield) {
+pub(super) fn turns_over(parent: Option<&Raw>, out: &mut Yield) {
     let text = Raw::new("The limit of turns was reached.");
-    out.push(Body::Notice(Note { kind: Raw::new("max_turns"), text }));
+    out.push_in(parent.cloned(), Body::Notice(Note { kind: Raw::new("max_turns"), text }));
 }
 
 /// A hook went wrong. One that went well is nothing to tell.
-pub(super) fn hook_failed(name: &str, why: &str, out: &mut Yield) {
+pub(super) fn hook_failed(name: &str, why: &str, parent: Option<&Raw>, out: &mut Yield) {
     let text = Raw::new(format!("{name}: {}", why.trim()));
-    out.push(Body::Notice(Note { kind: Raw::new("hook"), text }));
+    out.push_in(parent.cloned(), Body::Notice(Note { kind: Raw::new("hook"), text }));
 }

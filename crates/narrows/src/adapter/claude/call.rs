@@ -66,7 +66,7 @@ impl Claude {
         call.name = Some(Raw::new(name));
         call.status = Some(ToolStatus::InProgress);
         read_input(&mut call, input, block.get("input"));
-        known.description = call.said.as_ref().map(|s| s.peek().into());
+        known.description = call.said.as_ref().map(|s| short(s.peek()).into());
         call.diffs = input.and_then(|i| diffs(&call, i));
         match call.tool_name {
             ToolName::Task => {
@@ -100,6 +100,11 @@ impl Claude {
             out.push_in(parent, Body::QuestionRequest(Box::new(question)));
         }
     }
+}
+
+/// What is remembered of a text.
+pub(super) fn short(text: &str) -> &str {
+    &text[..text.floor_char_boundary(1024)]
 }
 
 /// What an edit is about to do.

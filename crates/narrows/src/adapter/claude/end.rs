@@ -7,12 +7,18 @@ use crate::adapter::Yield;
 use crate::event::{AnswerUsage, Body, Failure, Gauge, Response, Usage};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
+use std::collections::VecDeque;
+
+/// Messages whose request is remembered.
+const MAX_REQUESTS: usize = 16;
 
 /// The usage that was told last: an answer repeats its own with every block.
 #[derive(Debug, Default)]
 pub(super) struct LastUsage {
     message: String,
     request: Option<String>,
+    /// The requests of the last few messages.
+    requests: VecDeque<(String, String)>,
     /// As it was written.
     raw: String,
     usage: Usage,
@@ -37,12 +43,20 @@ impl Claude {
             return;
         }
         given.raw().clone_into(&mut last.raw);
-        let usage = tokens(given);
+        let mut usage = tokens(given);
+        if same {
+            usage = filled(&usage, &last.usage);
+        }
         // The pieces of a message do not tell the request: it is that of the whole block.
-        let request = match request.and_then(Json::owned) {
-            None if same => last.request.clone(),
-            request => request,
-        };
+        let known = last.requests.iter().rev().find(|(m, _)| m == message).map(|(_, r)| r.clone());
+        let request = request.and_then(Json::owned);
+        if let Some(request) = request.as_ref().filter(|r| known.as_ref() != Some(r)) {
+            last.requests.push_back((message.to_owned(), request.clone()));
+            if last.requests.len() > MAX_REQUESTS {
+                last.requests.pop_front();
+            }
+        }
+        let request = request.or(known);
         if same && last.usage == usage && last.request == request {
             return;
         }
@@ -82,7 +96,7 @@ impl Claude {
             _ if aborted => Some("cancelled".to_owned()),
             "success" => stop.map(std::borrow::Cow::into_owned),
             "error_max_turns" => {
-                turns_over(out);
+                turns_over(None, out);
                 Some("max_turns".to_owned())
             }
             "error_during_execution" => {
@@ -115,6 +129,20 @@ impl Claude {
 fn failure(message: &str) -> Body<Raw> {
     let (code, details, retryable) = (None, None, None);
     Body::Error(Box::new(Failure { message: Raw::new(message), code, details, retryable }))
+}
+
+/// What one telling leaves out was told before.
+fn filled(now: &Usage, before: &Usage) -> Usage {
+    Usage {
+        input_tokens: now.input_tokens.or(before.input_tokens),
+        output_tokens: now.output_tokens.or(before.output_tokens),
+        total_tokens: now.total_tokens.or(before.total_tokens),
+        cached_read_tokens: now.cached_read_tokens.or(before.cached_read_tokens),
+        cached_write_tokens: now.cached_write_tokens.or(before.cached_write_tokens),
+        cached_write_5m_tokens: now.cached_write_5m_tokens.or(before.cached_write_5m_tokens),
+        cached_write_1h_tokens: now.cached_write_1h_tokens.or(before.cached_write_1h_tokens),
+        thought_tokens: now.thought_tokens.or(before.thought_tokens),
+    }
 }
 
 /// The tokens of an answer; the two ways of keeping what was cached are counted apart.

@@ -59,6 +59,10 @@ pub struct Claude {
     /// Files into which output was put, and the calls that gave it.
     files: Recent<String>,
     usage: end::LastUsage,
+    /// Somebody gave the session its title.
+    named: bool,
+    /// A record of the session's own was seen.
+    own: bool,
     /// A turn has begun and nothing of it has come whole.
     begins: bool,
 }
@@ -81,6 +85,8 @@ impl Claude {
             compaction: None,
             files: Recent::new(MAX_FEW),
             usage: end::LastUsage::default(),
+            named: false,
+            own: false,
             begins: false,
         }
     }
@@ -128,7 +134,14 @@ impl Claude {
             out.quiet += 1;
             return;
         }
-        let parent = self.parent(&r, file_of);
+        let parent = match self.parent(&r, file_of) {
+            Of::Call(call) => Some(call),
+            Of::Session => None,
+            Of::Nobody => {
+                out.quiet += 1;
+                return;
+            }
+        };
         self.context(&r, parent.is_some(), out);
         match kind {
             "assistant" => self.said(&r, object, parent, out),
@@ -149,18 +162,20 @@ impl Claude {
     }
 
     /// The call whose subagent wrote a record.
-    fn parent(&mut self, r: &Record<'_>, file_of: Option<&str>) -> Option<Raw> {
+    fn parent(&mut self, r: &Record<'_>, file_of: Option<&str>) -> Of {
         if let Some(call) = file_of {
-            return Some(Raw::new(call));
+            return Of::Call(Raw::new(call));
         }
         if let Some(call) = r.parent.and_then(Json::str) {
-            return Some(Raw::new(call));
+            return Of::Call(Raw::new(call));
         }
         if !r.sidechain {
-            return None;
+            self.own = true;
+            return Of::Session;
         }
-        if let Some(agent) = r.agent.and_then(Json::str) {
-            return self.agents.get_mut(&agent).map(|call| Raw::new(call.as_str()));
+        let agent = r.agent.and_then(Json::str);
+        if let Some(call) = agent.as_ref().and_then(|a| self.agents.get_mut(a)) {
+            return Of::Call(Raw::new(call.as_str()));
         }
         // Files of old versions keep a subagent's records among the session's own and tell only
         // what it was asked.
@@ -169,9 +184,18 @@ impl Claude {
             && let Some(prompt) = text.str()
             && let Some(call) = self.tasks.asked(&prompt)
         {
+            if let Some(agent) = agent {
+                self.agents.open(&agent).0.clone_from(&call);
+                return Of::Call(Raw::new(call));
+            }
             self.side = Some(call);
         }
-        self.side.as_deref().map(Raw::new)
+        match &self.side {
+            Some(call) if agent.is_none() => Of::Call(Raw::new(call.as_str())),
+            // A subagent that nobody asked for; its file alone is a session of its own.
+            _ if self.own => Of::Nobody,
+            _ => Of::Session,
+        }
     }
 
     /// What records tell of the session in passing.
@@ -240,6 +264,13 @@ impl Claude {
             out.push(Body::SessionInfo(Box::new(news)));
         }
     }
+}
+
+/// Whose a record is.
+enum Of {
+    Session,
+    Call(Raw),
+    Nobody,
 }
 
 /// A record of a kind that nobody modelled.

@@ -17,6 +17,9 @@ use crate::tool::{
     exit_code, shell_text, task_text, unnumbered,
 };
 
+/// Longest file that is made out of an edit.
+const MAX_FILE: usize = 64 << 20;
+
 impl Claude {
     /// One result. `structured` is the program's own value, where it belongs to this call alone.
     pub(super) fn result(
@@ -288,7 +291,9 @@ fn modified(original: &str, old: &str, new: &str, all: bool) -> Option<String> {
     if old.is_empty() {
         return original.is_empty().then(|| new.to_owned());
     }
-    if !original.contains(old) {
+    // A file in which every letter becomes a page is not worth its memory.
+    let times = if all { original.matches(old).count() } else { 1 };
+    if !original.contains(old) || original.len() + times.saturating_mul(new.len()) > MAX_FILE {
         return None;
     }
     Some(if all { original.replace(old, new) } else { original.replacen(old, new, 1) })
@@ -311,7 +316,7 @@ fn hunks(list: Json<'_>) -> Vec<Hunk<Raw>> {
 
 /// What somebody decided about the call. That a rule let it pass is nothing to tell.
 fn permission(r: &Record<'_>, id: &str) -> Option<Permission<Raw>> {
-    let told = r.decisions.into_iter().flat_map(Json::items);
+    let told = r.decisions.into_iter().flat_map(Json::items).take(256);
     let mut told = told.filter(|m| m.text("id").as_deref() == Some(id));
     let told = told.find_map(|m| m.get("permission_decision"));
     let decision = told.or(r.decision)?;
@@ -343,9 +348,15 @@ fn background(value: Json<'_>, known: &Known, id: &str) -> Option<Background<Raw
 /// The file of a plan. The program says where it put it; what a tool printed does not count.
 fn plan_file(value: Json<'_>, known: &Known, id: &str) -> Option<Body<Raw>> {
     let path = value.text("filePath").filter(|_| &*known.name == "ExitPlanMode")?;
-    let inside = path.replace('\\', "/").contains("/.claude/plans/") && path.ends_with(".md");
+    let plain = path.replace('\\', "/");
+    let inside = plain.contains("/.claude/plans/") && stays(&plain);
     let file = AgentFile { path: Raw::new(path), tool_call_id: Some(Raw::new(id)) };
     inside.then(|| Body::PlanFile(Box::new(file)))
+}
+
+/// Whether a path goes nowhere but down.
+pub(super) fn stays(path: &str) -> bool {
+    path.split('/').all(|part| part != "..")
 }
 
 /// What the user answered.

@@ -15,6 +15,7 @@ const MAX_COMMANDS: usize = 512;
 /// What was replaced, until the summary that replaces it comes.
 #[derive(Debug)]
 pub(super) struct Boundary {
+    parent: Option<Raw>,
     trigger: Option<String>,
     tokens: Option<u64>,
 }
@@ -55,6 +56,7 @@ impl Claude {
                 ]);
                 let get = |names: &[&str]| about.and_then(|a| a.any(names));
                 self.compaction = Some(Boundary {
+                    parent: parent.cloned(),
                     trigger: get(&["trigger"]).and_then(Json::owned),
                     tokens: get(&["preTokens", "pre_tokens"]).and_then(Json::u64),
                 });
@@ -63,14 +65,15 @@ impl Claude {
             "informational" => {
                 let level = object.text("level").unwrap_or_else(|| "info".into());
                 let text = Raw::new(object.text("content").unwrap_or_default());
-                out.push(Body::Notice(Note { kind: Raw::new(level), text }));
+                let note = Note { kind: Raw::new(level), text };
+                out.push_in(parent.cloned(), Body::Notice(note));
             }
             "local_command" => {
                 let text = object.text("content").unwrap_or_default();
                 if tagged(&text, "local-command-stdout").is_some() {
                     Self::command_output(&bare_output(&text), out);
                 } else {
-                    self.words(&text, r, &mut super::user::Said::default(), out);
+                    self.words(&text, r.into(), parent, &mut super::user::Said::default(), out);
                 }
             }
             "task_notification" => self.task_ended(object, out),
@@ -79,7 +82,7 @@ impl Claude {
                 if text("outcome").as_deref() == Some("error") {
                     let why = text("stderr").filter(|t| !t.is_empty()).or_else(|| text("stdout"));
                     let name = text("hook_name").unwrap_or_default();
-                    hook_failed(&name, &why.unwrap_or_default(), out);
+                    hook_failed(&name, &why.unwrap_or_default(), parent, out);
                 } else {
                     out.quiet += 1;
                 }
@@ -90,17 +93,19 @@ impl Claude {
     }
 
     /// The summary that replaces what came before.
-    pub(super) fn summary(&mut self, text: &str, out: &mut Yield) {
-        let at = self.compaction.take();
+    pub(super) fn summary(&mut self, text: &str, parent: Option<&Raw>, out: &mut Yield) {
+        let at = self.compaction.take_if(|b| b.parent.as_ref() == parent);
         let (trigger, tokens_before) = at.map_or((None, None), |b| (b.trigger, b.tokens));
         let (text, trigger) = (Raw::new(text.trim()), trigger.map(Raw::new));
-        out.push(Body::Compaction(Box::new(Summary { text, trigger, tokens_before })));
+        let summary = Summary { text, trigger, tokens_before };
+        out.push_in(parent.cloned(), Body::Compaction(Box::new(summary)));
     }
 
     /// Something else comes: there is no summary.
     pub(super) fn no_summary(&mut self, out: &mut Yield) {
-        if self.compaction.is_some() {
-            self.summary("", out);
+        if let Some(boundary) = &self.compaction {
+            let parent = boundary.parent.clone();
+            self.summary("", parent.as_ref(), out);
         }
     }
 
@@ -123,7 +128,9 @@ impl Claude {
             return unknown(kind, object, out);
         };
         // A name that somebody gave beats one that was made up.
-        if kind == "custom-title" || self.info.title.is_none() || kind == "ai-title" {
+        self.named |= kind == "custom-title";
+        let better = kind == "ai-title" && !self.named;
+        if kind == "custom-title" || self.info.title.is_none() || better {
             self.learn(Info { title: Some(Raw::new(title)), ..Info::default() }, out);
         } else {
             out.quiet += 1;

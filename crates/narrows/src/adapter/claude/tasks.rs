@@ -1,6 +1,6 @@
 //! Todo lists that grow call by call, and work in the background.
 
-use super::call::Known;
+use super::call::{Known, short};
 use super::{Claude, MAX_FEW};
 use crate::adapter::Yield;
 use crate::adapter::input::todo_status;
@@ -51,7 +51,7 @@ impl Change {
     pub(super) fn read(name: &str, input: Option<Json<'_>>) -> Option<Change> {
         let input = input?;
         let text =
-            |name: &str| input.get(name).and_then(Json::scalar).map(std::borrow::Cow::into_owned);
+            |name: &str| input.get(name).and_then(Json::scalar).map(|t| short(&t).to_owned());
         let active = text("activeForm");
         match name {
             "TaskCreate" => Some(Change::Create { subject: text("subject")?, active }),
@@ -97,10 +97,11 @@ impl Tasks {
         let told = |names: &[&str]| value.and_then(|v| v.path(names)).and_then(Json::scalar);
         match change {
             Change::Create { subject, active } => {
-                let id = match told(&["task", "id"]) {
-                    Some(id) => id.into_owned(),
-                    None => (self.list.len() + 1).to_string(),
+                let next = || {
+                    let known = self.list.iter().filter_map(|e| e.id.parse::<u64>().ok());
+                    known.max().unwrap_or(0).saturating_add(1).to_string()
                 };
+                let id = told(&["task", "id"]).map_or_else(next, std::borrow::Cow::into_owned);
                 if self.list.len() < MAX_TODOS && self.list.iter().all(|e| e.id != id) {
                     self.list.push(Entry { id, subject, active, status: ToolStatus::Pending });
                 }

@@ -1,6 +1,7 @@
 //! Records in the user's voice: prompts, results, and much that no user typed.
 
 use super::record::{Blocks, Record};
+use super::result::stays;
 use super::tasks::without_reminders;
 use super::{Claude, system};
 use crate::adapter::Yield;
@@ -19,7 +20,7 @@ impl Claude {
         let structured = r.structured.filter(|_| blocks.results() == 1);
         let mut said = Said::default();
         if let Blocks::Text(text) = blocks {
-            self.words(&text.str().unwrap_or_default(), r, &mut said, out);
+            self.words(&text.str().unwrap_or_default(), r.into(), parent, &mut said, out);
         }
         for block in blocks.each() {
             match block.text("type").as_deref() {
@@ -28,12 +29,15 @@ impl Claude {
                     self.result(block, structured, r, parent, out);
                 }
                 Some("text") => {
-                    self.words(&block.text("text").unwrap_or_default(), r, &mut said, out);
+                    self.words(
+                        &block.text("text").unwrap_or_default(),
+                        r.into(),
+                        parent,
+                        &mut said,
+                        out,
+                    );
                 }
-                Some("image") if !r.internal => match blob::claude_image(block, &mut out.blobs) {
-                    Ok(image) => said.images.push(image),
-                    Err(words) => said.add(&words),
-                },
+                Some("image") if !r.internal => said.show(block, out),
                 Some("image" | "document") => out.quiet += 1,
                 kind => super::unknown(&format!("user:{}", kind.unwrap_or("untyped")), block, out),
             }
@@ -46,28 +50,35 @@ impl Claude {
 
     /// Words in the user's voice. Each text is looked at by itself: a typed one may stand beside
     /// others that were added to it.
-    pub(super) fn words(&mut self, text: &str, r: &Record<'_>, said: &mut Said, out: &mut Yield) {
+    pub(super) fn words(
+        &mut self,
+        text: &str,
+        by: By,
+        parent: Option<&Raw>,
+        said: &mut Said,
+        out: &mut Yield,
+    ) {
         let note = |kind: &str, text: &str| {
             Body::Notice(Note { kind: Raw::new(kind), text: Raw::new(text.trim()) })
         };
-        let notified = r.origin.and_then(|o| o.text("kind"));
-        let notified = notified.as_deref() == Some("task-notification");
         match classify(text) {
-            _ if r.summary => self.summary(text, out),
-            Some(Internal::Compaction) => self.summary(text, out),
+            _ if by.summary => self.summary(text, parent, out),
+            Some(Internal::Compaction) => self.summary(text, parent, out),
             Some(Internal::Task) => Self::task_notification(text, out),
-            _ if notified => Self::task_notification(text, out),
-            Some(Internal::Interrupted) => out.push(note("interrupted", text)),
+            _ if by.task => Self::task_notification(text, out),
+            Some(Internal::Interrupted) => {
+                out.push_in(parent.cloned(), note("interrupted", text));
+            }
             Some(Internal::Command) => match command(text) {
-                Some(line) => out.push(note("command", &line)),
+                Some(line) => out.push_in(parent.cloned(), note("command", &line)),
                 None => out.quiet += 1,
             },
             Some(Internal::CommandOutput) => Self::command_output(&system::bare_output(text), out),
             Some(Internal::Context) => out.quiet += 1,
-            None if r.internal => match skill_file(text) {
+            None if by.program => match skill_file(text) {
                 Some(path) => {
                     let file = AgentFile { path: Raw::new(path), tool_call_id: None };
-                    out.push(Body::SkillFile(Box::new(file)));
+                    out.push_in(parent.cloned(), Body::SkillFile(Box::new(file)));
                 }
                 None => out.quiet += 1,
             },
@@ -80,7 +91,9 @@ impl Claude {
         if said.text.is_empty() && said.images.is_empty() {
             return;
         }
-        self.no_summary(out);
+        if parent.is_none() {
+            self.no_summary(out);
+        }
         // Each prompt is a record of its own: two in a row are two.
         let block_id = Some(Raw::new(format!("line-{}", self.line)));
         let body = Body::UserMessage(Message {
@@ -94,6 +107,28 @@ impl Claude {
     }
 }
 
+/// Who wrote a text in the user's voice.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct By {
+    /// The program, for the model.
+    pub(super) program: bool,
+    /// The program, in place of what came before.
+    pub(super) summary: bool,
+    /// Something in the background that has ended.
+    pub(super) task: bool,
+}
+
+impl From<&Record<'_>> for By {
+    fn from(r: &Record<'_>) -> Self {
+        By { program: r.internal, summary: r.summary, task: is_task(r.origin) }
+    }
+}
+
+/// Whether a prompt comes from the background.
+pub(super) fn is_task(origin: Option<Json<'_>>) -> bool {
+    origin.and_then(|o| o.text("kind")).as_deref() == Some("task-notification")
+}
+
 /// What the user said in one record.
 #[derive(Debug, Default)]
 pub(super) struct Said {
@@ -102,6 +137,13 @@ pub(super) struct Said {
 }
 
 impl Said {
+    pub(super) fn show(&mut self, block: Json<'_>, out: &mut Yield) {
+        match blob::claude_image(block, &mut out.blobs) {
+            Ok(image) => self.images.push(image),
+            Err(words) => self.add(&words),
+        }
+    }
+
     pub(super) fn add(&mut self, words: &str) {
         if !self.text.is_empty() && !words.is_empty() {
             self.text.push('\n');
@@ -126,12 +168,6 @@ fn command(text: &str) -> Option<String> {
 fn skill_file(text: &str) -> Option<String> {
     let folder = text.strip_prefix("Base directory for this skill: ")?.lines().next()?.trim();
     let plain = folder.replace('\\', "/");
-    let inside = plain.split('/').any(|part| part == "skills") && !plain.contains("/../");
+    let inside = plain.split('/').any(|part| part == "skills") && stays(&plain);
     inside.then(|| format!("{}/SKILL.md", plain.trim_end_matches('/')))
-}
-
-/// The prompt of a queued command: a string or blocks.
-pub(super) fn queued(prompt: Json<'_>) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
-    let list = prompt.items().filter_map(|b| b.text("text"));
-    prompt.str().into_iter().chain(list)
 }
