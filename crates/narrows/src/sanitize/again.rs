@@ -64,11 +64,15 @@ impl Cleaner {
     fn changed(&mut self, text: &str, mode: Mode) -> (Option<EcoString>, How) {
         self.wide = false;
         self.moded.set(false);
-        let clean = match self.nearly(text, mode) {
-            Some(Became(clean)) => clean,
-            None => self.fresh(text, mode),
+        let escapes = escape::has_any(text);
+        let clean = if escapes {
+            self.escaped(text, mode)
+        } else if let Some(Became(clean)) = self.nearly(text, mode) {
+            clean
+        } else {
+            self.run(&mut Flow::default(), text, 0, mode, true)
         };
-        let by_line = !self.wide && !escape::has_any(text);
+        let by_line = !self.wide && !escapes;
         (clean, How { mode, any_mode: !self.moded.get(), by_line })
     }
 
@@ -92,7 +96,7 @@ impl Cleaner {
 
     /// Cleans what a text has that a text before it had not.
     fn nearly(&mut self, text: &str, mode: Mode) -> Option<Became> {
-        let near = self.memo.near(text, mode).filter(|_| !escape::has_any(text))?;
+        let near = self.memo.near(text, mode)?;
         let part = text.get(near.from..near.to)?;
         let mut flow = Flow::default();
         let clean = self.run(&mut flow, part, 0, mode, near.to == text.len());

@@ -127,6 +127,11 @@ impl Cleaner {
         if !escape::has_any(text) {
             return self.run(&mut Flow::default(), text, 0, mode, true);
         }
+        self.escaped(text, mode)
+    }
+
+    /// A text with escape sequences.
+    pub(super) fn escaped(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
         let mut plain = String::with_capacity(text.len());
         self.removed.escapes += escape::Escapes::default().push(text, true, &mut plain);
         let done = self.run(&mut Flow::default(), &plain, 0, mode, true);

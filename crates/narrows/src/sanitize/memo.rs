@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 /// The texts that are kept, and how many.
 const MIN_KEPT: usize = 512;
 const MAX_KEPT: usize = 128 * 1024;
-const ENTRIES: usize = 3;
+const ENTRIES: usize = 8;
 /// How much two texts must have in common.
 const MIN_COMMON: usize = 1024;
 

@@ -8,7 +8,7 @@ use ecow::EcoString;
 /// The texts that are kept, and how many; a text has one place, and the last one there stays.
 const MIN_LEN: usize = 4;
 const MAX_LEN: usize = 160;
-const PLACES: usize = 512;
+const PLACES: usize = 256;
 
 /// What a short text was cleaned as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -291,12 +291,22 @@ fn modified(original: &str, old: &str, new: &str, all: bool) -> Option<String> {
     if old.is_empty() {
         return original.is_empty().then(|| new.to_owned());
     }
+    let places = memchr::memmem::find_iter(original.as_bytes(), old.as_bytes());
+    let places: Vec<usize> = places.take(if all { usize::MAX } else { 1 }).collect();
     // A file in which every letter becomes a page is not worth its memory.
-    let times = if all { original.matches(old).count() } else { 1 };
-    if !original.contains(old) || original.len() + times.saturating_mul(new.len()) > MAX_FILE {
+    let len = original.len() + places.len().saturating_mul(new.len());
+    if places.is_empty() || len > MAX_FILE {
         return None;
     }
-    Some(if all { original.replace(old, new) } else { original.replacen(old, new, 1) })
+    let mut out = String::with_capacity(len);
+    let mut from = 0;
+    for at in places {
+        out.push_str(original.get(from..at)?);
+        out.push_str(new);
+        from = at + old.len();
+    }
+    out.push_str(original.get(from..)?);
+    Some(out)
 }
 
 fn hunks(list: Json<'_>) -> Vec<Hunk<Raw>> {
