@@ -24,47 +24,39 @@ static SHORT: [u8; 256] = {
 };
 
 /// Decodes the escapes of a checked string. A lone surrogate becomes U+FFFD.
-///
-/// Escapes come close together in code: sixteen bytes are copied at once, and as many of them count
-/// as stand before the next escape.
 pub fn decode(raw: &str) -> String {
     let b = raw.as_bytes();
-    // Decoded text is never longer, but for what is copied in vain at the end.
-    let mut out = vec![0; b.len() + 16];
-    let (mut at, mut len) = (0, 0);
+    let mut out = String::with_capacity(b.len());
+    let mut from = 0;
     loop {
-        let rest = &b[at..];
-        let plain = if let Some(chunk) = rest.first_chunk::<16>() {
-            if let Some(place) = out.get_mut(len..len + 16) {
-                place.copy_from_slice(chunk);
-            }
-            let hits = u8x16::new(*chunk).simd_eq(u8x16::splat(b'\\')).to_bitmask();
-            (hits.trailing_zeros() as usize).min(16)
-        } else {
-            let n = rest.iter().position(|c| *c == b'\\').unwrap_or(rest.len());
-            out[len..len + n].copy_from_slice(&rest[..n]);
-            n
-        };
-        at += plain;
-        len += plain;
-        if plain == 16 {
-            continue;
-        }
+        let at = backslash(b, from);
+        out.push_str(raw.get(from..at).unwrap_or_default());
         let Some(&letter) = b.get(at + 1) else { break };
         let short = SHORT[letter as usize];
         if short != 0 {
-            out[len] = short;
-            len += 1;
-            at += 2;
+            out.push(char::from(short));
+            from = at + 2;
         } else {
-            let (c, used) = unicode(&b[at..]);
-            len += c.encode_utf8(&mut out[len..]).len();
-            at += used;
+            let (c, len) = unicode(b.get(at..).unwrap_or_default());
+            out.push(c);
+            from = at + len;
         }
     }
-    out.truncate(len);
-    // Whole characters were copied from a text: it is one.
-    String::from_utf8(out).unwrap_or_default()
+    out
+}
+
+/// The first backslash at or after `at`, or the end.
+#[inline]
+fn backslash(b: &[u8], mut at: usize) -> usize {
+    while let Some(chunk) = b.get(at..at + 16).and_then(<[u8]>::first_chunk::<16>) {
+        let hits = u8x16::new(*chunk).simd_eq(u8x16::splat(b'\\')).to_bitmask();
+        if hits != 0 {
+            return at + hits.trailing_zeros() as usize;
+        }
+        at += 16;
+    }
+    let rest = b.get(at..).unwrap_or_default();
+    at + rest.iter().position(|c| *c == b'\\').unwrap_or(rest.len())
 }
 
 /// The code unit written as `\uXXXX` at the start of `b`.

@@ -328,7 +328,10 @@ fn hunk(by: &mut By<'_>, h: &Hunk<Raw>) -> Hunk {
         let first = line.peek().chars().next();
         first.filter(|c| matches!(c, ' ' | '+' | '-' | '\\'))
     };
-    let bare = |line: &Raw| line.peek()[usize::from(sign(line).is_some())..].replace('\n', " ");
+    let bare = |line: &Raw| -> String {
+        let text = &line.peek()[usize::from(sign(line).is_some())..];
+        if text.contains('\n') { text.replace('\n', " ") } else { text.to_owned() }
+    };
     let bare: Vec<String> = h.lines.iter().map(bare).collect();
     let mut shown: Vec<Clean> = by.body(Raw::new(bare.join("\n"))).lines_apart().collect();
     if shown.len() != bare.len() {

@@ -210,7 +210,7 @@ impl Claude {
             let same = known.as_ref().is_some_and(|k| k.peek() == text);
             (!same && !text.is_empty()).then(|| Raw::new(text))
         };
-        let model = r.message.and_then(|m| m.get("model")).filter(|m| !m.raw().starts_with('<'));
+        let model = r.message.model.filter(|m| !m.raw().starts_with('<'));
         let news = Info {
             agent: known.agent.is_none().then(|| Raw::new("Claude Code")),
             // The first folder is the session's: the agent may walk about in it.

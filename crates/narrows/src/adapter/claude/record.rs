@@ -20,7 +20,7 @@ pub(super) struct Record<'a> {
     pub(super) cwd: Option<Json<'a>>,
     pub(super) version: Option<Json<'a>>,
     pub(super) mode: Option<Json<'a>>,
-    pub(super) message: Option<Json<'a>>,
+    pub(super) message: Message<'a>,
     /// The result of a call as the program has it, beside the text for the model.
     pub(super) structured: Option<Json<'a>>,
     /// The program wrote it, not the user.
@@ -57,7 +57,7 @@ impl<'a> Record<'a> {
                 (5, "event") => r.event = Some(value),
                 (6, "isMeta") => r.internal |= value.bool() == Some(true),
                 (6, "origin") => r.origin = Some(value),
-                (7, "message") => r.message = Some(value),
+                (7, "message") => r.message = Message::read(value),
                 (7, "version") => r.version = Some(value),
                 (7, "subtype") => r.subtype = value.str(),
                 (7, "agentId") => r.agent = Some(value),
@@ -89,20 +89,54 @@ impl<'a> Record<'a> {
 
     /// The blocks of the message: a list, a string, or the one flat block of older programs.
     pub(super) fn blocks(&self) -> Blocks<'a> {
-        let Some(message) = self.message else { return Blocks::None };
+        let Some(message) = self.message.whole else { return Blocks::None };
         if message.kind() == Kind::String {
             return Blocks::Text(message);
         }
-        let flat = message.text("type").is_some_and(|t| {
-            matches!(&*t, "text" | "thinking" | "tool_use" | "tool_result" | "image")
+        let flat = self.message.kind.is_some_and(|t| {
+            matches!(t.raw(), "text" | "thinking" | "tool_use" | "tool_result" | "image")
         });
-        match message.get("content") {
+        match self.message.content {
             _ if flat => Blocks::One(message),
             Some(content) if content.kind() == Kind::Array => Blocks::List(content),
             Some(content) if content.kind() == Kind::String => Blocks::Text(content),
             Some(content) if content.kind() == Kind::Object => Blocks::One(content),
             _ => Blocks::None,
         }
+    }
+}
+
+/// The parts of a message.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Message<'a> {
+    whole: Option<Json<'a>>,
+    kind: Option<Json<'a>>,
+    content: Option<Json<'a>>,
+    pub(super) id: Option<Json<'a>>,
+    pub(super) model: Option<Json<'a>>,
+    pub(super) usage: Option<Json<'a>>,
+}
+
+impl<'a> Message<'a> {
+    fn read(message: Json<'a>) -> Self {
+        let mut m = Message { whole: Some(message), ..Message::default() };
+        for (key, value) in message.fields() {
+            let slot = match (key.len(), key) {
+                (2, "id") => &mut m.id,
+                (4, "type") => &mut m.kind,
+                (5, "model") => &mut m.model,
+                (5, "usage") => &mut m.usage,
+                (7, "content") => &mut m.content,
+                _ => continue,
+            };
+            *slot = Some(value).filter(|v| !v.is_null());
+        }
+        m
+    }
+
+    /// The program said it in the model's place.
+    pub(super) fn is_synthetic(&self) -> bool {
+        self.model.is_some_and(|m| m.raw() == "<synthetic>")
     }
 }
 

@@ -53,8 +53,8 @@ impl Claude {
         out: &mut Yield,
     ) {
         self.begins = false;
-        let message = r.message.and_then(|m| m.text("id"));
-        let synthetic = r.message.and_then(|m| m.text("model")).as_deref() == Some("<synthetic>");
+        let message = r.message.id.and_then(Json::str);
+        let synthetic = r.message.is_synthetic();
         if r.failed || (synthetic && is_failure(r)) {
             return Self::failed(r, parent, out);
         }
@@ -99,7 +99,7 @@ impl Claude {
             return unknown("assistant", object, out);
         }
         if let Some(message) = message.as_deref().filter(|_| !synthetic) {
-            let usage = r.message.and_then(|m| m.get("usage")).filter(|u| u.kind() == Kind::Object);
+            let usage = r.message.usage.filter(|u| u.kind() == Kind::Object);
             self.used(message, r.request, usage, parent.as_ref(), out);
         }
     }
