@@ -22,6 +22,9 @@ pub(crate) enum Command {
     /// Tell which kinds and fields of an agent's files the parser does not know
     #[command(after_help = DRIFT_EXAMPLES)]
     Drift(DriftArgs),
+    /// Add up the tokens of sessions, each answer counted once
+    #[command(after_help = USAGE_EXAMPLES)]
+    Usage(UsageArgs),
     /// Clean text of host paths and secrets
     #[command(after_help = SANITIZE_EXAMPLES)]
     Sanitize(SanitizeArgs),
@@ -63,6 +66,17 @@ Examples:
       What today's version of the agent writes that narrows has not been taught
   narrows drift --check session.jsonl && echo known
       Exits with 1 when something is not known";
+
+const USAGE_EXAMPLES: &str = "\
+Counts what the agent tells with each answer of the model, once by message and request, also where
+a forked session keeps copies of another. Subagents are counted apart. A folder stands for every
+session below it.
+
+Examples:
+  narrows usage ~/.claude/projects
+      The tokens of every kept session
+  narrows usage session.jsonl
+      Those of one, with its subagents";
 
 const SANITIZE_EXAMPLES: &str = "\
 Examples:
@@ -143,6 +157,13 @@ pub(crate) struct ParityArgs {
     pub(crate) live: PathBuf,
     /// What it kept: the session's file, or its folder
     pub(crate) history: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct UsageArgs {
+    /// Session files, or folders with .jsonl files below them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

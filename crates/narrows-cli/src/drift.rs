@@ -31,7 +31,7 @@ pub(crate) fn run(args: &DriftArgs) -> Result<bool, Fault> {
 }
 
 /// Every file of packets at or below a path. Links are not followed.
-fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+pub(crate) fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if !fs::metadata(path)?.is_dir() {
         files.push(path.to_owned());
         return Ok(());

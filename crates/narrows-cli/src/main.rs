@@ -7,6 +7,7 @@ mod parity;
 mod parse;
 mod read;
 mod sanitize;
+mod usage;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         Command::Parse(args) => parse::run(args).map(|()| true),
         Command::Parity(args) => parity::run(args),
         Command::Drift(args) => drift::run(args),
+        Command::Usage(args) => usage::run(args).map(|()| true),
         Command::Sanitize(args) => sanitize::run(args).map(|()| true),
     };
     match done {

@@ -168,3 +168,33 @@ fn drift_names_what_is_new() {
     assert!(out.status.success());
     assert!(text(&out).ends_with("everything in them is known\n"), "{}", text(&out));
 }
+
+#[test]
+fn tokens_of_a_fork_count_once() {
+    let one = fixture("claude-history/2.1-g-subagent/input.jsonl");
+    let row = |out: &Output, name: &str| -> Vec<u64> {
+        let text = text(out);
+        let line = text.lines().find(|l| l.starts_with(name)).unwrap();
+        line.split_whitespace().skip(1).map(|n| n.parse().unwrap()).collect()
+    };
+    let out = narrows(&["usage", one.to_str().unwrap()]);
+    assert_eq!(row(&out, "sessions"), [2, 28, 121, 8400, 600, 0]);
+    assert_eq!(row(&out, "subagents"), [3, 45, 205, 12900, 900, 0]);
+
+    // A fork copies the records of what it was forked from into a session of its own.
+    let folder = folder("forks");
+    let fork = fs::read_to_string(fixture("claude-history/2.1-w-fork/input.jsonl")).unwrap();
+    fs::write(folder.join("fork.jsonl"), &fork).unwrap();
+    let out = narrows(&["usage", folder.to_str().unwrap()]);
+    let whole = row(&out, "sessions");
+    let first: String = fork
+        .lines()
+        .take_while(|l| !l.contains("Forked session. [s:f2]\"}"))
+        .fold(String::new(), |all, l| all + l + "\n");
+    let original = first
+        .replace("08447f40-6e59-4c47-85b0-7ab35a521aac", "b16bac1b-e5c3-4366-868d-24a5fa12171d");
+    fs::write(folder.join("original.jsonl"), original).unwrap();
+    let out = narrows(&["usage", folder.to_str().unwrap()]);
+    assert!(text(&out).starts_with("2 sessions"), "{}", text(&out));
+    assert_eq!(row(&out, "sessions"), whole);
+}

@@ -2,7 +2,7 @@
 
 use crate::event::{AnswerUsage, Usage};
 use crate::sanitize::Clean;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// Answers whose usage may still be corrected.
 const MAX_ANSWERS: usize = 16;
@@ -70,6 +70,30 @@ impl Ledger {
     /// What its subagents used.
     pub fn subagents(&self) -> Option<&Usage> {
         self.subagents.as_ref()
+    }
+}
+
+/// Tokens of many sessions. An answer counts once, in however many of them it stands: a forked
+/// session keeps copies of what it was forked from.
+#[derive(Debug, Default)]
+pub struct Totals {
+    answers: HashMap<(Clean, Option<Clean>), (Usage, bool)>,
+}
+
+impl Totals {
+    /// Counts an answer, of a subagent or of a session itself. The last one of an answer counts.
+    pub fn add(&mut self, answer: &AnswerUsage, sub: bool) {
+        let key = (answer.message_id.clone(), answer.request_id.clone());
+        self.answers.insert(key, (answer.usage.clone(), sub));
+    }
+
+    /// How many answers there were, and what they used: of sessions themselves, or of subagents.
+    pub fn sum(&self, subs: bool) -> (usize, Usage) {
+        let of = self.answers.values().filter(|(_, sub)| *sub == subs);
+        let sum = |(n, total): (usize, Usage), (usage, _): &(Usage, bool)| {
+            (n + 1, each(&total, usage, u64::saturating_add))
+        };
+        of.fold((0, Usage::default()), sum)
     }
 }
 
