@@ -4,6 +4,7 @@ use super::call::{Known, short};
 use super::{Claude, MAX_FEW};
 use crate::adapter::Yield;
 use crate::adapter::input::todo_status;
+use crate::adapter::internal::tagged;
 use crate::event::{Background, Body};
 use crate::json::Json;
 use crate::recent::Recent;
@@ -149,11 +150,7 @@ impl Claude {
 
     /// The same as a text for the model, which is how it is kept.
     pub(super) fn task_notification(text: &str, out: &mut Yield) {
-        let field = |name: &str| {
-            let from = text.find(&format!("<{name}>"))? + name.len() + 2;
-            let rest = text.get(from..)?;
-            Some(rest.get(..rest.find(&format!("</{name}>"))?)?.trim())
-        };
+        let field = |name: &str| tagged(text, name).map(str::trim);
         let Some(id) = field("task-id") else {
             out.quiet += 1;
             return;
