@@ -58,6 +58,11 @@ pub(super) const VENDORS: &[Rule] = &[
     token("cerebras-key", &["csk-"], r"csk-[a-z0-9]{40,}",
         &[concat!("csk-", "8w0wufmcv0lsauywyl47wwl2yxtqg7wjcb3m657lr12tws1l")],
         &["'csk-mctd27frze58fhqr1z6d'"]),
+    // Our own.
+    token("narrows-token", &["nrw_"], r"nrw_[\w-]{43,}",
+        &[concat!("nrw_", "GTd7FguoV8FWnFbB0JxXujr4qqaaABvvLOzAxzXMcU1"),
+            concat!("Bearer nrw_", "3lARUsRJlNONwktN9ugkZeESG61she-QAqq0nv3Vth1;")],
+        &["nrw_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "'nrw_vsHiQMaRiNTN9Ox98whG'"]),
     // Letters only, as a rule: a digit cannot be asked for.
     Rule { check: Check::Any, ..token("huggingface-token", &["hf_"], r"hf_[A-Za-z0-9]{30,}",
         &[concat!("hf_", "BanUhLWfseVpmzuikkqowZcvfbzsNTmyOH"),
