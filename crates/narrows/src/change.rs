@@ -45,6 +45,17 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// The item that it is about; none for the header.
+    pub fn item(&self) -> Option<&Clean> {
+        match self {
+            Change::Put { item } => Some(&item.id),
+            Change::Set { id, .. } | Change::Append { id, .. } | Change::Remove { id } => Some(id),
+            Change::Info { .. } => None,
+        }
+    }
+}
+
 /// New values of an item's fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -78,6 +89,19 @@ impl Items {
         Items::default()
     }
 
+    /// The items of a session, in the order they came, or the last of them.
+    pub fn from_parts(info: SessionInfo, items: impl IntoIterator<Item = Item>) -> Self {
+        let mut all = Items { info, ..Items::default() };
+        items.into_iter().for_each(|item| all.put(item));
+        all
+    }
+
+    /// Items that are gone had orders too: the next item gets this one, or a higher one if there is
+    /// an item that has it.
+    pub fn set_next_order(&mut self, order: u64) {
+        self.next_order = self.next_order.max(order);
+    }
+
     /// The session's header.
     pub fn info(&self) -> &SessionInfo {
         &self.info
@@ -94,7 +118,7 @@ impl Items {
     }
 
     /// The order of the next item, counting those that are gone.
-    pub(crate) fn next_order(&self) -> u64 {
+    pub fn next_order(&self) -> u64 {
         self.next_order
     }
 
@@ -102,14 +126,9 @@ impl Items {
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::Put { item } => self.put(*item),
-            Change::Set { id, set } => {
-                if let Some(item) = self.item(&id) {
-                    set_fields(&mut item.body, set);
-                }
-            }
-            Change::Append { id, field, text } => {
-                if let Some(item) = self.item(&id) {
-                    append(&mut item.body, field, text);
+            Change::Set { ref id, .. } | Change::Append { ref id, .. } => {
+                if let Some(item) = self.item(id) {
+                    item.change(change);
                 }
             }
             Change::Remove { id } => {
@@ -136,11 +155,10 @@ impl Items {
         self.list.get_mut(self.last)?.as_mut()
     }
 
-    fn put(&mut self, mut item: Item) {
+    fn put(&mut self, item: Item) {
         self.next_order = self.next_order.max(item.order + 1);
         if let Some(old) = self.item(&item.id) {
-            item.order = old.order;
-            *old = item;
+            old.replace(item);
             return;
         }
         self.places.insert(item.id.clone(), self.list.len());
@@ -173,6 +191,29 @@ impl Items {
         lost.sort_by_key(|item| item.order);
         out.extend(lost);
         out
+    }
+}
+
+impl Item {
+    /// Takes a change of this item; those of others, and its removal, are not for it to take.
+    pub fn apply(&mut self, change: Change) {
+        if change.item() == Some(&self.id) {
+            self.change(change);
+        }
+    }
+
+    fn change(&mut self, change: Change) {
+        match change {
+            Change::Put { item } => self.replace(*item),
+            Change::Set { set, .. } => set_fields(&mut self.body, set),
+            Change::Append { field, text, .. } => append(&mut self.body, field, text),
+            Change::Remove { .. } | Change::Info { .. } => {}
+        }
+    }
+
+    /// A new version keeps the place of the old one.
+    fn replace(&mut self, new: Item) {
+        *self = Item { order: self.order, ..new };
     }
 }
 

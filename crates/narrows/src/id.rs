@@ -15,6 +15,26 @@ pub struct EventId {
     pub index: u32,
 }
 
+impl EventId {
+    /// Reads an id as it is printed; anything else is none.
+    pub fn parse(text: &str) -> Option<EventId> {
+        let (source, rest) = match text.split_once('-') {
+            Some((source, rest)) => (source.parse().ok()?, rest),
+            None => (0, text),
+        };
+        let (packet, index) = rest.split_once('.')?;
+        Some(EventId { source, packet: packet.parse().ok()?, index: index.parse().ok()? })
+    }
+}
+
+#[cfg(feature = "stored")]
+impl<'de> serde::Deserialize<'de> for EventId {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'_, str>::deserialize(d)?;
+        EventId::parse(&text).ok_or_else(|| serde::de::Error::custom("no event id"))
+    }
+}
+
 impl std::fmt::Display for EventId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.source > 0 {

@@ -3,7 +3,7 @@
 use crate::event::{ArtifactInfo, Background, Choice, GivenAnswer, Origin, QuestionPart, Summary};
 use crate::sanitize::{Clean, Tree};
 use crate::time::Time;
-use crate::tool::{Image, Todo, ToolCall};
+use crate::tool::{Image, Todo, ToolCall, ToolStatus};
 use serde::{Serialize, Serializer};
 
 /// One thing on the screen.
@@ -111,6 +111,7 @@ pub struct ToolItem {
 
 /// A checklist.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct TodoList {
     /// The item's id.
@@ -125,6 +126,31 @@ impl TodoList {
     pub(crate) fn new(id: Clean, todos: Vec<Todo>) -> Self {
         let is_open = todos.iter().any(|t| !t.status.is_final());
         TodoList { id, todos, is_open }
+    }
+}
+
+impl Item {
+    /// Whether more is expected of it: a text that streams, a call that runs, a question that
+    /// nobody has answered, work in the background.
+    pub fn is_open(&self) -> bool {
+        match &self.body {
+            ItemBody::Text { is_streaming, .. } | ItemBody::Thinking { is_streaming, .. } => {
+                *is_streaming
+            }
+            ItemBody::ToolCall { tool_call } => {
+                !tool_call.call.status.is_some_and(ToolStatus::is_final)
+            }
+            ItemBody::Permission { .. } => true,
+            ItemBody::Question { answers, .. } => answers.is_none(),
+            ItemBody::BackgroundTask(task) => !task.status.is_final(),
+            ItemBody::UserMessage { .. }
+            | ItemBody::TodoList { .. }
+            | ItemBody::Artifact { .. }
+            | ItemBody::Plan { .. }
+            | ItemBody::Compaction(_)
+            | ItemBody::Notice { .. }
+            | ItemBody::Error { .. } => false,
+        }
     }
 }
 

@@ -54,6 +54,8 @@ pub mod pipeline;
 mod recent;
 pub mod sanitize;
 pub mod session;
+#[cfg(feature = "stored")]
+pub mod stored;
 pub mod time;
 pub mod tool;
 pub mod usage;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// Whether something is going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Status {
@@ -18,6 +19,7 @@ pub enum Status {
 
 /// The header of a session.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
     /// Whether something is going on.
@@ -47,6 +49,7 @@ pub struct SessionInfo {
     /// Tokens that it can hold.
     pub context_size: Option<u64>,
     /// What it cost so far, as the agent reports it.
+    #[serde(default, deserialize_with = "crate::stored::exact")]
     pub cost_usd: Option<f64>,
     /// Tokens that the session itself used, where the agent tells them answer by answer.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,6 +67,9 @@ pub struct SessionInfo {
     /// Whether the last turn has been answered.
     #[serde(skip)]
     pub answered: bool,
+    /// Somebody gave the session its title: one that is made up does not replace it.
+    #[serde(skip)]
+    pub(crate) named: bool,
 }
 
 impl SessionInfo {

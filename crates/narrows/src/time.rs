@@ -34,6 +34,14 @@ impl Serialize for Time {
     }
 }
 
+#[cfg(feature = "stored")]
+impl<'de> serde::Deserialize<'de> for Time {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'_, str>::deserialize(d)?;
+        Time::parse(&text).ok_or_else(|| serde::de::Error::custom("no time"))
+    }
+}
+
 fn millis(b: &[u8]) -> Option<i64> {
     let num = |from: usize, len: usize| -> Option<i64> {
         let part = b.get(from..from + len)?;

@@ -15,6 +15,7 @@ const MAX_ANSWERS: usize = 16;
 /// assert_eq!(Ledger::default().session(), None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "stored", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ledger {
     /// The answers that came last.
     answers: VecDeque<(AnswerUsage, bool)>,
@@ -60,6 +61,18 @@ impl Ledger {
             *session = each(session, &each(&counted, usage, u64::max), u64::saturating_add);
         }
         self.answers.retain(|(_, sub)| *sub);
+    }
+
+    /// A ledger of which only the sums are known.
+    #[cfg(feature = "stored")]
+    pub(crate) fn of(session: Option<&Usage>, subagents: Option<&Usage>) -> Self {
+        let (session, subagents) = (session.cloned(), subagents.cloned());
+        Ledger { session, subagents, ..Ledger::default() }
+    }
+
+    /// The answers that came last, the latest at the end.
+    pub(crate) fn recent(&self) -> impl Iterator<Item = &AnswerUsage> {
+        self.answers.iter().map(|(answer, _)| answer)
     }
 
     /// What the session itself used.

@@ -60,6 +60,7 @@ pub(super) fn todo_list(list: Json<'_>) -> Vec<Todo<Raw>> {
             content: Raw::new(content),
             status: todo_status(t.text("status").as_deref()),
             priority: t.text("priority").map(Raw::new),
+            id: None,
         }
     };
     list.items().filter(|t| t.kind() == Kind::Object).take(MAX_LIST).map(todo).collect()

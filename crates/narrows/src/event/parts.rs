@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// What somebody asked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Message<T = Clean> {
     /// What was typed.
@@ -18,12 +19,13 @@ pub struct Message<T = Clean> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_id: Option<T>,
     /// The whole message at once.
-    #[serde(rename = "final", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "final", skip_serializing_if = "std::ops::Not::not", default)]
     pub whole: bool,
 }
 
 /// Who reports a prompt: an agent may repeat what its client sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Origin {
@@ -33,25 +35,26 @@ pub enum Origin {
 
 /// A piece of text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Chunk<T = Clean> {
     /// The piece.
     pub text: T,
     /// Pictures in the answer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub images: Vec<Image>,
     /// Pieces with the same id are one text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_id: Option<T>,
     /// The whole text at once: it replaces what was streamed of it.
-    #[serde(rename = "final", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "final", skip_serializing_if = "std::ops::Not::not", default)]
     pub whole: bool,
     /// The block has an id of its own: its pieces and its whole text are one thing, whatever comes
     /// between them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub keyed: bool,
     /// The agent thought here and does not show what.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub hidden: bool,
 }
 
@@ -92,6 +95,7 @@ pub struct ToolEvent<T = Clean> {
 
 /// The agent's plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Plan<T = Clean> {
     /// Its entries, in order.
     pub entries: Vec<PlanEntry<T>>,
@@ -99,6 +103,7 @@ pub struct Plan<T = Clean> {
 
 /// One entry of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct PlanEntry<T = Clean> {
     /// What is to be done.
     pub content: T,
@@ -110,6 +115,7 @@ pub struct PlanEntry<T = Clean> {
 
 /// The end of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Response<T = Clean> {
     /// Why the agent stopped.
@@ -120,6 +126,7 @@ pub struct Response<T = Clean> {
     #[serde(skip)]
     pub settles: bool,
     /// What it cost, as the agent reports it.
+    #[serde(default, deserialize_with = "crate::stored::exact")]
     pub cost_usd: Option<f64>,
     /// From prompt to answer.
     pub duration_ms: Option<u64>,
@@ -127,6 +134,7 @@ pub struct Response<T = Clean> {
 
 /// Tokens.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Usage {
@@ -146,6 +154,7 @@ pub struct Usage {
 
 /// How full the context is, and what one answer of the model used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Gauge<T = Clean> {
     /// Tokens in the context.
@@ -153,6 +162,7 @@ pub struct Gauge<T = Clean> {
     /// Tokens it can hold.
     pub size: Option<u64>,
     /// What the session cost so far, as the agent reports it.
+    #[serde(default, deserialize_with = "crate::stored::exact")]
     pub cost_usd: Option<f64>,
     /// What one answer of the model used. The last one of an answer counts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,6 +177,7 @@ impl<T> Default for Gauge<T> {
 
 /// What one answer of the model used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerUsage<T = Clean> {
     /// The model's message.
@@ -180,6 +191,7 @@ pub struct AnswerUsage<T = Clean> {
 
 /// Something to open. Its fields keep the names of the packets they come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Artifact<T = Clean> {
     /// The artifact.
     pub artifact: ArtifactInfo<T>,
@@ -187,6 +199,7 @@ pub struct Artifact<T = Clean> {
 
 /// What an artifact is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct ArtifactInfo<T = Clean> {
     /// Its id.
     pub id: T,
@@ -202,6 +215,7 @@ pub struct ArtifactInfo<T = Clean> {
 
 /// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct FileChange<T = Clean> {
     /// Relative to the session root.
@@ -218,6 +232,7 @@ pub struct FileChange<T = Clean> {
 
 /// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum FileAction {
@@ -228,6 +243,7 @@ pub enum FileAction {
 
 /// A question for leave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Ask<T = Clean> {
     /// The question.
@@ -242,6 +258,7 @@ pub struct Ask<T = Clean> {
 
 /// One answer on offer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Choice<T = Clean> {
     /// Its id.
@@ -254,6 +271,7 @@ pub struct Choice<T = Clean> {
 
 /// An answer to a question for leave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Answer<T = Clean> {
     /// The question.
@@ -270,6 +288,7 @@ pub struct Answer<T = Clean> {
 
 /// What was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Decision {
@@ -280,6 +299,7 @@ pub enum Decision {
 
 /// What is known about the session. An absent field leaves what is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Info<T = Clean> {
     /// The agent.
@@ -309,6 +329,9 @@ pub struct Info<T = Clean> {
     /// Commands on offer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<Command<T>>>,
+    /// Somebody gave the session its title.
+    #[serde(skip)]
+    pub named: bool,
 }
 
 impl<T> Default for Info<T> {
@@ -323,12 +346,14 @@ impl<T> Default for Info<T> {
             cwd: None,
             native_id: None,
             commands: None,
+            named: false,
         }
     }
 }
 
 /// One command on offer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Command<T = Clean> {
     /// What to type.
     pub name: T,
@@ -338,6 +363,7 @@ pub struct Command<T = Clean> {
 
 /// A summary of what came before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Summary<T = Clean> {
     /// The words.
@@ -352,6 +378,7 @@ pub struct Summary<T = Clean> {
 
 /// Work that goes on beside the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Background<T = Clean> {
     /// The task.
@@ -371,6 +398,7 @@ pub struct Background<T = Clean> {
 
 /// Questions to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Question<T = Clean> {
     /// The request to answer; none where nobody can answer any more.
@@ -384,6 +412,7 @@ pub struct Question<T = Clean> {
 
 /// One question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionPart<T = Clean> {
     /// Its words.
@@ -399,6 +428,7 @@ pub struct QuestionPart<T = Clean> {
 
 /// One answer on offer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct QuestionOption<T = Clean> {
     /// Its words.
     pub label: T,
@@ -409,6 +439,7 @@ pub struct QuestionOption<T = Clean> {
 
 /// What the user answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionAnswer<T = Clean> {
     /// The call that asked.
@@ -419,6 +450,7 @@ pub struct QuestionAnswer<T = Clean> {
 
 /// One answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct GivenAnswer<T = Clean> {
     /// The question's words.
     pub question: T,
@@ -428,6 +460,7 @@ pub struct GivenAnswer<T = Clean> {
 
 /// A file of the agent's own: a plan, a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFile<T = Clean> {
     /// Relative inside the session root, else from the home folder.
@@ -439,6 +472,7 @@ pub struct AgentFile<T = Clean> {
 
 /// Something the user should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Note<T = Clean> {
     /// `interrupted`, `retry`, `warning` …
     pub kind: T,
@@ -448,7 +482,11 @@ pub struct Note<T = Clean> {
 
 /// Something failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(bound(serialize = "T: Serialize, Tree<T>: Serialize"))]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
+#[serde(bound(
+    serialize = "T: Serialize, Tree<T>: Serialize",
+    deserialize = "T: serde::Deserialize<'de>, Tree<T>: serde::Deserialize<'de>"
+))]
 pub struct Failure<T = Clean> {
     /// What, in words.
     pub message: T,
@@ -462,7 +500,11 @@ pub struct Failure<T = Clean> {
 
 /// A kind that nobody modelled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(bound(serialize = "T: Serialize, Tree<T>: Serialize"))]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
+#[serde(bound(
+    serialize = "T: Serialize, Tree<T>: Serialize",
+    deserialize = "T: serde::Deserialize<'de>, Tree<T>: serde::Deserialize<'de>"
+))]
 pub struct Unknown<T = Clean> {
     /// Its own name.
     pub kind: T,
@@ -486,6 +528,7 @@ pub struct Malformed {
 
 /// A place in a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Position {
     /// The line, from 1.
     pub line: u64,

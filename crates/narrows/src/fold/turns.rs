@@ -61,6 +61,7 @@ impl Fold {
         take(&mut to.title, &info.title);
         take(&mut to.cwd, &info.cwd);
         take(&mut to.native_id, &info.native_id);
+        to.named |= info.named;
     }
 
     /// A plan is the same list as the todos of a tool.
@@ -81,6 +82,7 @@ impl Fold {
                 status: entry.status,
                 active_form: entry.content.clone(),
                 priority: entry.priority.clone(),
+                id: None,
             }
         });
         let todos = todos.collect();

@@ -243,6 +243,7 @@ fn info(by: &mut By<'_>, i: Info<Raw>) -> Info {
                 .map(|c| Command { name: by.text(c.name), description: by.texts(c.description) })
                 .collect()
         }),
+        named: i.named,
     }
 }
 
@@ -288,6 +289,7 @@ fn tool(by: &mut By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
                     status: t.status,
                     active_form: by.text(t.active_form),
                     priority: by.texts(t.priority),
+                    id: by.texts(t.id),
                 })
                 .collect()
         }),

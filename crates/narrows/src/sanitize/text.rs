@@ -32,9 +32,14 @@
 //! let event: narrows::Event<narrows::Raw> = unimplemented!();
 //! fold.push(&event, &mut Vec::new());
 //! ```
-//! ```compile_fail
-//! let text: narrows::Clean = serde_json::from_str("\"text\"").unwrap();
-//! ```
+#![cfg_attr(
+    not(feature = "stored"),
+    doc = r#"
+```compile_fail
+let text: narrows::Clean = serde_json::from_str("\"text\"").unwrap();
+```
+"#
+)]
 
 use ecow::EcoString;
 use serde::{Serialize, Serializer};
@@ -255,6 +260,33 @@ impl fmt::Debug for Clean {
 impl Serialize for Clean {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(&self.0)
+    }
+}
+
+// For whoever keeps what was printed: see `crate::stored`.
+#[cfg(feature = "stored")]
+impl<'de> serde::Deserialize<'de> for Clean {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl serde::de::Visitor<'_> for Text {
+            type Value = Clean;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Clean, E> {
+                Ok(Clean(text.into()))
+            }
+        }
+        d.deserialize_str(Text)
+    }
+}
+
+#[cfg(feature = "stored")]
+impl<'de> serde::Deserialize<'de> for Tree<Clean> {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(d).map(|raw| Tree(Clean(raw.get().into())))
     }
 }
 

@@ -23,6 +23,17 @@ impl Serialize for Tri {
     }
 }
 
+#[cfg(feature = "stored")]
+impl<'de> serde::Deserialize<'de> for Tri {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Ok(match Option::<bool>::deserialize(d)? {
+            None => Tri::Unknown,
+            Some(true) => Tri::Yes,
+            Some(false) => Tri::No,
+        })
+    }
+}
+
 /// The output of a call: all of it, or what comes after the part already given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Output<T = Clean> {
@@ -36,6 +47,7 @@ pub enum Output<T = Clean> {
 
 /// Whether the texts of a diff are whole files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Scope {
@@ -45,6 +57,7 @@ pub enum Scope {
 
 /// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum DiffAction {
@@ -56,6 +69,7 @@ pub enum DiffAction {
 
 /// One changed file of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Diff<T = Clean> {
     /// Relative to the session root.
@@ -102,6 +116,7 @@ impl<T> Diff<T> {
 
 /// Changed lines of a file, with some around them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Hunk<T = Clean> {
     /// The first line before the change, from 1.
@@ -118,6 +133,7 @@ pub struct Hunk<T = Clean> {
 
 /// One entry of a todo list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Todo<T = Clean> {
     /// What is to be done.
@@ -129,10 +145,14 @@ pub struct Todo<T = Clean> {
     /// `high`, `medium` or `low`, where the agent tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<T>,
+    /// Its id, where entries have one that is not their place in the list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<T>,
 }
 
 /// A place that a call touches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Location<T = Clean> {
     /// Relative to the session root.
     pub path: T,
@@ -142,6 +162,7 @@ pub struct Location<T = Clean> {
 
 /// A picture: its bytes travel as a blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
     /// The SHA-256 of the bytes, in hexadecimal.
@@ -154,6 +175,7 @@ pub struct Image {
 
 /// What somebody decided about a call that needed leave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Permission<T = Clean> {
     /// `allowed`, `rejected` or `cancelled`.
@@ -165,8 +187,12 @@ pub struct Permission<T = Clean> {
 
 /// What is known, or newly said, of a call. An absent field leaves what is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-#[serde(bound(serialize = "T: Serialize, Tree<T>: Serialize"))]
+#[serde(bound(
+    serialize = "T: Serialize, Tree<T>: Serialize",
+    deserialize = "T: serde::Deserialize<'de>, Tree<T>: serde::Deserialize<'de>"
+))]
 pub struct ToolCall<T = Clean> {
     /// The tool.
     pub tool_name: ToolName,
@@ -211,10 +237,12 @@ pub struct ToolCall<T = Clean> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child_session_id: Option<T>,
     /// All arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(deserialize_with = "crate::stored::given")]
     pub input: Option<Tree<T>>,
+    // `stored` reads it by itself: a flattened field would take the whole call through a buffer.
     /// What it gave.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[serde(flatten, skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub output: Option<Output<T>>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -223,7 +251,8 @@ pub struct ToolCall<T = Clean> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
     /// Whether an edit makes a new file.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(deserialize_with = "crate::stored::given")]
     pub is_new_file: Option<Tri>,
     /// The first diff's text before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -250,7 +279,8 @@ pub struct ToolCall<T = Clean> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locations: Option<Vec<Location<T>>>,
     /// What the language server said of the files.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(deserialize_with = "crate::stored::given")]
     pub diagnostics: Option<Tree<T>>,
     /// Whether the agent cut the output.
     #[serde(skip_serializing_if = "Option::is_none")]

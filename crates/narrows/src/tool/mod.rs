@@ -14,6 +14,7 @@ use serde::Serialize;
 
 /// Which tool a call uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ToolName {
@@ -42,6 +43,7 @@ pub enum ToolName {
 
 /// What a call does, in one of few words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ToolKind {
@@ -80,6 +82,7 @@ impl ToolKind {
 
 /// How far a call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ToolStatus {

@@ -131,7 +131,8 @@ impl Claude {
         self.named |= kind == "custom-title";
         let better = kind == "ai-title" && !self.named;
         if kind == "custom-title" || self.info.title.is_none() || better {
-            self.learn(Info { title: Some(Raw::new(title)), ..Info::default() }, out);
+            let title = Some(Raw::new(title));
+            self.learn(Info { title, named: self.named, ..Info::default() }, out);
         } else {
             out.quiet += 1;
         }

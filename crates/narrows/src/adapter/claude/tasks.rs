@@ -82,6 +82,17 @@ impl Tasks {
         self.prompts.remove(at).map(|(_, call)| call)
     }
 
+    /// The list as it was shown last.
+    pub(super) fn recall(&mut self, list: &[Todo]) {
+        let entry = |(at, todo): (usize, &Todo)| Entry {
+            id: todo.id.as_ref().map_or_else(|| place(at), ToString::to_string),
+            subject: todo.content.to_string(),
+            active: Some(todo.active_form.to_string()).filter(|a| *a != *todo.content),
+            status: todo.status,
+        };
+        self.list = list.iter().enumerate().map(entry).collect();
+    }
+
     /// A call goes on in the background.
     pub(super) fn began(&mut self, task: &str) {
         self.background.open(task);
@@ -119,14 +130,20 @@ impl Tasks {
                 }
             }
         }
-        let todo = |e: &Entry| Todo {
+        let todo = |(at, e): (usize, &Entry)| Todo {
             content: Raw::new(e.subject.as_str()),
             active_form: Raw::new(e.active.as_deref().unwrap_or(&e.subject)),
             status: e.status,
             priority: None,
+            id: Some(e.id.as_str()).filter(|id| *id != place(at)).map(Raw::new),
         };
-        Some(self.list.iter().map(todo).collect())
+        Some(self.list.iter().enumerate().map(todo).collect())
     }
+}
+
+/// The id that an entry has as a rule.
+fn place(at: usize) -> String {
+    (at + 1).to_string()
 }
 
 impl Claude {

@@ -1,0 +1,103 @@
+//! Reading back what narrows itself printed, for whoever keeps it and goes on after a restart.
+//!
+//! Only behind the feature `stored`: with it, clean text can be made out of any text, so it is for
+//! the keeper of narrows' own output and for nothing else. What is read prints as it was printed,
+//! byte for byte.
+
+mod change;
+mod event;
+mod item;
+mod tool;
+
+pub use change::changes;
+pub use event::event;
+pub use item::item;
+
+use crate::json::print;
+use crate::session::SessionInfo;
+use crate::usage::Ledger;
+use serde::de::Deserializer;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// What was read is nothing that narrows prints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(String);
+
+impl Error {
+    fn new(what: &str) -> Self {
+        Error(what.to_owned())
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "not as narrows prints it: {}", self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<serde_json::Error> for Error {
+    fn from(e: serde_json::Error) -> Self {
+        Error(e.to_string())
+    }
+}
+
+/// What of a header is not shown, but goes on after a restart.
+#[derive(Deserialize)]
+struct Hidden {
+    ledger: Option<Ledger>,
+    #[serde(default)]
+    answered: bool,
+    #[serde(default)]
+    named: bool,
+}
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    info: &'a SessionInfo,
+    ledger: &'a Ledger,
+    answered: bool,
+    named: bool,
+}
+
+/// Reads a header, whole or as a change shows it. One that was only shown goes on counting from its
+/// sums.
+pub fn info(json: &str) -> Result<SessionInfo, Error> {
+    let mut info: SessionInfo = serde_json::from_str(json)?;
+    let hidden: Hidden = serde_json::from_str(json)?;
+    info.ledger = hidden
+        .ledger
+        .unwrap_or_else(|| Ledger::of(info.usage.as_ref(), info.subagent_usage.as_ref()));
+    info.answered = hidden.answered;
+    info.named = hidden.named;
+    Ok(info)
+}
+
+/// Prints a header with what is not shown of it, so that counting goes on exactly.
+pub fn print_info(info: &SessionInfo) -> Vec<u8> {
+    let mut out = Vec::new();
+    let (ledger, answered, named) = (&info.ledger, info.answered, info.named);
+    if print(&mut out, &Whole { info, ledger, answered, named }).is_err() {
+        out.clear();
+    }
+    out
+}
+
+/// A number with a fraction, to the last bit: `serde_json` reads it a little less exactly.
+pub(crate) fn exact<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D::Error> {
+    let raw = <&RawValue>::deserialize(d)?.get();
+    match raw {
+        "null" => Ok(None),
+        _ => raw.parse().map(Some).map_err(serde::de::Error::custom),
+    }
+}
+
+/// A field that is there, were it null: that is not the same as one that is missing.
+pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    d: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(d).map(Some)
+}
