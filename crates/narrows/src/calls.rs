@@ -4,6 +4,10 @@
 //! output, diffs) are told when they change, and all of them once more in the event that ends
 //! the call. So the work is of the size of the packet, and the last event stands for itself.
 
+mod resume;
+
+pub(crate) use resume::said_of;
+
 use crate::event::{Body, Decision, Event, FileAction, FileChange, ToolEvent};
 use crate::id::EventId;
 use crate::recent::Recent;
@@ -32,6 +36,8 @@ pub struct Calls {
     began: u64,
     /// Calls that were refused and have not ended.
     refused: Vec<Clean>,
+    /// How many had begun when the last turn ended.
+    settled: u64,
 }
 
 #[derive(Debug)]
@@ -42,7 +48,11 @@ struct State {
     began: Option<Time>,
     /// The time is that of the beginning, not of the end.
     whole: bool,
+    /// The time came after the first event, so that the item does not tell it.
+    late: bool,
     held: usize,
+    /// Known from its item: what is read again of it is in there.
+    resumed: bool,
 }
 
 impl Default for State {
@@ -53,7 +63,9 @@ impl Default for State {
             known: ToolCall::unknown(),
             began: None,
             whole: false,
+            late: false,
             held: 0,
+            resumed: false,
         }
     }
 }
@@ -66,6 +78,7 @@ impl Default for Calls {
             open: BTreeMap::new(),
             began: 0,
             refused: Vec::new(),
+            settled: 0,
         }
     }
 }
@@ -101,6 +114,7 @@ impl Calls {
             Body::PromptResponse(response) => {
                 let cancelled = response.stop_reason.as_deref() == Some("cancelled");
                 self.cancel(cancelled, event.time.as_ref(), out);
+                self.settled = self.began;
                 out.push(event);
             }
             Body::Error(_) if event.parent.is_none() => {
@@ -176,6 +190,7 @@ impl Calls {
         if state.began.is_none() && !was_final {
             state.began = time.cloned();
             state.whole = first || !news.status.is_some_and(ToolStatus::is_final);
+            state.late = !first && state.began.is_some();
         }
         news.status = next_status(known.status, news.status);
         edit_texts(known, &mut news);

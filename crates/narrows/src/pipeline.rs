@@ -2,12 +2,13 @@
 
 use crate::adapter::{Adapter, Blob, Yield};
 use crate::calls::Calls;
-use crate::change::Change;
+use crate::change::{Change, Items};
 use crate::event::{Body, Event, Malformed};
 use crate::fold::Fold;
 use crate::id::EventId;
 use crate::packet::{Format, Given, Packet};
 use crate::sanitize::{Paths, Removed, Sanitizer, Secrets};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a pipeline is told beforehand.
@@ -76,6 +77,12 @@ pub struct Pipeline {
     complete: Vec<Event>,
     /// Pictures whose event is still on its way.
     blobs: Vec<Blob>,
+    /// Up to which packet each source was read before; empty when something has come that was not.
+    read: BTreeMap<u32, u64>,
+    /// The last event of each source before the cut.
+    last: Vec<EventId>,
+    /// What is being read was read before.
+    again: bool,
 }
 
 impl Default for Pipeline {
@@ -102,7 +109,76 @@ impl Pipeline {
             clean: Vec::new(),
             complete: Vec::new(),
             blobs: Vec::new(),
+            read: BTreeMap::new(),
+            last: Vec::new(),
+            again: false,
         }
+    }
+
+    /// A pipeline that goes on after a cut where the old one was [at rest](Pipeline::is_at_rest):
+    /// the events up to `last`, of each source, made `items`, or these are the last of what they
+    /// made. The source that was read last comes last.
+    ///
+    /// `config` must name the format that was [found](Pipeline::format) and the
+    /// [paths](Pipeline::paths) that were known.
+    pub fn resume(
+        config: Config,
+        items: &Items,
+        last: impl IntoIterator<Item = EventId>,
+    ) -> Pipeline {
+        Pipeline::reread(config, items, last, u64::MAX)
+    }
+
+    /// The same after a cut where the old one was not at rest. It is given again the packets since
+    /// the last place where it was, at which the next item had the order `since`
+    /// ([`Items::next_order`]). What was read before gives no steps; what follows gives those that
+    /// it would have given.
+    pub fn reread(
+        config: Config,
+        items: &Items,
+        last: impl IntoIterator<Item = EventId>,
+        since: u64,
+    ) -> Pipeline {
+        let events_only = config.events_only;
+        let mut pipeline = Pipeline::new(Config { events_only: true, ..config });
+        for id in last {
+            pipeline.last.push(id);
+            pipeline.was_read(id.source, id.packet);
+        }
+        pipeline.fold = (!events_only).then(|| Fold::resume(items, pipeline.last.iter().copied()));
+        pipeline.calls = Calls::resume(items);
+        pipeline.adapter.recall(items, since);
+        pipeline
+    }
+
+    /// Tells a resumed pipeline that packets after the last event had been read too, up to this
+    /// one, and were [flushed](Pipeline::flush); `source` and `packet` as in the ids of events.
+    pub fn was_read(&mut self, source: u32, packet: u64) {
+        let read = self.read.entry(source).or_default();
+        if packet > *read {
+            *read = packet;
+            self.packet = (source, packet);
+        }
+    }
+
+    /// Whether nothing that was read is held back or half understood: a pipeline that is resumed
+    /// here and given what follows does what this one would.
+    pub fn is_at_rest(&self) -> bool {
+        self.yielded.events.is_empty()
+            && self.blobs.is_empty()
+            && self.adapter.is_at_rest()
+            && self.sanitizer.is_at_rest()
+            && self.calls.is_at_rest()
+    }
+
+    /// The format of what is read; [`Format::Auto`] while nothing has told it.
+    pub fn format(&self) -> Format {
+        self.adapter.format()
+    }
+
+    /// The paths that are hidden, with those that the session has told.
+    pub fn paths(&self) -> &Paths {
+        self.sanitizer.paths()
     }
 
     /// Takes what a source gave.
@@ -115,8 +191,9 @@ impl Pipeline {
 
     /// Reads one packet.
     pub fn push_packet(&mut self, packet: &Packet<'_>, out: &mut Vec<Step>) {
-        let held = self.yielded.events.len();
         let place = (self.source.saturating_add(packet.source), packet.position.line);
+        self.look_back(place);
+        let held = self.yielded.events.len();
         self.adapter.push(packet, &mut self.yielded);
         self.quiet += std::mem::take(&mut self.yielded.quiet);
         self.blobs.append(&mut self.yielded.blobs);
@@ -142,6 +219,32 @@ impl Pipeline {
         self.clean_until(usize::MAX, out);
     }
 
+    /// Sees whether a packet was read before.
+    fn look_back(&mut self, place: (u32, u64)) {
+        if self.read.is_empty() {
+            return;
+        }
+        self.again = self.read.get(&place.0).is_some_and(|read| place.1.max(1) <= *read);
+        if !self.again {
+            self.caught_up();
+        }
+    }
+
+    /// Everything that was read before has been read again.
+    fn caught_up(&mut self) {
+        if self.read.is_empty() {
+            return;
+        }
+        self.again = true;
+        self.flush(&mut Vec::new());
+        self.again = false;
+        self.read.clear();
+        let place = |id: &&EventId| (id.source, id.packet) == self.packet;
+        let last = std::mem::take(&mut self.last);
+        self.index = last.iter().find(place).map_or(0, |id| id.index.saturating_add(1));
+        self.adapter.caught_up();
+    }
+
     /// Sends the first `n` waiting events on their way.
     fn clean_until(&mut self, n: usize, out: &mut Vec<Step>) {
         let n = n.min(self.yielded.events.len());
@@ -159,8 +262,10 @@ impl Pipeline {
     }
 
     fn push_fault(&mut self, fault: Malformed, out: &mut Vec<Step>) {
+        let place = (self.source.saturating_add(fault.source), fault.position.line);
+        self.look_back(place);
         self.flush(out);
-        self.begin((self.source.saturating_add(fault.source), fault.position.line));
+        self.begin(place);
         self.clean.push(Event {
             id: EventId::default(),
             began: EventId::default(),
@@ -174,6 +279,7 @@ impl Pipeline {
     /// Takes the text of a file into which the agent put the output of a call, beside the session's
     /// own file; `name` is the file's own.
     pub fn offloaded(&mut self, name: &str, text: &str, out: &mut Vec<Step>) {
+        self.caught_up();
         self.flush(out);
         self.adapter.offloaded(name, text, &mut self.yielded);
         self.clean_until(usize::MAX, out);
@@ -181,6 +287,7 @@ impl Pipeline {
 
     /// The input is over: lets go of what was held back.
     pub fn finish(&mut self, out: &mut Vec<Step>) {
+        self.caught_up();
         self.flush(out);
         self.adapter.finish(&mut self.yielded);
         for event in self.yielded.events.drain(..) {
@@ -208,6 +315,11 @@ impl Pipeline {
     }
 
     fn complete(&mut self, out: &mut Vec<Step>) {
+        if self.again {
+            self.clean.drain(..).for_each(|event| self.calls.reread(event));
+            self.blobs.clear();
+            return;
+        }
         for event in self.clean.drain(..) {
             self.calls.merge(event, &mut self.complete);
         }

@@ -21,6 +21,10 @@ impl<V: Default> Recent<V> {
         self.map.contains_key(key)
     }
 
+    pub(crate) fn get(&self, key: &str) -> Option<&V> {
+        self.map.get(key)
+    }
+
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
         self.map.get_mut(key)
     }

@@ -9,7 +9,8 @@
 
 mod common;
 
-use narrows::{Change, Config, Event, Fold, Items, Packets, Pipeline};
+use narrows::event::Position;
+use narrows::{Change, Config, Event, Fold, Items, Packet, Packets, Pipeline};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::fs;
@@ -178,6 +179,24 @@ fn packet() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// The packets without what a cut may change: news of a call after its turn, and of calls that only
+/// write the todo list, which have no item.
+fn in_turns(packets: Vec<Value>) -> Vec<Value> {
+    let mut turn = 0;
+    let todos = |p: &Value| p["title"] == "todowrite" || p["rawInput"]["todos"].is_array();
+    let packets = packets.into_iter().filter(|p| !todos(p));
+    let named = packets.map(|mut packet| {
+        turn += u32::from(packet["type"] == "prompt_response" || packet["type"] == "error");
+        for at in ["/toolCallId", "/params/toolCall/toolCallId"] {
+            if let Some(id) = packet.pointer_mut(at) {
+                *id = format!("{}-{turn}", id.as_str().unwrap()).into();
+            }
+        }
+        packet
+    });
+    named.collect()
+}
+
 fn lines(packets: &[Value]) -> Vec<u8> {
     packets.iter().flat_map(|p| format!("{p}\n").into_bytes()).collect()
 }
@@ -300,6 +319,42 @@ proptest! {
                 apply(&mut items, changes);
             }
             prop_assert_eq!(&whole, &common::items_json(&items), "cut at {}", cut);
+        }
+    }
+
+    #[test]
+    fn a_session_goes_on_after_any_cut(list in prop::collection::vec(packet(), 1..20)) {
+        let list = in_turns(list);
+        let all = |pipeline: &mut Pipeline, from: usize, out: &mut Vec<_>| {
+            for (i, packet) in list.iter().enumerate().skip(from) {
+                let position = Position { line: i as u64 + 1, ..Position::default() };
+                pipeline.push_packet(&Packet::new(packet.to_string().as_bytes(), position), out);
+            }
+            pipeline.finish(out);
+        };
+        let mut steps = Vec::new();
+        all(&mut Pipeline::new(rooted()), 0, &mut steps);
+        let whole = common::items_json(&common::items(&steps));
+        let (mut pipeline, mut steps) = (Pipeline::new(rooted()), Vec::new());
+        let (mut rest, mut since) = (0, 0);
+        for cut in 0..=list.len() {
+            let mut items = common::items(&steps);
+            if pipeline.is_at_rest() {
+                (rest, since) = (cut, items.next_order());
+            }
+            let last = steps.last().map(|s: &narrows::Step| s.event.id);
+            let config = Config { format: pipeline.format(), ..rooted() };
+            let mut resumed = Pipeline::reread(config, &items, last, since);
+            resumed.was_read(0, cut as u64);
+            let mut after = Vec::new();
+            all(&mut resumed, rest, &mut after);
+            apply(&mut items, after.into_iter().flat_map(|s| s.changes).collect());
+            prop_assert_eq!(&whole, &common::items_json(&items), "cut at {}, from {}", cut, rest);
+            if let Some(packet) = list.get(cut) {
+                let position = Position { line: cut as u64 + 1, ..Position::default() };
+                let json = packet.to_string();
+                pipeline.push_packet(&Packet::new(json.as_bytes(), position), &mut steps);
+            }
         }
     }
 

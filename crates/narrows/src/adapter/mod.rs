@@ -17,6 +17,7 @@ pub use blob::Blob;
 pub(crate) use claude::is_bookkeeping;
 pub use claude::launched;
 
+use crate::change::Items;
 use crate::event::{Body, Event, Malformed, Position};
 use crate::id::EventId;
 use crate::packet::{Format, Packet};
@@ -133,6 +134,39 @@ impl Adapter {
         match self {
             Adapter::Acp(acp) | Adapter::Undecided(acp, _) => acp.push(packet, out),
             Adapter::Claude(claude) => claude.push(packet, out),
+        }
+    }
+
+    /// Remembers the calls and the questions of a session from its items; those from the order
+    /// `since` on are read again.
+    pub(crate) fn recall(&mut self, items: &Items, since: u64) {
+        match self {
+            Adapter::Acp(acp) | Adapter::Undecided(acp, _) => acp.recall(items, since),
+            Adapter::Claude(claude) => claude.recall(items, since),
+        }
+    }
+
+    /// What was read before has been read again; what comes now is new.
+    pub(crate) fn caught_up(&mut self) {
+        if let Adapter::Claude(claude) = self {
+            claude.caught_up();
+        }
+    }
+
+    /// Whether nothing is half read.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        match self {
+            Adapter::Acp(acp) | Adapter::Undecided(acp, _) => acp.is_at_rest(),
+            Adapter::Claude(claude) => claude.is_at_rest(),
+        }
+    }
+
+    /// The format that is read. Both of Claude Code's are one.
+    pub(crate) fn format(&self) -> Format {
+        match self {
+            Adapter::Acp(_) => Format::Acp,
+            Adapter::Claude(_) => Format::ClaudeStream,
+            Adapter::Undecided(..) => Format::Auto,
         }
     }
 

@@ -128,6 +128,17 @@ impl Sanitizer {
         self.end_outputs(out);
     }
 
+    /// Whether nothing is held back, and the next event can be cleaned without the ones before. An
+    /// open block cannot: where and when it began goes with each piece of it.
+    pub fn is_at_rest(&self) -> bool {
+        self.text.is_none() && self.outputs.values().all(|open| open.seam.is_at_rest())
+    }
+
+    /// The paths that are hidden, with those that the session has told.
+    pub fn paths(&self) -> &Paths {
+        &self.cleaner.paths
+    }
+
     /// What was removed so far.
     pub fn removed(&self) -> &Removed {
         &self.cleaner.removed

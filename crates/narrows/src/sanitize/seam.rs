@@ -37,6 +37,12 @@ impl Seam {
         Seam { mode, ..Seam::default() }
     }
 
+    /// Whether everything that came is told, and nothing of it matters for what comes.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let told = self.held.is_empty() && self.shown.is_empty();
+        told && self.escapes.is_idle() && self.flow.is_idle()
+    }
+
     /// Takes the next piece; returns what is now safe to show.
     pub(super) fn push(&mut self, cleaner: &mut Cleaner, piece: &str) -> Option<Clean> {
         if self.held.is_empty() && self.shown.is_empty() && self.escapes.is_idle() {

@@ -1,8 +1,10 @@
 //! What an agent does, as messages for a dashboard: calls, results, output, files, progress.
 
 use super::progress::Progress;
+use crate::change::Items;
 use crate::event::{Body, Event, FileAction, ToolEvent};
 use crate::id::EventId;
+use crate::item::ItemBody;
 use crate::recent::Recent;
 use crate::sanitize::{Clean, Tree};
 use crate::time::Time;
@@ -115,10 +117,47 @@ impl Activity {
         Activity { config, calls: Recent::new(MAX_CALLS), block: None, progress }
     }
 
+    /// A projection that goes on: `events` are those since the last turn began, which were told.
+    pub fn resume(
+        config: ActivityConfig,
+        items: &Items,
+        events: impl IntoIterator<Item = Event>,
+    ) -> Self {
+        let events: Vec<Event> = events.into_iter().collect();
+        let mut activity = Activity::new(config);
+        activity.progress.resume(items, &events);
+        let mut told = Vec::new();
+        for event in &events {
+            // A call is of an earlier turn when its card is older than what is first heard of it.
+            if let Some(tool) = event.body.tool()
+                && !activity.calls.has(&tool.id)
+                && items.get(&tool.id).is_some_and(|item| item.time != event.time)
+            {
+                activity.calls.open_shared(&tool.id).0.called = true;
+            }
+            activity.push(0, event, &mut told);
+            told.clear();
+        }
+        for item in items.iter() {
+            if let ItemBody::ToolCall { tool_call } = &item.body {
+                let status = tool_call.call.status;
+                let seen = activity.calls.open_shared(&item.id).0;
+                seen.called |= status != Some(ToolStatus::Pending);
+                seen.ended |= status.is_some_and(ToolStatus::is_final);
+            }
+        }
+        activity
+    }
+
     /// Projects one event.
     pub fn push(&mut self, seq: u64, event: &Event, out: &mut Vec<Message>) {
         let answered = matches!(event.body, Body::PromptResponse(_));
-        if answered || (event.body.ends_text() && !self.goes_on(event)) {
+        // A stored event does not tell whether it is its call's first.
+        let ends = match &event.body {
+            Body::ToolCallProgress(tool) => !self.calls.has(&tool.id),
+            body => body.ends_text(),
+        };
+        if answered || (ends && !self.goes_on(event)) {
             self.end_block(seq, out);
         }
         match &event.body {

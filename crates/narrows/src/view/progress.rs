@@ -1,7 +1,9 @@
 //! How far a turn is: a guess that only grows and is honest about its grounds.
 
 use super::activity::What;
+use crate::change::Items;
 use crate::event::{Body, Event};
+use crate::item::{Item, ItemBody};
 use crate::time::Time;
 use crate::tool::{Todo, ToolKind, ToolName, ToolStatus};
 
@@ -37,6 +39,21 @@ impl Progress {
             phase: "Planning",
             answered: false,
         }
+    }
+
+    /// Goes on in a session with these items, before `events` are read again.
+    pub(super) fn resume(&mut self, items: &Items, events: &[Event]) {
+        let info = items.info();
+        if info.turns == 0 {
+            return;
+        }
+        // A failure ends no turn here; in the header it does.
+        let failed = |i: &&Item| i.parent.is_none() && matches!(i.body, ItemBody::Error { .. });
+        let failures = items.iter().filter(failed).count() as u64;
+        let answer = |e: &&Event| matches!(e.body, Body::PromptResponse(_));
+        let answers = events.iter().filter(answer).count() as u64;
+        self.turn = info.answers.saturating_sub(failures + answers);
+        self.answered = self.turn > 0;
     }
 
     pub(super) fn call(&mut self) {

@@ -73,7 +73,7 @@ pub fn run_case(case: &Path, config: Config) -> Vec<Step> {
 }
 
 /// The files of subagents beside a case's input, and those of long outputs.
-fn beside(case: &Path, input: &[u8]) -> (Beside, Vec<(String, String)>) {
+pub fn beside(case: &Path, input: &[u8]) -> (Beside, Vec<(String, String)>) {
     let mut beside = Beside::default();
     let mut offloaded = Vec::new();
     let mut calls: std::collections::HashMap<String, String> =

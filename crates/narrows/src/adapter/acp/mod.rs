@@ -9,6 +9,7 @@ mod content;
 mod diffs;
 mod fields;
 mod info;
+mod recall;
 mod rpc;
 mod tool;
 mod tool_output;
@@ -53,6 +54,10 @@ pub struct Acp {
     last_block: Raw,
     /// Codex has told that something failed, and will say what.
     failing: bool,
+    /// Requests of this turn, but for its prompt, whose answer has not come.
+    waiting: u32,
+    /// When the prompt was sent that was read before this reader began.
+    prompted: Option<Time>,
     line: u64,
 }
 
@@ -67,6 +72,8 @@ impl Default for Acp {
             half: None,
             last_block: Raw::default(),
             failing: false,
+            waiting: 0,
+            prompted: None,
             line: 0,
         }
     }

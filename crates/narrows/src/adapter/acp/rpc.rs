@@ -18,9 +18,9 @@ pub(super) struct Asked {
 /// A request of the agent for leave.
 #[derive(Debug, Default)]
 pub(super) struct Leave {
-    call: String,
+    pub(super) call: String,
     /// Ids, names and kinds of the answers on offer.
-    options: Vec<(String, String, String)>,
+    pub(super) options: Vec<(String, String, String)>,
 }
 
 impl Acp {
@@ -46,10 +46,16 @@ impl Acp {
             if is_clients(method) {
                 if from != From::Agent {
                     let asked = Asked { method: method.into(), time: out.time.clone() };
-                    *self.asked.open(id).0 = asked;
+                    let (place, new) = self.asked.open(id);
+                    *place = asked;
+                    if method == "session/prompt" {
+                        self.prompted = None;
+                    } else {
+                        self.waiting += u32::from(new);
+                    }
                 }
             } else if method != "session/request_permission" {
-                self.others.open(id);
+                self.waiting += u32::from(self.others.open(id).1);
             }
         }
         match method {
@@ -110,7 +116,9 @@ impl Acp {
             title: f.title().and_then(Json::str).map(Raw::new),
             options: choices,
         })));
-        *self.leave.open(id).0 = Leave { call: call_id, options };
+        let (place, new) = self.leave.open(id);
+        *place = Leave { call: call_id, options };
+        self.waiting += u32::from(new);
     }
 
     /// An answer to a request of either side.
@@ -119,13 +127,16 @@ impl Acp {
         let get = |name: &str| f.result().and_then(|r| r.get(name));
         // Ids of the two sides overlap: where nobody tells who answers, the shape does.
         let other = self.others.take(&id).is_some();
+        self.waiting = self.waiting.saturating_sub(u32::from(other));
         let to_agent = match from {
             From::Client => true,
             From::Agent => false,
             From::Unknown => get("outcome").is_some() || (other && !self.asked.has(&id)),
         };
         if to_agent {
-            return match (self.leave.take(&id), get("outcome")) {
+            let leave = self.leave.take(&id);
+            self.waiting = self.waiting.saturating_sub(u32::from(leave.is_some()));
+            return match (leave, get("outcome")) {
                 (Some(leave), Some(outcome)) => leave_given(&id, leave, Some(outcome), out),
                 // Refused to answer is not leave.
                 (Some(leave), None) if f.error().is_some() => leave_given(&id, leave, None, out),
@@ -134,6 +145,8 @@ impl Acp {
         }
         let asked = self.asked.take(&id);
         let method = asked.as_ref().map(|a| &*a.method);
+        let other = method.is_some_and(|m| m != "session/prompt");
+        self.waiting = self.waiting.saturating_sub(u32::from(other));
         if let Some(error) = f.error() {
             let minor = method.is_some_and(|m| {
                 !matches!(m, "session/prompt" | "session/new" | "session/load" | "session/resume")
@@ -146,7 +159,10 @@ impl Acp {
             return;
         }
         if get("stopReason").is_some() {
-            let began = asked.as_ref().and_then(|a| a.time.as_ref());
+            // Who has not answered by now will not.
+            self.waiting = 0;
+            let before = self.prompted.take().filter(|_| asked.is_none());
+            let began = asked.as_ref().and_then(|a| a.time.as_ref()).or(before.as_ref());
             let duration = out.time.as_ref().zip(began).and_then(|(end, start)| end.since(start));
             out.push(Body::PromptResponse(Box::new(response(f.result(), duration))));
             return;

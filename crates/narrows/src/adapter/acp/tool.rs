@@ -28,14 +28,14 @@ pub(super) struct Known {
     pub(super) tool: Option<ToolName>,
     pub(super) kind: Option<ToolKind>,
     /// The agent named the tool: its shape does not count.
-    named: bool,
+    pub(super) named: bool,
     /// A better file path than the title is known.
-    path: bool,
+    pub(super) path: bool,
     /// It searches for something.
-    searches: bool,
+    pub(super) searches: bool,
     /// How many arguments are known, and whether they tell what is done to what.
-    arguments: usize,
-    told: bool,
+    pub(super) arguments: usize,
+    pub(super) told: bool,
     /// The agent's description, to tell it from output.
     pub(super) said: Option<Box<str>>,
 }

@@ -12,7 +12,7 @@ use crate::sanitize::Raw;
 /// A question that waits for its answer: the call it is about.
 #[derive(Debug, Default)]
 pub(super) struct Request {
-    call: String,
+    pub(super) call: String,
 }
 
 impl Claude {

@@ -7,6 +7,7 @@ use crate::adapter::Yield;
 use crate::event::{AnswerUsage, Body, Failure, Gauge, Response, Usage};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
+use crate::session::SessionInfo;
 use std::collections::VecDeque;
 
 /// Messages whose request is remembered.
@@ -23,6 +24,21 @@ pub(super) struct LastUsage {
     raw: String,
     usage: Usage,
     cost: Option<f64>,
+}
+
+impl LastUsage {
+    /// What was told before the reader began.
+    pub(super) fn recall(&mut self, info: &SessionInfo) {
+        for answer in info.ledger.recent() {
+            self.message = answer.message_id.to_string();
+            self.request = answer.request_id.as_ref().map(ToString::to_string);
+            self.usage = answer.usage.clone();
+            if let Some(request) = &self.request {
+                self.requests.push_back((self.message.clone(), request.clone()));
+            }
+        }
+        self.cost = info.cost_usd;
+    }
 }
 
 impl Claude {

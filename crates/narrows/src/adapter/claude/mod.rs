@@ -8,6 +8,7 @@ mod control;
 mod end;
 mod kinds;
 mod partial;
+mod recall;
 mod record;
 mod result;
 mod said;
@@ -48,6 +49,8 @@ pub struct Claude {
     calls: Recent<call::Known>,
     /// The calls of subagents, by the subagent's id.
     agents: Recent<String>,
+    /// Calls whose subagents are known by what they were asked, until they end.
+    guessed: Vec<String>,
     /// The call of the subagent whose records stand among the session's own, as old files had it.
     side: Option<String>,
     blocks: said::Blocks,
@@ -65,6 +68,8 @@ pub struct Claude {
     own: bool,
     /// A turn has begun and nothing of it has come whole.
     begins: bool,
+    /// The last record was of a message, of which more blocks may come.
+    speaking: bool,
 }
 
 impl Claude {
@@ -77,6 +82,7 @@ impl Claude {
             info: Info::default(),
             calls: Recent::new(MAX_CALLS),
             agents: Recent::new(MAX_FEW),
+            guessed: Vec::new(),
             side: None,
             blocks: said::Blocks::default(),
             partials: Vec::new(),
@@ -88,6 +94,7 @@ impl Claude {
             named: false,
             own: false,
             begins: false,
+            speaking: false,
         }
     }
 
@@ -143,6 +150,9 @@ impl Claude {
             }
         };
         self.context(&r, parent.is_some(), out);
+        if kind != "stream_event" {
+            self.speaking = kind == "assistant";
+        }
         match kind {
             "assistant" => self.said(&r, object, parent, out),
             "user" => self.user(&r, parent.as_ref(), out),
@@ -186,6 +196,7 @@ impl Claude {
         {
             if let Some(agent) = agent {
                 self.agents.open(&agent).0.clone_from(&call);
+                self.guessed.push(call.clone());
                 return Of::Call(Raw::new(call));
             }
             self.side = Some(call);

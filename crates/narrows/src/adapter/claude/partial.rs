@@ -18,6 +18,15 @@ pub(super) struct Partial {
     parent: Option<Raw>,
     message: String,
     blocks: Vec<Block>,
+    /// Its end has come.
+    over: bool,
+}
+
+impl Partial {
+    /// Whether all of it was told, and nothing will be taken back.
+    pub(super) fn is_done(&self) -> bool {
+        self.over && self.blocks.iter().all(|b| b.whole || !b.told)
+    }
 }
 
 #[derive(Debug)]
@@ -52,7 +61,12 @@ impl Claude {
                     self.partials.remove(0);
                 }
                 let parent = parent.cloned();
-                self.partials.push(Partial { parent, message: id, blocks: Vec::new() });
+                self.partials.push(Partial {
+                    parent,
+                    message: id,
+                    blocks: Vec::new(),
+                    over: false,
+                });
             }
             "content_block_start" => self.block_begins(event, parent, out),
             "content_block_delta" => self.piece(event, parent, out),
@@ -62,7 +76,14 @@ impl Claude {
                     self.used(&message, None, event.get("usage"), parent, out);
                 }
             }
-            "content_block_stop" | "message_stop" | "ping" => out.quiet += 1,
+            "message_stop" => {
+                self.speaking = false;
+                if let Some(partial) = self.streaming(parent) {
+                    partial.over = true;
+                }
+                out.quiet += 1;
+            }
+            "content_block_stop" | "ping" => out.quiet += 1,
             _ => unknown(&format!("stream_event:{kind}"), event, out),
         }
     }

@@ -31,6 +31,7 @@ impl Claude {
         out: &mut Yield,
     ) {
         let id = block.get("tool_use_id").and_then(Json::scalar).unwrap_or_default().into_owned();
+        self.guessed.retain(|call| *call != id);
         let (known, first) = self.calls.open(&id);
         let value = structured.filter(|s| s.kind() == Kind::Object);
         let failed = is_true(block.get("is_error"));

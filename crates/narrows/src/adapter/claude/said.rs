@@ -13,20 +13,51 @@ const MAX_MESSAGES: usize = 64;
 
 /// How many blocks of each message have come. A message is one record a block, all with its id.
 #[derive(Debug, Default)]
-pub(super) struct Blocks(VecDeque<(Box<str>, u32)>);
+pub(super) struct Blocks {
+    counts: VecDeque<(Box<str>, u32)>,
+    /// Counts that are known from items: they hold when what is read again has been read.
+    before: Vec<(Box<str>, u32)>,
+}
 
 impl Blocks {
     /// The number of the next block of a message.
     fn next(&mut self, message: &str) -> u32 {
-        if let Some((_, n)) = self.0.iter_mut().rev().find(|(id, _)| **id == *message) {
+        if let Some((_, n)) = self.counts.iter_mut().rev().find(|(id, _)| **id == *message) {
             *n += 1;
             return *n - 1;
         }
-        if self.0.len() >= MAX_MESSAGES {
-            self.0.pop_front();
-        }
-        self.0.push_back((message.into(), 1));
+        self.count(message, 1);
         0
+    }
+
+    fn count(&mut self, message: &str, n: u32) {
+        if self.counts.len() >= MAX_MESSAGES {
+            self.counts.pop_front();
+        }
+        self.counts.push_back((message.into(), n));
+    }
+
+    /// A block that was told before the reader began, by its id.
+    pub(super) fn recall(&mut self, block: &str) {
+        let Some((message, number)) = block.rsplit_once(':') else { return };
+        let Ok(number) = number.parse::<u32>() else { return };
+        match self.before.iter_mut().rev().find(|(id, _)| **id == *message) {
+            Some((_, n)) => *n = (*n).max(number + 1),
+            None => self.before.push((message.into(), number + 1)),
+        }
+        if self.before.len() > MAX_MESSAGES {
+            self.before.remove(0);
+        }
+    }
+
+    /// What comes now is new.
+    pub(super) fn caught_up(&mut self) {
+        for (message, before) in std::mem::take(&mut self.before) {
+            match self.counts.iter_mut().rev().find(|(id, _)| *id == message) {
+                Some((_, n)) => *n = (*n).max(before),
+                None => self.count(&message, before),
+            }
+        }
     }
 }
 

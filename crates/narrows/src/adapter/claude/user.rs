@@ -93,6 +93,7 @@ impl Claude {
         }
         if parent.is_none() {
             self.no_summary(out);
+            self.guessed.clear();
         }
         // Each prompt is a record of its own: two in a row are two.
         let block_id = Some(Raw::new(format!("line-{}", self.line)));

@@ -1,0 +1,66 @@
+//! Going on after a restart: what the reader must remember, out of the items that it made.
+
+use super::Acp;
+use super::rpc::Leave;
+use super::tool::Known;
+use crate::calls::said_of;
+use crate::change::Items;
+use crate::event::Origin;
+use crate::item::{Item, ItemBody};
+use crate::json::{Index, Kind};
+use crate::session::Status;
+use crate::tool::{ToolCall, ToolName};
+
+impl Acp {
+    /// Whether nothing is half read: no character, no failure, no answer that is waited for.
+    pub(in crate::adapter) fn is_at_rest(&self) -> bool {
+        self.half.is_none() && !self.failing && self.waiting == 0
+    }
+
+    /// Remembers what was before the item of order `since`; what came after is read again.
+    pub(in crate::adapter) fn recall(&mut self, items: &Items, since: u64) {
+        let mut index = Index::default();
+        let before = || items.iter().filter(|item| item.order < since);
+        for item in before() {
+            match &item.body {
+                ItemBody::ToolCall { tool_call } => {
+                    *self.calls.open(&item.id).0 = known(&tool_call.call, &mut index);
+                }
+                ItemBody::Permission { request_id, tool_call_id, options, .. } => {
+                    let options = options
+                        .iter()
+                        .map(|o| (o.option_id.to_string(), o.name.to_string(), o.kind.to_string()));
+                    let (call, options) = (tool_call_id.to_string(), options.collect());
+                    *self.leave.open(request_id).0 = Leave { call, options };
+                }
+                _ => {}
+            }
+        }
+        let prompt = |item: &&Item| {
+            matches!(item.body, ItemBody::UserMessage { origin: Origin::Client, .. })
+        };
+        // After a failure, the answer to the prompt may still come.
+        if !items.info().answered || items.info().status == Status::Failed {
+            self.prompted = before().filter(prompt).last().and_then(|item| item.time.clone());
+        }
+    }
+}
+
+fn known(call: &ToolCall, index: &mut Index) -> Known {
+    let arguments = call.input.as_ref().and_then(|input| {
+        let doc = index.read(input.json()).ok()?;
+        Some(doc.root()).filter(|i| i.kind() == Kind::Object).map(|i| i.fields().count())
+    });
+    let full = |text: &Option<crate::Clean>| text.as_ref().is_some_and(|t| !t.is_empty());
+    Known {
+        tool: Some(call.tool_name).filter(|tool| *tool != ToolName::Unknown),
+        kind: Some(call.kind),
+        named: full(&call.name),
+        // The title stands for the path until something better comes.
+        path: full(&call.file_path) && call.file_path != call.agent_title,
+        searches: full(&call.pattern),
+        arguments: arguments.unwrap_or(0),
+        told: full(&call.command) || full(&call.file_path),
+        said: said_of(call).map(|said| said.as_str().into()),
+    }
+}
