@@ -28,7 +28,106 @@ pub(crate) enum Command {
     /// Clean text of host paths and secrets
     #[command(after_help = SANITIZE_EXAMPLES)]
     Sanitize(SanitizeArgs),
+    /// Keep sessions and serve them by REST, SSE and WebSocket
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Box<ServeArgs>),
+    /// Put a session's packets into the store
+    #[command(after_help = INGEST_EXAMPLES)]
+    Ingest(IngestArgs),
+    /// Make, list and revoke tokens
+    #[command(after_help = TOKEN_EXAMPLES)]
+    Token(TokenArgs),
+    /// Print an address that lets a browser in once
+    Open(DataArgs),
+    /// Delete sessions by age, size or tag
+    #[command(after_help = PRUNE_EXAMPLES)]
+    Prune(PruneArgs),
+    /// Copy the store into a file, also while a server runs
+    #[command(after_help = BACKUP_EXAMPLES)]
+    Backup(BackupArgs),
+    /// Put a copy in the place of the store
+    #[command(after_help = BACKUP_EXAMPLES)]
+    Restore(RestoreArgs),
+    /// Print the OpenAPI document
+    Openapi,
 }
+
+const SERVE_EXAMPLES: &str = "\
+What it needs is in one data directory: the database, the owner's token, the address of the running
+server. One server writes it at a time. Every request needs a token; the printed address lets a
+browser in once.
+
+Examples:
+  narrows serve
+      On http://127.0.0.1:7878, with the store in the usual place
+  narrows serve --bind 127.0.0.1:9000 --data ./narrows-data
+      Elsewhere
+  narrows serve --allow-origin https://app.example.com
+      Lets pages of your product use it from the browser, with tokens of their own
+  narrows serve --bind 0.0.0.0:443 --host narrows.example.com --tls-cert cert.pem --tls-key key.pem
+      For other machines. Without TLS, or a proxy that has it, this is refused
+  narrows serve --keep-days 90 --keep-bytes 20G
+      Deletes whole sessions that have not changed for 90 days, and the oldest beyond 20 GB
+
+Then:
+  TOKEN=$(cat ~/.local/share/narrows/token)
+  curl -H \"authorization: Bearer $TOKEN\" http://127.0.0.1:7878/api/sessions
+
+The same settings stand in the config file (--config, else $NARROWS_CONFIG, else
+narrows/config.toml in $XDG_CONFIG_HOME or ~/.config), and in the environment as NARROWS_BIND,
+NARROWS_DATA and so on. The command line beats the environment, which beats the file:
+  [serve]
+  bind = \"127.0.0.1:7878\"
+  data = \"/var/lib/narrows\"
+  hosts = [\"narrows.example.com\"]
+  allow_origins = [\"https://app.example.com\"]
+  keep_days = 90
+  [serve.limits]
+  streams_per_token = 1000
+
+Logs go to standard error, without what sessions say; NARROWS_LOG=debug tells more. SIGTERM or
+Ctrl-C ends it: streams are told, what was held back is kept.";
+
+const INGEST_EXAMPLES: &str = "\
+Uses the running server, or the store itself when none runs. The same file again changes nothing; a
+file that has grown adds what is new.
+
+Examples:
+  narrows ingest ~/.claude/projects/-home-ada-app/0b5f….jsonl
+      A kept session of Claude Code, with the files of its subagents
+  claude -p 'Fix it' --output-format stream-json --verbose | narrows ingest --label fix-42 -
+      A session as it happens: followers see it live
+  narrows ingest --tag nightly --root \"$PWD\" run.jsonl
+      With a tag, and with paths relative to this directory";
+
+const TOKEN_EXAMPLES: &str = "\
+Examples:
+  narrows token make ci --scopes read,write
+      Prints the secret, this once
+  narrows token make viewer --scopes read --session 7f3k… --ttl 1h
+      For one session and one hour: fit for a browser
+  narrows token list
+  narrows token revoke 4k2j…
+      Its streams are closed at once";
+
+const PRUNE_EXAMPLES: &str = "\
+Examples:
+  narrows prune --keep-days 30 --dry-run
+      What would go
+  narrows prune --keep-bytes 5G --keep-tag important
+      The oldest first, until the rest fits; never those with the tag
+  narrows prune --keep-days 0 --tag scratch
+      Everything with this tag";
+
+const BACKUP_EXAMPLES: &str = "\
+A copy is of one moment, whatever is written meanwhile. After a restore every session's log begins
+a new life, so that whoever follows one is told to read it anew; the store that was there is kept
+beside it as narrows.db.before-….
+
+Examples:
+  narrows backup narrows-2026-11-16.db
+  narrows restore narrows-2026-11-16.db
+      Stop the server first";
 
 const PARSE_EXAMPLES: &str = "\
 Input is one packet a line: JSON, the `data:` lines of server-sent events, or recorded lines
@@ -205,4 +304,196 @@ pub(crate) struct HideArgs {
     /// Do not hide the values of secret-like environment variables
     #[arg(long)]
     pub(crate) no_env: bool,
+}
+
+/// Where the store is.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct DataArgs {
+    /// The data directory
+    ///
+    /// If none is given: `narrows` in `$XDG_DATA_HOME`, or in `~/.local/share`.
+    #[arg(long, value_name = "DIR", env = "NARROWS_DATA")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Where to listen [default: 127.0.0.1:7878]
+    #[arg(long, value_name = "ADDRESS", env = "NARROWS_BIND")]
+    pub(crate) bind: Option<std::net::SocketAddr>,
+    /// A name by which the server is called; may be given several times
+    #[arg(long, value_name = "NAME", env = "NARROWS_HOSTS", value_delimiter = ',')]
+    pub(crate) host: Vec<String>,
+    /// An origin whose pages may use the server; may be given several times
+    #[arg(long, value_name = "ORIGIN", env = "NARROWS_ALLOW_ORIGINS", value_delimiter = ',')]
+    pub(crate) allow_origin: Vec<String>,
+    /// The certificate, in PEM
+    #[arg(long, value_name = "FILE", env = "NARROWS_TLS_CERT", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE", env = "NARROWS_TLS_KEY", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// A proxy with TLS stands in front of the server
+    #[arg(long, env = "NARROWS_BEHIND_PROXY")]
+    pub(crate) behind_proxy: bool,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
+    /// The store grows no further, like 50G; writing is refused then
+    #[arg(long, value_name = "BYTES", env = "NARROWS_MAX_STORE", value_parser = size)]
+    pub(crate) max_store: Option<u64>,
+    /// Streams that one token may have open
+    #[arg(long, value_name = "N", env = "NARROWS_STREAMS_PER_TOKEN")]
+    pub(crate) streams_per_token: Option<usize>,
+    /// How logs are written
+    #[arg(long, value_enum, default_value = "text", env = "NARROWS_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+    #[command(flatten)]
+    pub(crate) hide: HideArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One object a line
+    Json,
+}
+
+/// What is kept.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct KeepArgs {
+    /// Delete sessions that have not changed for so many days
+    #[arg(long, value_name = "DAYS", env = "NARROWS_KEEP_DAYS")]
+    pub(crate) keep_days: Option<u32>,
+    /// Delete the oldest sessions beyond so many bytes of logs, like 20G
+    #[arg(long, value_name = "BYTES", env = "NARROWS_KEEP_BYTES", value_parser = size)]
+    pub(crate) keep_bytes: Option<u64>,
+    /// Never delete sessions with this tag; may be given several times
+    #[arg(long, value_name = "TAG", env = "NARROWS_KEEP_TAGS", value_delimiter = ',')]
+    pub(crate) keep_tag: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct IngestArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// The format of the packets
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) from: From,
+    /// Your own name for the session [default: the file's path, hashed]
+    #[arg(long)]
+    pub(crate) label: Option<String>,
+    /// A word to find it by; may be given several times
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    #[command(flatten)]
+    pub(crate) hide: HideArgs,
+    /// The packets, or the folder of a session; `-` is standard input
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TokenArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(subcommand)]
+    pub(crate) what: TokenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and print its secret
+    Make(TokenMakeArgs),
+    /// List the tokens
+    List,
+    /// Revoke a token
+    Revoke {
+        /// Its id
+        id: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TokenMakeArgs {
+    /// What it is called
+    pub(crate) name: String,
+    /// What it allows: read, write, run, approve, admin
+    #[arg(long, default_value = "read", value_delimiter = ',')]
+    pub(crate) scopes: Vec<String>,
+    /// Only this session; may be given several times
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Vec<String>,
+    /// Only sessions with this tag; may be given several times
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
+    /// How long it lasts, like 30m, 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) ttl: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PruneArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) keep: KeepArgs,
+    /// Only sessions with this tag
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Option<String>,
+    /// Only tell what would go
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct BackupArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// The new file
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RestoreArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// The copy
+    pub(crate) file: PathBuf,
+}
+
+/// A number of bytes: `500`, `20M`, `1.5G`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let units = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
+    let plain = text.trim().trim_end_matches(['B', 'b', 'i']).to_uppercase();
+    let (number, shift) = match units.into_iter().find(|(unit, _)| plain.ends_with(unit)) {
+        Some((unit, shift)) => (plain.trim_end_matches(unit).to_owned(), shift),
+        None => (plain, 0),
+    };
+    let number: f64 =
+        number.trim().parse().map_err(|_| format!("`{text}` is no size: write 500M or 20G"))?;
+    if !(0.0..1e9).contains(&number) && shift > 0 || number < 0.0 {
+        return Err(format!("`{text}` is no size: write 500M or 20G"));
+    }
+    #[expect(clippy::cast_sign_loss, reason = "checked above")]
+    Ok((number
+        * f64::from(1_u32 << (shift % 30))
+        * f64::from(if shift >= 30 { 1_u32 << 30 } else { 1 })) as u64)
+}
+
+/// A time in seconds: `90s`, `30m`, `12h`, `7d`.
+fn seconds(text: &str) -> Result<u64, String> {
+    let bad = || format!("`{text}` is no time: write 30m, 12h or 7d");
+    let split = text.len() - text.chars().last().map_or(0, char::len_utf8);
+    let (number, unit) = text.split_at(split);
+    let times = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86400,
+        _ => return Err(bad()),
+    };
+    let number: u64 = number.parse().map_err(|_| bad())?;
+    number.checked_mul(times).filter(|n| *n > 0).ok_or_else(bad)
 }

@@ -2,6 +2,7 @@
 
 use crate::Fault;
 use crate::args::HideArgs;
+use crate::settings::ServeFile;
 use narrows::sanitize::{MIN_KNOWN, UserRule};
 use narrows::{Paths, Secrets};
 use serde::Deserialize;
@@ -21,6 +22,8 @@ pub(crate) struct Hidden {
 struct File {
     #[serde(default)]
     sanitize: Section,
+    #[serde(default)]
+    serve: ServeFile,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -41,14 +44,33 @@ struct Rule {
     regex: String,
 }
 
+/// The `[serve]` section of the config file.
+pub(crate) fn serve_file(args: &HideArgs) -> Result<ServeFile, Fault> {
+    Ok(read_file(args)?.serve)
+}
+
+fn read_file(args: &HideArgs) -> Result<File, Fault> {
+    let Some(path) = config_path(args) else { return Ok(File::default()) };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(&path).map_err(Fault::new(name.as_str()))?;
+    // Where the fault is, not what stands there: the file may hold secrets.
+    let file = toml::from_str(&text).map_err(|e| {
+        let at = e.span().map_or(0, |span| span.start);
+        let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+        bad(format!("line {line}: {}", e.message()))
+    });
+    file.map_err(Fault::new(name))
+}
+
+fn bad(what: String) -> Error {
+    Error::new(ErrorKind::InvalidData, what)
+}
+
 impl Hidden {
     pub(crate) fn read(args: &HideArgs) -> Result<Hidden, Fault> {
         let mut hidden = Hidden::default();
-        if let Some(path) = config_path(args) {
-            let name = path.display().to_string();
-            let text = std::fs::read_to_string(&path).map_err(Fault::new(name.as_str()))?;
-            hidden.add_file(&text).map_err(Fault::new(name))?;
-        }
+        let name = config_path(args).map(|p| p.display().to_string()).unwrap_or_default();
+        hidden.add_section(read_file(args)?.sanitize).map_err(Fault::new(name))?;
         args.root.iter().for_each(|root| hidden.paths.add_root(root));
         if let Some(home) = &args.home {
             hidden.paths.set_home(home);
@@ -59,15 +81,7 @@ impl Hidden {
         Ok(hidden)
     }
 
-    fn add_file(&mut self, text: &str) -> Result<(), Error> {
-        let bad = |e: String| Error::new(ErrorKind::InvalidData, e);
-        // Where the fault is, not what stands there: the file may hold secrets.
-        let file: File = toml::from_str(text).map_err(|e| {
-            let at = e.span().map_or(0, |span| span.start);
-            let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
-            bad(format!("line {line}: {}", e.message()))
-        })?;
-        let section = file.sanitize;
+    fn add_section(&mut self, section: Section) -> Result<(), Error> {
         section.roots.iter().for_each(|root| self.paths.add_root(root));
         if let Some(home) = &section.home {
             self.paths.set_home(home);

@@ -1,12 +1,19 @@
 //! The `narrows` command. The only place that prints.
 
 mod args;
+mod backup;
+mod client;
 mod drift;
 mod hide;
+mod ingest;
 mod parity;
 mod parse;
+mod prune;
 mod read;
 mod sanitize;
+mod serve;
+mod settings;
+mod token;
 mod usage;
 
 use args::{Args, Command};
@@ -25,6 +32,14 @@ fn main() -> ExitCode {
         Command::Drift(args) => drift::run(args),
         Command::Usage(args) => usage::run(args).map(|()| true),
         Command::Sanitize(args) => sanitize::run(args).map(|()| true),
+        Command::Serve(args) => serve::run(args).map(|()| true),
+        Command::Ingest(args) => ingest::run(args).map(|()| true),
+        Command::Token(args) => token::run(args).map(|()| true),
+        Command::Open(args) => token::open(args).map(|()| true),
+        Command::Prune(args) => prune::run(args).map(|()| true),
+        Command::Backup(args) => backup::backup(args).map(|()| true),
+        Command::Restore(args) => backup::restore(args).map(|()| true),
+        Command::Openapi => serve::openapi().map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -32,7 +47,9 @@ fn main() -> ExitCode {
         // Whoever read our output has had enough: that is no failure.
         Err(fault) if fault.error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
-            let _ = writeln!(std::io::stderr(), "narrows: {}: {}", fault.what, fault.error);
+            let what =
+                if fault.what.is_empty() { String::new() } else { format!("{}: ", fault.what) };
+            let _ = writeln!(std::io::stderr(), "narrows: {what}{}", fault.error);
             ExitCode::FAILURE
         }
     }

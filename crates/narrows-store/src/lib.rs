@@ -1,1 +1,51 @@
-//! The durable log of sessions.
+//! The durable log of narrows sessions, and the rows that are derived from it.
+//!
+//! One data directory holds one SQLite database. One thread writes it: what many callers append
+//! at the same time shares one commit, and an append is answered when it is durable. Readers have
+//! connections of their own and never wait for the writer.
+//!
+//! The log of clean events is the truth. A row holds an event, the changes that it made and the
+//! messages of the activity view, as JSON that is served byte for byte. Rows of items are written
+//! when an item closes, and completed from the log's tail when they are read.
+
+mod append;
+mod audit;
+mod backup;
+mod blob;
+mod clip;
+mod connection;
+mod cursor;
+mod dir;
+mod error;
+mod housework;
+mod index;
+mod items;
+mod log;
+mod names;
+mod search;
+mod sessions;
+mod source;
+mod store;
+mod tokens;
+mod writer;
+
+pub use append::{Append, ItemWrite, Request, SessionFacts};
+pub use audit::{Audited, NewAudit};
+pub use backup::{backup, restore};
+pub use blob::{Blob, NewBlob};
+pub use clip::clip;
+pub use cursor::{Cursor, Place};
+pub use dir::{ADDRESS_FILE, DataDir, TOKEN_FILE, write_private};
+pub use error::{Error, Result};
+pub use housework::{Cleared, Retention};
+pub use items::{ItemRow, Kept, Window, WindowPage};
+pub use log::{EventRow, Page};
+pub use names::{new_epoch, new_id, now, random};
+pub use search::{Hit, Part, Query, SearchPage};
+pub use sessions::{ListFilter, ListPage, NewSession, Session, SessionRow, Sight};
+pub use source::SourceMark;
+pub use store::{Options, Store, StoreSize};
+pub use tokens::{Scope, Scopes, Token, TokenKind};
+
+/// The number of the schema that this version writes.
+pub const SCHEMA: u32 = connection::SCHEMA;

@@ -19,6 +19,26 @@ pub enum Format {
     Auto,
 }
 
+impl Format {
+    /// All of them, with their names.
+    pub const ALL: [(Format, &'static str); 4] = [
+        (Format::Acp, "acp"),
+        (Format::ClaudeStream, "claude-stream"),
+        (Format::ClaudeHistory, "claude-history"),
+        (Format::Auto, "auto"),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Format::ALL.iter().find(|(format, _)| *format == self).map_or("auto", |(_, name)| name)
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Format> {
+        Format::ALL.iter().find(|(_, known)| *known == name).map(|(format, _)| *format)
+    }
+}
+
 /// One message as it was read. Never shown, stored or logged.
 #[derive(Clone, Copy)]
 pub struct Packet<'a> {

@@ -302,6 +302,12 @@ impl Pipeline {
         self.sanitizer.removed()
     }
 
+    /// Roots that packets told, to be given to the pipeline that goes on after this one. They are
+    /// paths of the machine: never shown.
+    pub fn roots(&self) -> &[String] {
+        self.sanitizer.roots()
+    }
+
     /// Packets so far that were mere bookkeeping.
     pub fn quiet(&self) -> u64 {
         self.quiet

@@ -17,6 +17,17 @@ pub enum Status {
     Failed,
 }
 
+impl Status {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Idle => "idle",
+            Status::Running => "running",
+            Status::Failed => "failed",
+        }
+    }
+}
+
 /// The header of a session.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]

@@ -17,6 +17,18 @@ impl Time {
         Some(Time { text: text.into(), millis })
     }
 
+    /// A moment by its milliseconds since 1970, written as `2026-01-22T19:13:30.917Z`.
+    pub fn from_millis(millis: i64) -> Time {
+        let (days, rest) = (millis.div_euclid(86_400_000), millis.rem_euclid(86_400_000));
+        let (year, month, day) = civil(days);
+        let (hour, minute, second, ms) =
+            (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60, rest % 1000);
+        let text = ecow::eco_format!(
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
+        );
+        Time { text, millis }
+    }
+
     /// Milliseconds since 1970.
     pub fn millis(&self) -> i64 {
         self.millis
@@ -40,6 +52,20 @@ impl<'de> serde::Deserialize<'de> for Time {
         let text = std::borrow::Cow::<'_, str>::deserialize(d)?;
         Time::parse(&text).ok_or_else(|| serde::de::Error::custom("no time"))
     }
+}
+
+/// Year, month and day of a number of days since 1970. Years begin in March here, so that the day
+/// that comes and goes is the last one.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let of_era = days.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 fn millis(b: &[u8]) -> Option<i64> {

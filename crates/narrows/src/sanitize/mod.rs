@@ -44,11 +44,14 @@ use std::sync::Arc;
 
 /// Streams of tool output that may be open at once; the oldest is ended when there are more.
 const MAX_STREAMS: usize = 256;
+/// Roots that are remembered to go on with.
+const MAX_ROOTS: usize = 64;
 
 /// The cleaning stage of the pipeline.
 #[derive(Debug)]
 pub struct Sanitizer {
     cleaner: Cleaner,
+    roots: Vec<String>,
     text: Option<OpenText>,
     outputs: HashMap<String, OpenOutput>,
     /// The calls of `outputs`, oldest first.
@@ -93,6 +96,7 @@ impl Sanitizer {
     pub fn new(paths: Paths, secrets: Arc<Secrets>) -> Self {
         Sanitizer {
             cleaner: Cleaner::new(paths, secrets),
+            roots: Vec::new(),
             text: None,
             outputs: HashMap::new(),
             order: VecDeque::new(),
@@ -105,6 +109,10 @@ impl Sanitizer {
             && let Some(root) = &info.cwd
         {
             self.cleaner.add_root(root.peek());
+            if self.roots.len() < MAX_ROOTS && !self.roots.iter().any(|known| known == root.peek())
+            {
+                self.roots.push(root.peek().to_owned());
+            }
         }
         if event.body.is_streamed() {
             self.push_text(event, out);
@@ -137,6 +145,11 @@ impl Sanitizer {
     /// The paths that are hidden, with those that the session has told.
     pub fn paths(&self) -> &Paths {
         &self.cleaner.paths
+    }
+
+    /// Roots that events told.
+    pub(crate) fn roots(&self) -> &[String] {
+        &self.roots
     }
 
     /// What was removed so far.

@@ -1,0 +1,203 @@
+//! `narrows ingest`: a session's packets into the store.
+
+use crate::args::{From, IngestArgs};
+use crate::client::Client;
+use crate::read::{Piece, pieces};
+use crate::settings::data_dir;
+use crate::{Fault, hide, serve};
+use narrows::{Format, Given};
+use narrows_server::api::{PacketAnswer, PacketState, Session};
+use narrows_server::hub::Hub;
+use narrows_server::intake::{Answer, Arrival, Hidden, Intake, Reading, Wrapped};
+use narrows_store::{NewSession, Options, Store};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Error, Read, Write, stdout};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes given to the store at once.
+const CHUNK: usize = 256 << 10;
+
+pub(crate) fn run(args: &IngestArgs) -> Result<(), Fault> {
+    let data = data_dir(&args.data)?;
+    let live = args.file.as_os_str() == "-";
+    if !live && !args.file.exists() {
+        let what = io::ErrorKind::NotFound.into();
+        return Err(Fault::new(args.file.display().to_string())(what));
+    }
+    let label = args.label.clone().or_else(|| (!live).then(|| label_of(&args.file)));
+    let (id, answer) = match Client::find(&data)? {
+        Some(client) => to_server(args, &client, label.as_deref(), live)?,
+        None => serve::runtime()?.block_on(to_store(args, &data, label, live))?,
+    };
+    let (packets, events) = (answer.packets, answer.events);
+    writeln!(stdout().lock(), "{id}: {packets} packets, {events} new events")
+        .map_err(Fault::new("standard output"))
+}
+
+/// A name that the same file gets again: Claude Code's own id of the session, or the file's name
+/// and place.
+fn label_of(file: &Path) -> String {
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let parts: Vec<usize> = name.split('-').map(str::len).collect();
+    if parts == [8, 4, 4, 4, 12] && name.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
+        return name;
+    }
+    let hash = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    let hash: String = hash.iter().take(4).map(|b| format!("{b:02x}")).collect();
+    let plain = |c: char| if c.is_control() { '_' } else { c };
+    format!("{}-{hash}", name.chars().map(plain).take(150).collect::<String>())
+}
+
+fn format_name(from: From) -> &'static str {
+    match from {
+        From::Auto => "auto",
+        From::Acp => "acp",
+        From::ClaudeStream => "claude-stream",
+        From::ClaudeHistory => "claude-history",
+    }
+}
+
+/// Lines that say which file and line they are of; those that are known are left out.
+fn wrapped(file: &Path, known: &HashMap<u32, u64>, mut out: impl Write) -> Result<(), Fault> {
+    let new = |source: u32, line: u64| known.get(&source).is_none_or(|last| line > *last);
+    pieces(Some(file), |piece| {
+        let line = match piece {
+            Piece::Pause => return Ok(()),
+            Piece::Output(name, text) => Wrapped {
+                output: Some(name.to_owned()),
+                text: Some(text.to_owned()),
+                ..Wrapped::default()
+            },
+            Piece::Given(Given::Packet(p)) if new(p.source, p.position.line) => {
+                Wrapped::line(p.source, p.position.line, p.position.offset, p.parent, p.bytes)
+            }
+            Piece::Given(Given::Fault(f)) if new(f.source, f.position.line) => Wrapped {
+                source: f.source,
+                line: Some(f.position.line),
+                offset: Some(f.position.offset),
+                too_long: Some(f.length),
+                ..Wrapped::default()
+            },
+            Piece::Given(_) => return Ok(()),
+        };
+        serde_json::to_writer(&mut out, &line)?;
+        out.write_all(b"\n")
+    })?;
+    out.flush().map_err(Fault::new("the store"))
+}
+
+fn to_server(
+    args: &IngestArgs,
+    client: &Client,
+    label: Option<&str>,
+    live: bool,
+) -> Result<(String, PacketAnswer), Fault> {
+    let body = serde_json::json!({ "label": label, "tags": args.tags });
+    let session: Session = client.post("/api/sessions", &body)?;
+    let mut path =
+        format!("/api/sessions/{}/packets?format={}", session.id, format_name(args.from));
+    if !args.hide.root.is_empty() {
+        path.push_str("&root=");
+        path.push_str(&escaped(&args.hide.root.join("\n")));
+    }
+    if live {
+        path.push_str("&end=true");
+        return Ok((session.id, client.stream(&path, io::stdin().lock())?));
+    }
+    path.push_str("&wrapped=true&arrived=none&end=true");
+    let state: PacketState = client.get(&format!("/api/sessions/{}/packets", session.id))?;
+    let known: HashMap<u32, u64> =
+        state.sources.iter().map(|s| (s.number, s.acknowledged)).collect();
+    let (reader, writer) = io::pipe().map_err(Fault::new("pipe"))?;
+    let answer = std::thread::scope(|scope| {
+        let reading =
+            scope.spawn(|| wrapped(&args.file, &known, BufWriter::with_capacity(CHUNK, writer)));
+        let answer = client.stream(&path, reader);
+        match (reading.join(), answer) {
+            // A server that refuses closes the pipe: what it said is the reason.
+            (_, Err(fault)) => Err(fault),
+            (Ok(Err(fault)), _) => Err(fault),
+            (Err(_), _) => Err(Fault::new("")(Error::other("reading the file failed"))),
+            (Ok(Ok(())), Ok(answer)) => Ok(answer),
+        }
+    })?;
+    Ok((session.id, answer))
+}
+
+fn escaped(text: &str) -> String {
+    let keep = |b: u8| b.is_ascii_alphanumeric() || b"-_.~/".contains(&b);
+    text.bytes()
+        .map(|b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
+}
+
+async fn to_store(
+    args: &IngestArgs,
+    data: &Path,
+    label: Option<String>,
+    live: bool,
+) -> Result<(String, PacketAnswer), Fault> {
+    let failed = |e: narrows_store::Error| Fault::new("")(Error::other(e));
+    let store = Store::open(data, &Options::default()).map_err(failed)?;
+    let mut hidden = hide::Hidden::read(&args.hide)?;
+    hidden.secrets.set_key(store.mark_key());
+    let hidden = Hidden { paths: hidden.paths, secrets: Arc::new(hidden.secrets) };
+    let intake = Intake::new(store.clone(), Hub::new(store.clone()), hidden);
+    let (session, _) =
+        store.create(NewSession { label, tags: args.tags.clone() }).await.map_err(failed)?;
+    let reading = Reading {
+        format: match args.from {
+            From::Auto => Format::Auto,
+            From::Acp => Format::Acp,
+            From::ClaudeStream => Format::ClaudeStream,
+            From::ClaudeHistory => Format::ClaudeHistory,
+        },
+        arrival: if live { Arrival::Now } else { Arrival::None },
+        wrapped: !live,
+        end: true,
+        roots: args.hide.root.clone(),
+        ..Reading::default()
+    };
+    let known = store.sources(session.key).await.map_err(failed)?;
+    let known: HashMap<u32, u64> = known.iter().map(|s| (s.number, s.rest)).collect();
+    let mut take = intake.open(&session, reading).await.map_err(failed)?;
+    let (mut reader, writer) = io::pipe().map_err(Fault::new("pipe"))?;
+    let file = args.file.clone();
+    let source = std::thread::spawn(move || -> Result<(), Fault> {
+        let mut writer = BufWriter::with_capacity(CHUNK, writer);
+        if live {
+            // As it comes: a follower waits for it.
+            let mut input = io::stdin().lock();
+            let mut chunk = vec![0; CHUNK];
+            loop {
+                let n = input.read(&mut chunk).map_err(Fault::new("standard input"))?;
+                if n == 0 {
+                    return Ok(());
+                }
+                writer
+                    .write_all(&chunk[..n])
+                    .and_then(|()| writer.flush())
+                    .map_err(Fault::new("the store"))?;
+            }
+        }
+        wrapped(&file, &known, writer)
+    });
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let n =
+            tokio::task::block_in_place(|| reader.read(&mut chunk)).map_err(Fault::new("pipe"))?;
+        if n == 0 {
+            break;
+        }
+        take.push(&chunk[..n]).await.map_err(failed)?;
+    }
+    source.join().map_err(|_| Fault::new("")(Error::other("reading the file failed")))??;
+    let Answer { packets, events, read, acknowledged, cursor } =
+        take.finish().await.map_err(failed)?;
+    intake.close().await;
+    store.close().await;
+    Ok((session.id, PacketAnswer { packets, events, read, acknowledged, cursor }))
+}

@@ -1,0 +1,112 @@
+//! Where things are, and how a server is started: command line, environment, config file.
+
+use crate::Fault;
+use crate::args::{DataArgs, KeepArgs, ServeArgs, size};
+use crate::hide::serve_file;
+use narrows_server::{Limits, ServeConfig};
+use narrows_store::Retention;
+use serde::Deserialize;
+use std::env;
+use std::io::{Error, ErrorKind};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+const DAY_MS: i64 = 24 * 3600 * 1000;
+
+/// The `[serve]` section of the config file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ServeFile {
+    bind: Option<SocketAddr>,
+    data: Option<PathBuf>,
+    hosts: Vec<String>,
+    allow_origins: Vec<String>,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    behind_proxy: bool,
+    keep_days: Option<u32>,
+    keep_bytes: Option<String>,
+    keep_tags: Vec<String>,
+    max_store: Option<String>,
+    limits: LimitsFile,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct LimitsFile {
+    body_bytes: Option<usize>,
+    body_idle_seconds: Option<u64>,
+    connections: Option<usize>,
+    streams: Option<usize>,
+    streams_per_token: Option<usize>,
+    stalled_seconds: Option<u64>,
+    preview_characters: Option<usize>,
+}
+
+/// The data directory.
+pub(crate) fn data_dir(args: &DataArgs) -> Result<PathBuf, Fault> {
+    if let Some(data) = &args.data {
+        return Ok(data.clone());
+    }
+    let given = |name: &str| env::var_os(name).filter(|p| !p.is_empty()).map(PathBuf::from);
+    let home = || given("HOME").map(|home| home.join(".local/share"));
+    let base = given("XDG_DATA_HOME").or_else(home).ok_or_else(|| {
+        let what = "there is no home directory: name a data directory with --data";
+        Fault::new("")(Error::new(ErrorKind::NotFound, what))
+    })?;
+    Ok(base.join("narrows"))
+}
+
+/// What is kept.
+pub(crate) fn retention(keep: &KeepArgs, tag: Option<String>) -> Retention {
+    Retention {
+        max_age: keep.keep_days.map(|days| i64::from(days) * DAY_MS),
+        max_bytes: keep.keep_bytes,
+        tag,
+        keep_tags: keep.keep_tag.clone(),
+    }
+}
+
+/// How the server is started.
+pub(crate) fn serve_config(args: &ServeArgs) -> Result<ServeConfig, Fault> {
+    let file = serve_file(&args.hide)?;
+    let bytes = |text: Option<String>| -> Result<Option<u64>, Fault> {
+        let read = text.map(|t| size(&t)).transpose();
+        read.map_err(|e| Fault::new("config file")(Error::new(ErrorKind::InvalidData, e)))
+    };
+    let either = |typed: &Vec<String>, file: Vec<String>| {
+        if typed.is_empty() { file } else { typed.clone() }
+    };
+    let data = match (&args.data.data, file.data) {
+        (None, Some(data)) => data,
+        _ => data_dir(&args.data)?,
+    };
+    let keep = KeepArgs {
+        keep_days: args.keep.keep_days.or(file.keep_days),
+        keep_bytes: args.keep.keep_bytes.or(bytes(file.keep_bytes)?),
+        keep_tag: either(&args.keep.keep_tag, file.keep_tags),
+    };
+    let usual = Limits::default();
+    let limits = file.limits;
+    let streams_per_token = args.streams_per_token.or(limits.streams_per_token);
+    Ok(ServeConfig {
+        data,
+        bind: args.bind.or(file.bind).unwrap_or_else(|| ServeConfig::default().bind),
+        hosts: either(&args.host, file.hosts),
+        origins: either(&args.allow_origin, file.allow_origins),
+        tls: args.tls_cert.clone().or(file.tls_cert).zip(args.tls_key.clone().or(file.tls_key)),
+        behind_proxy: args.behind_proxy || file.behind_proxy,
+        retention: retention(&keep, None),
+        limits: Limits {
+            body_bytes: limits.body_bytes.unwrap_or(usual.body_bytes),
+            body_idle_seconds: limits.body_idle_seconds.unwrap_or(usual.body_idle_seconds),
+            connections: limits.connections.unwrap_or(usual.connections),
+            streams: limits.streams.unwrap_or(usual.streams),
+            streams_per_token: streams_per_token.unwrap_or(usual.streams_per_token),
+            stalled_seconds: limits.stalled_seconds.unwrap_or(usual.stalled_seconds),
+            preview_characters: limits.preview_characters.unwrap_or(usual.preview_characters),
+            store_bytes: args.max_store.or(bytes(file.max_store)?),
+            ..usual
+        },
+    })
+}

@@ -1,0 +1,188 @@
+//! The one guard: Host, Origin, Sec-Fetch-Site, token, scope. Every route and transport passes it.
+
+use super::COOKIE;
+use super::tokens::Grant;
+use crate::app::App;
+use crate::error::ApiError;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use narrows_store::Scope;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Instant;
+
+/// What a route asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Nothing: it tells nothing and does nothing.
+    Nothing,
+    /// A token with this scope.
+    Scope(Scope),
+}
+
+const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+     connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; \
+     require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// Before routing: where the request comes from, and what every response says.
+pub(crate) async fn front(State(app): State<App>, request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let allowed = origin.as_ref().filter(|o| app.config.allows_origin(o)).cloned();
+    let method = request.method().clone();
+    let mut response = match check_front(&app, &request) {
+        Err(error) => error.into_response(),
+        Ok(()) if is_preflight(&request) && allowed.is_some() => {
+            StatusCode::NO_CONTENT.into_response()
+        }
+        Ok(()) => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        ("content-security-policy", CSP),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ] {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    if let Some(origin) = allowed {
+        cors(headers, origin);
+    }
+    app.metrics.request(&method, response.status(), began.elapsed());
+    response
+}
+
+fn cors(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    for (name, value) in [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PATCH, DELETE"),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            "authorization, content-type, idempotency-key, last-event-id, x-narrows",
+        ),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "retry-after"),
+        (header::ACCESS_CONTROL_MAX_AGE, "600"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+fn is_preflight(request: &Request) -> bool {
+    request.method() == Method::OPTIONS
+        && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
+    let headers = request.headers();
+    // A page of another name that leads here must not get in.
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|h| h.to_str().ok()).unwrap_or_default();
+    let named = request.uri().authority().map(http::uri::Authority::as_str);
+    if hosts.next().is_some()
+        || !app.config.allows_host(host)
+        || named.is_some_and(|name| !app.config.allows_host(name))
+    {
+        return Err(ApiError::misdirected());
+    }
+    let foreign = |what| Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN_ORIGIN", what));
+    if let Some(origin) = headers.get(header::ORIGIN) {
+        let scheme = if app.config.is_secure() { "https" } else { "http" };
+        let same = origin.as_bytes() == format!("{scheme}://{host}").as_bytes();
+        if !same && !app.config.allows_origin(origin) {
+            return foreign("this origin is not allowed: start the server with --allow-origin");
+        }
+    } else {
+        // Without an origin: a program, or a browser that says where the request comes from.
+        let site = headers.get("sec-fetch-site").and_then(|s| s.to_str().ok());
+        if site.is_some_and(|s| s != "same-origin" && s != "none") {
+            return foreign("a request from another site");
+        }
+    }
+    Ok(())
+}
+
+/// What a path's methods need.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    pub(crate) app: App,
+    pub(crate) needs: std::sync::Arc<[(Method, Need)]>,
+}
+
+/// After routing: whether the caller may do this.
+pub(crate) async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+    let asked = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+    let Some((_, need)) = gate.needs.iter().find(|(method, _)| method == asked) else {
+        return ApiError::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "METHOD_NOT_ALLOWED",
+            "no such method here",
+        )
+        .into_response();
+    };
+    if let Need::Scope(scope) = need {
+        match admit(&gate.app, &request, *scope) {
+            Ok(grant) => drop(request.extensions_mut().insert(grant)),
+            Err(error) => return error.into_response(),
+        }
+    }
+    next.run(request).await
+}
+
+fn admit(app: &App, request: &Request, scope: Scope) -> Result<Grant, ApiError> {
+    let headers = request.headers();
+    let (secret, by_cookie) = match bearer(headers) {
+        Some(secret) => (Some(secret), false),
+        None => (cookie(headers), true),
+    };
+    let Some(grant) = secret.as_deref().and_then(|s| app.tokens.grant(s)) else {
+        let from = request
+            .extensions()
+            .get::<SocketAddr>()
+            .map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), SocketAddr::ip);
+        if secret.is_some() && app.throttle.wrong(from) {
+            let error =
+                ApiError::new(StatusCode::TOO_MANY_REQUESTS, "THROTTLED", "too many wrong tokens");
+            return Err(error.retry_after(60));
+        }
+        return Err(ApiError::unauthorized());
+    };
+    // A form on another page can send a cookie, but not a header of our own.
+    let safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    if by_cookie && !safe && !headers.contains_key("x-narrows") {
+        let what = "a request with a cookie needs the header x-narrows";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
+    }
+    if !grant.scopes.has(scope) {
+        let what = format!("the token lacks the scope `{}`", scope.name());
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
+    }
+    Ok(grant)
+}
+
+/// A token in the header that is made for it, or among the protocols of a socket: browsers can
+/// set no other header there.
+fn bearer(headers: &HeaderMap) -> Option<String> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+        return scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned());
+    }
+    let protocols = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
+    let mut protocols = protocols.filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(','));
+    protocols.find_map(|p| p.trim().strip_prefix("bearer.").map(str::to_owned))
+}
+
+fn cookie(headers: &HeaderMap) -> Option<String> {
+    let cookies = headers.get_all(header::COOKIE).iter();
+    let mut cookies = cookies.filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(';'));
+    cookies.find_map(|c| {
+        let (name, value) = c.trim().split_once('=')?;
+        (name == COOKIE).then(|| value.to_owned())
+    })
+}

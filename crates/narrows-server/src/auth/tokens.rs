@@ -1,0 +1,215 @@
+//! Tokens in memory: found by hash, revoked at once.
+
+use base64::Engine;
+use narrows_store::{Error, Result, Scopes, Sight, Store, Token, TokenKind, new_id, now, random};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// A new secret: 256 random bits that the sanitizer knows by their beginning.
+pub fn new_secret() -> Result<String> {
+    let bytes: [u8; 32] = random()?;
+    Ok(format!("nrw_{}", base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+/// What is kept of a secret.
+pub fn hash_of(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+/// A token to be made.
+#[derive(Debug, Clone, Default)]
+pub struct NewToken {
+    /// What it is called.
+    pub name: String,
+    /// What it allows.
+    pub scopes: Scopes,
+    /// Which sessions it sees.
+    pub sight: Sight,
+    /// How long it lasts, in milliseconds.
+    pub ttl: Option<i64>,
+}
+
+/// What a request may do.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    /// The token's id.
+    pub token: String,
+    /// What it allows.
+    pub scopes: Scopes,
+    /// Which sessions it sees.
+    pub sight: Sight,
+    entry: Arc<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    token: Token,
+    revoked: CancellationToken,
+    streams: AtomicUsize,
+}
+
+/// All tokens that are valid.
+#[derive(Debug, Clone)]
+pub struct Tokens {
+    store: Store,
+    known: Arc<RwLock<HashMap<[u8; 32], Arc<Entry>>>>,
+    max_streams: usize,
+    all_streams: Arc<AtomicUsize>,
+    max_all: usize,
+}
+
+/// The right to keep a stream open, until it is dropped or the token is revoked.
+#[derive(Debug)]
+pub struct Stay {
+    entry: Arc<Entry>,
+    all: Arc<AtomicUsize>,
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        self.entry.streams.fetch_sub(1, Ordering::Relaxed);
+        self.all.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Stay {
+    /// Waits until the token is revoked or ends.
+    pub(crate) async fn revoked(&mut self) {
+        let left = self.entry.token.expires.map(|end| u64::try_from(end - now()).unwrap_or(0));
+        match left {
+            None => self.entry.revoked.cancelled().await,
+            Some(ms) => {
+                let end = tokio::time::sleep(Duration::from_millis(ms));
+                tokio::select! {
+                    () = self.entry.revoked.cancelled() => {}
+                    () = end => {}
+                }
+            }
+        }
+    }
+}
+
+impl Tokens {
+    /// Reads the tokens of a store.
+    pub async fn load(store: Store, max_streams: usize, max_all: usize) -> Result<Tokens> {
+        let known =
+            store.tokens().await?.into_iter().map(|token| (token.hash, entry(token))).collect();
+        Ok(Tokens {
+            store,
+            known: Arc::new(RwLock::new(known)),
+            max_streams,
+            all_streams: Arc::default(),
+            max_all,
+        })
+    }
+
+    /// Makes the owner's secret known. There is one at a time.
+    pub async fn keep_owner(&self, secret: &str) -> Result<()> {
+        let hash = hash_of(secret);
+        if self.known.read().unwrap_or_else(PoisonError::into_inner).contains_key(&hash) {
+            return Ok(());
+        }
+        let id = "owner".to_owned();
+        let _ = self.revoke(&id).await;
+        let new = NewToken { name: id.clone(), scopes: Scopes::all(), ..NewToken::default() };
+        self.keep(token(id, hash, TokenKind::Owner, new)).await
+    }
+
+    /// Makes a token; returns its id and its secret, which is not kept.
+    pub async fn make(&self, kind: TokenKind, new: NewToken) -> Result<(String, String)> {
+        let (id, secret) = (new_id()?, new_secret()?);
+        self.keep(token(id.clone(), hash_of(&secret), kind, new)).await?;
+        Ok((id, secret))
+    }
+
+    async fn keep(&self, token: Token) -> Result<()> {
+        self.store.keep_token(token.clone()).await?;
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(token.hash, entry(token));
+        Ok(())
+    }
+
+    /// What a secret allows; nothing when it is not known or has ended.
+    pub fn grant(&self, secret: &str) -> Option<Grant> {
+        // Looking up a hash tells nothing about the secret, however long it takes.
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let entry = known.get(&hash_of(secret))?;
+        let token = &entry.token;
+        token.is_valid(now()).then(|| Grant {
+            token: token.id.clone(),
+            scopes: token.scopes,
+            sight: token.sight.clone(),
+            entry: Arc::clone(entry),
+        })
+    }
+
+    /// Lets a stream stay open; not when there are too many.
+    pub fn stay(&self, grant: &Grant) -> Option<Stay> {
+        let take = |count: &AtomicUsize, max: usize| {
+            let taken = count
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < max).then_some(n + 1));
+            taken.is_ok()
+        };
+        if !take(&self.all_streams, self.max_all) {
+            return None;
+        }
+        if !take(&grant.entry.streams, self.max_streams) {
+            self.all_streams.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Stay { entry: Arc::clone(&grant.entry), all: Arc::clone(&self.all_streams) })
+    }
+
+    /// Streams that are open.
+    pub fn streams(&self) -> usize {
+        self.all_streams.load(Ordering::Relaxed)
+    }
+
+    /// Revokes a token: its streams are closed.
+    pub async fn revoke(&self, id: &str) -> Result<()> {
+        let gone = {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            let hash = known.iter().find(|(_, e)| e.token.id == id).map(|(hash, _)| *hash);
+            hash.and_then(|hash| known.remove(&hash))
+        };
+        // First in memory: a store that cannot be written must not keep a door open.
+        if let Some(entry) = &gone {
+            entry.revoked.cancel();
+        }
+        match self.store.revoke_token(id).await {
+            Err(Error::NotFound(_)) if gone.is_some() => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Every valid token, oldest first.
+    pub fn list(&self) -> Vec<Token> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens: Vec<Token> =
+            known.values().map(|e| e.token.clone()).filter(|t| t.is_valid(now())).collect();
+        tokens.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+        tokens
+    }
+}
+
+fn entry(token: Token) -> Arc<Entry> {
+    Arc::new(Entry { token, revoked: CancellationToken::new(), streams: AtomicUsize::new(0) })
+}
+
+fn token(id: String, hash: [u8; 32], kind: TokenKind, new: NewToken) -> Token {
+    let created = now();
+    Token {
+        id,
+        hash,
+        kind,
+        name: new.name,
+        scopes: new.scopes,
+        sight: new.sight,
+        created,
+        expires: new.ttl.map(|ttl| created.saturating_add(ttl)),
+    }
+}

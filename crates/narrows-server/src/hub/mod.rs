@@ -1,0 +1,176 @@
+//! What is durable, on its way to whoever follows it.
+//!
+//! A subscription always reads what comes after its cursor; the hub only wakes it, and keeps the
+//! newest rows of each session in memory, made into frames once for all who follow.
+
+mod batch;
+mod tail;
+
+pub use batch::Batch;
+pub(crate) use batch::FIRST;
+pub use tail::{Ahead, Tail, Waker};
+
+use narrows_store::{EventRow, Result, Session, Store};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{oneshot, watch};
+
+/// Deleted sessions that are remembered for those who follow the list.
+const MAX_REMOVED: usize = 1024;
+/// Bytes of newest rows, of all sessions together.
+const MAX_BYTES: usize = 256 << 20;
+
+/// Rows that the store is about to make durable.
+#[derive(Debug)]
+pub struct Delivery {
+    /// The rows.
+    pub rows: Vec<EventRow>,
+    /// Tells when they are durable.
+    pub durable: oneshot::Receiver<Result<u64>>,
+    /// Who waits for that too.
+    pub told: oneshot::Sender<Result<u64>>,
+    /// Set when they could not be kept.
+    pub broken: Arc<AtomicBool>,
+}
+
+/// The sessions that are followed or written.
+#[derive(Debug, Clone)]
+pub struct Hub {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    tails: Mutex<HashMap<i64, Arc<Tail>>>,
+    /// Grows when some session changes.
+    list: watch::Sender<u64>,
+    removed: Mutex<Removed>,
+    closing: watch::Sender<bool>,
+}
+
+/// Sessions that were deleted, and the count of changes then.
+#[derive(Debug, Default)]
+struct Removed {
+    ids: VecDeque<(u64, String)>,
+    /// What came up to this count is forgotten.
+    forgotten: u64,
+}
+
+impl Hub {
+    /// A hub over a store.
+    pub fn new(store: Store) -> Self {
+        let (list, closing) = (watch::Sender::new(0), watch::Sender::new(false));
+        let inner =
+            Inner { store, tails: Mutex::default(), list, removed: Mutex::default(), closing };
+        Hub { inner: Arc::new(inner) }
+    }
+
+    /// The newest rows of a session, to be followed.
+    pub fn tail(&self, session: &Session) -> Arc<Tail> {
+        let mut tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = || Arc::new(Tail::new(session));
+        Arc::clone(tails.entry(session.key).or_insert_with(fresh))
+    }
+
+    /// The store, for what is not in memory.
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// Waits for the store, in order, then wakes whoever follows.
+    pub fn deliver(&self, session: &Session, delivery: Delivery) {
+        let tail = self.tail(session);
+        if tail.queue(delivery) {
+            let hub = self.clone();
+            tokio::spawn(async move {
+                while let Some(Delivery { rows, durable, told, broken }) = tail.next_delivery() {
+                    let done = durable.await.unwrap_or(Err(narrows_store::Error::Closed));
+                    match &done {
+                        Ok(_) => {
+                            tail.publish(rows);
+                            hub.changed();
+                        }
+                        Err(_) => broken.store(true, Ordering::Relaxed),
+                    }
+                    let _ = told.send(done);
+                }
+            });
+        }
+    }
+
+    /// Some session changed.
+    pub fn changed(&self) {
+        self.inner.list.send_modify(|n| *n += 1);
+    }
+
+    /// A session was deleted: whoever follows it is told.
+    pub fn removed(&self, session: &Session) {
+        let tail =
+            self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(&session.key);
+        if let Some(tail) = tail {
+            tail.end();
+        }
+        {
+            let count = *self.inner.list.borrow() + 1;
+            let mut removed = self.inner.removed.lock().unwrap_or_else(PoisonError::into_inner);
+            removed.ids.push_back((count, session.id.clone()));
+            if removed.ids.len() > MAX_REMOVED
+                && let Some((count, _)) = removed.ids.pop_front()
+            {
+                removed.forgotten = count;
+            }
+        }
+        self.changed();
+    }
+
+    /// The sessions that were deleted after this count; none when too many were.
+    pub fn removed_after(&self, count: u64) -> Option<Vec<String>> {
+        let removed = self.inner.removed.lock().unwrap_or_else(PoisonError::into_inner);
+        if removed.forgotten > count {
+            return None;
+        }
+        Some(removed.ids.iter().filter(|(at, _)| *at > count).map(|(_, id)| id.clone()).collect())
+    }
+
+    /// Tells when some session changes.
+    pub fn list(&self) -> watch::Receiver<u64> {
+        self.inner.list.subscribe()
+    }
+
+    /// Tells when the server is about to end.
+    pub fn closing(&self) -> watch::Receiver<bool> {
+        self.inner.closing.subscribe()
+    }
+
+    /// The server is about to end: streams are closed.
+    pub fn close(&self) {
+        self.inner.closing.send_replace(true);
+    }
+
+    /// Lets go of sessions that nobody follows or writes, and of rows when there are too many.
+    pub fn tidy(&self) {
+        let mut tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        tails.retain(|_, tail| Arc::strong_count(tail) > 1 || !tail.is_idle());
+        let mut bytes: usize = tails.values().map(|t| t.bytes()).sum();
+        for tail in tails.values() {
+            if bytes <= MAX_BYTES {
+                break;
+            }
+            bytes -= tail.clear();
+        }
+    }
+
+    /// Sessions in memory, and the bytes of their rows.
+    pub fn size(&self) -> (usize, usize) {
+        let tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        (tails.len(), tails.values().map(|t| t.bytes()).sum())
+    }
+}
+
+/// Waits until the server is about to end.
+pub(crate) async fn closed(closing: &mut watch::Receiver<bool>) {
+    // The hub is gone: so is the server.
+    let _ = closing.wait_for(|closing| *closing).await;
+}

@@ -1,0 +1,212 @@
+//! The newest rows of one session.
+
+use super::Delivery;
+use super::batch::Batch;
+use narrows_store::{EventRow, Session};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Rows that are durable within this time of each other are told together.
+const TICK: Duration = Duration::from_millis(10);
+/// What is kept of one session.
+const MAX_BYTES: usize = 8 << 20;
+const MAX_BATCHES: usize = 4096;
+/// Nobody follows and nobody writes for so long.
+const IDLE: Duration = Duration::from_mins(1);
+
+/// The end of one session's log.
+#[derive(Debug)]
+pub struct Tail {
+    session: Session,
+    state: Mutex<State>,
+    wake: watch::Sender<Woken>,
+}
+
+/// What a follower is woken with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Woken {
+    seq: u64,
+    ended: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    batches: VecDeque<Arc<Batch>>,
+    bytes: usize,
+    /// Durable rows that the next tick tells.
+    next: Vec<EventRow>,
+    told: Instant,
+    timer: bool,
+    queue: VecDeque<Delivery>,
+    delivering: bool,
+}
+
+/// What lies ahead of a follower.
+#[derive(Debug)]
+pub enum Ahead {
+    /// Rows in memory.
+    Batch(Arc<Batch>),
+    /// Rows that must be read from the store.
+    Stored,
+    /// Nothing.
+    Nothing,
+    /// The session is gone.
+    Ended,
+}
+
+impl Tail {
+    pub(super) fn new(session: &Session) -> Self {
+        let state = State {
+            batches: VecDeque::new(),
+            bytes: 0,
+            next: Vec::new(),
+            told: Instant::now().checked_sub(TICK).unwrap_or_else(Instant::now),
+            timer: false,
+            queue: VecDeque::new(),
+            delivering: false,
+        };
+        let wake = watch::Sender::new(Woken { seq: session.seq, ended: false });
+        Tail { session: session.clone(), state: Mutex::new(state), wake }
+    }
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Where the log ends, as far as it was told.
+    pub fn head(&self) -> u64 {
+        self.wake.borrow().seq
+    }
+
+    /// Wakes when the log has grown.
+    pub fn waker(&self) -> Waker {
+        Waker(self.wake.subscribe())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues rows; true when somebody must begin to deliver.
+    pub(super) fn queue(&self, delivery: Delivery) -> bool {
+        let mut state = self.state();
+        state.queue.push_back(delivery);
+        !std::mem::replace(&mut state.delivering, true)
+    }
+
+    pub(super) fn next_delivery(&self) -> Option<Delivery> {
+        let mut state = self.state();
+        let next = state.queue.pop_front();
+        state.delivering = next.is_some();
+        next
+    }
+
+    /// Tells rows that are durable, at once or with the next tick.
+    pub(super) fn publish(self: &Arc<Self>, rows: Vec<EventRow>) {
+        if rows.is_empty() {
+            return;
+        }
+        let mut state = self.state();
+        state.next.extend(rows);
+        let since = state.told.elapsed();
+        if since >= TICK {
+            self.tell(state);
+        } else if !state.timer {
+            state.timer = true;
+            let tail = Arc::clone(self);
+            tokio::spawn(async move {
+                tokio::time::sleep(TICK.saturating_sub(since)).await;
+                let mut state = tail.state();
+                state.timer = false;
+                tail.tell(state);
+            });
+        }
+    }
+
+    fn tell(&self, mut state: MutexGuard<'_, State>) {
+        let rows = std::mem::take(&mut state.next);
+        state.told = Instant::now();
+        let Some(batch) = Batch::new(&self.session.epoch, rows) else { return };
+        let seq = batch.last();
+        // A batch that does not follow the one before cannot be looked up: the store has it all.
+        if state.batches.back().is_some_and(|b| b.last() + 1 != batch.first()) {
+            state.batches.clear();
+            state.bytes = 0;
+        }
+        state.bytes += batch.size();
+        state.batches.push_back(Arc::new(batch));
+        while state.bytes > MAX_BYTES || state.batches.len() > MAX_BATCHES {
+            let Some(oldest) = state.batches.pop_front() else { break };
+            state.bytes -= oldest.size();
+        }
+        drop(state);
+        self.wake.send_modify(|woken| woken.seq = woken.seq.max(seq));
+    }
+
+    /// What comes after the event `seq`.
+    pub fn after(&self, seq: u64) -> Ahead {
+        let Woken { seq: head, ended } = *self.wake.borrow();
+        if ended {
+            return Ahead::Ended;
+        }
+        if seq >= head {
+            return Ahead::Nothing;
+        }
+        let state = self.state();
+        let at = state.batches.partition_point(|b| b.last() <= seq);
+        match state.batches.get(at) {
+            Some(batch) if batch.first() <= seq + 1 => Ahead::Batch(Arc::clone(batch)),
+            _ => Ahead::Stored,
+        }
+    }
+
+    /// The log is known to go this far: what the store has may not have been told yet.
+    pub fn seen(&self, head: u64) {
+        self.wake.send_if_modified(|woken| {
+            let grown = head > woken.seq;
+            woken.seq = woken.seq.max(head);
+            grown
+        });
+    }
+
+    /// The session is gone.
+    pub(super) fn end(&self) {
+        self.wake.send_modify(|woken| woken.ended = true);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.state().bytes
+    }
+
+    /// Lets go of the rows; returns their bytes.
+    pub(super) fn clear(&self) -> usize {
+        let mut state = self.state();
+        state.batches.clear();
+        std::mem::take(&mut state.bytes)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.state();
+        !state.delivering && state.next.is_empty() && state.told.elapsed() > IDLE
+    }
+}
+
+/// Wakes a follower.
+#[derive(Debug)]
+pub struct Waker(watch::Receiver<Woken>);
+
+impl Waker {
+    /// Waits until the log has grown or is gone.
+    pub async fn woken(&mut self) {
+        // The sender lives in the tail, which the follower holds.
+        let _ = self.0.changed().await;
+    }
+
+    /// From now on, only what is new wakes.
+    pub fn settle(&mut self) {
+        self.0.mark_unchanged();
+    }
+}

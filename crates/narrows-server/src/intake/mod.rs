@@ -1,0 +1,152 @@
+//! Packets to a session's log: one pipeline for each session that is being written.
+
+mod live;
+mod open;
+mod wrapped;
+
+pub(crate) use live::MAX_LINE;
+pub use live::{Answer, Arrival, Take};
+pub use wrapped::Wrapped;
+
+use crate::hub::Hub;
+use live::Live;
+use narrows::{Format, Paths, Secrets};
+use narrows_store::{Error, Result, Session, Store};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex as Gate, OwnedMutexGuard};
+
+/// How long a request waits for another one that writes the same session.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A session that nobody writes for so long is put to rest.
+const IDLE: Duration = Duration::from_mins(5);
+/// Its open items are written to their rows sooner.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// What is hidden in every session.
+#[derive(Debug, Clone, Default)]
+pub struct Hidden {
+    /// Paths.
+    pub paths: Paths,
+    /// Secrets.
+    pub secrets: Arc<Secrets>,
+}
+
+/// How the packets of a request are to be read.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// Their dialect.
+    pub format: Format,
+    /// The place of the first packet; else they come after those that were read.
+    pub first: Option<u64>,
+    /// The same request again has the same effect once.
+    pub key: Option<String>,
+    /// Whether packets without a time get the time of their arrival.
+    pub arrival: Arrival,
+    /// Whether lines say where they come from.
+    pub wrapped: bool,
+    /// Whether the source is over with the last packet.
+    pub end: bool,
+    /// More roots to hide.
+    pub roots: Vec<String>,
+}
+
+/// The sessions that are being written.
+#[derive(Debug, Clone)]
+pub struct Intake {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    hub: Hub,
+    hidden: Hidden,
+    live: Mutex<HashMap<i64, Slot>>,
+}
+
+#[derive(Debug, Clone)]
+struct Slot {
+    gate: Arc<Gate<Option<Live>>>,
+    used: Instant,
+}
+
+impl Intake {
+    /// An intake into a store; what is durable is told to the hub.
+    pub fn new(store: Store, hub: Hub, hidden: Hidden) -> Self {
+        Intake { inner: Arc::new(Inner { store, hub, hidden, live: Mutex::default() }) }
+    }
+
+    /// Begins to write a session. One at a time does; others wait for a while.
+    pub async fn open(&self, session: &Session, reading: Reading) -> Result<Take> {
+        let gate = self.gate(session.key);
+        let waited = tokio::time::timeout(PATIENCE, gate.lock_owned()).await;
+        let guard = waited.map_err(|_| Error::Invalid(BUSY.to_owned()))?;
+        Take::begin(&self.inner.store, &self.inner.hub, &self.inner.hidden, guard, session, reading)
+            .await
+    }
+
+    fn gate(&self, session: i64) -> Arc<Gate<Option<Live>>> {
+        let mut live = self.inner.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = live
+            .entry(session)
+            .or_insert_with(|| Slot { gate: Arc::default(), used: Instant::now() });
+        slot.used = Instant::now();
+        Arc::clone(&slot.gate)
+    }
+
+    /// Forgets a session that was deleted.
+    pub async fn forget(&self, session: i64) {
+        let gate = self.gate(session);
+        if let Ok(mut guard) = tokio::time::timeout(PATIENCE, gate.lock()).await {
+            *guard = None;
+        }
+        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+    }
+
+    /// Writes what has waited long enough; lets go of sessions that nobody writes.
+    pub async fn tidy(&self) {
+        for (session, slot) in self.slots() {
+            let idle = slot.used.elapsed();
+            let Ok(mut guard) = Arc::clone(&slot.gate).try_lock_owned() else { continue };
+            if idle > IDLE {
+                self.rest(&mut guard, session).await;
+            } else if idle > SETTLE
+                && let Some(live) = guard.as_mut()
+            {
+                live.settle(&self.inner.store, &self.inner.hub).await;
+            }
+        }
+    }
+
+    /// The end: everything that is held back comes out and is kept.
+    pub async fn close(&self) {
+        for (session, slot) in self.slots() {
+            let waited = tokio::time::timeout(Duration::from_secs(5), slot.gate.lock_owned()).await;
+            if let Ok(mut guard) = waited {
+                self.rest(&mut guard, session).await;
+            }
+        }
+    }
+
+    /// How many sessions are being written.
+    pub fn count(&self) -> usize {
+        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn slots(&self) -> Vec<(i64, Slot)> {
+        let live = self.inner.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.iter().map(|(key, slot)| (*key, slot.clone())).collect()
+    }
+
+    async fn rest(&self, guard: &mut OwnedMutexGuard<Option<Live>>, session: i64) {
+        if let Some(mut live) = guard.take() {
+            live.rest(&self.inner.store, &self.inner.hub).await;
+        }
+        self.inner.live.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+    }
+}
+
+/// Somebody else writes the session.
+pub const BUSY: &str = "another request is writing this session";

@@ -1,0 +1,106 @@
+//! Items of which more is expected: kept here, so that their rows are not written with each piece.
+
+use narrows::Item;
+use narrows::change::Change;
+use narrows_store::ItemWrite;
+use std::collections::HashMap;
+
+/// A row that lags behind the log by so much is written though its item is open.
+const MAX_LAG: u64 = 512;
+
+/// An item and what its row lacks.
+#[derive(Debug)]
+struct Open {
+    item: Item,
+    /// The first event that is not in its row, if there is one.
+    since: Option<u64>,
+    last: u64,
+}
+
+/// The open items of a session.
+#[derive(Debug, Default)]
+pub(super) struct OpenItems {
+    items: HashMap<String, Open>,
+    patches: HashMap<String, Vec<(u64, Change)>>,
+    removed: Vec<String>,
+    /// Items that changed since rows were written.
+    touched: Vec<String>,
+    pub(super) next_order: u64,
+}
+
+impl OpenItems {
+    /// Items as they are in a log whose rows lack something of them since an event.
+    pub(super) fn resume(
+        items: impl Iterator<Item = (Item, Option<u64>)>,
+        last: u64,
+        next_order: u64,
+    ) -> Self {
+        let open =
+            items.map(|(item, since)| (item.id.as_str().to_owned(), Open { item, since, last }));
+        OpenItems { items: open.collect(), next_order, ..OpenItems::default() }
+    }
+
+    /// Takes a change that the event `seq` made.
+    pub(super) fn take(&mut self, seq: u64, change: Change) {
+        let Some(id) = change.item().map(|id| id.as_str().to_owned()) else { return };
+        if let Change::Remove { .. } = change {
+            self.items.remove(&id);
+            self.patches.remove(&id);
+            self.removed.push(id);
+            return;
+        }
+        if let Some(open) = self.items.get_mut(&id) {
+            open.item.apply(change);
+            open.since.get_or_insert(seq);
+            open.last = seq;
+        } else if let Change::Put { item } = change {
+            self.next_order = self.next_order.max(item.order + 1);
+            self.items.insert(id.clone(), Open { item: *item, since: Some(seq), last: seq });
+        } else {
+            self.patches.entry(id).or_default().push((seq, change));
+            return;
+        }
+        if self.touched.last() != Some(&id) {
+            self.touched.push(id);
+        }
+    }
+
+    /// What is to be written after the event `seq`; with `all`, open items too.
+    pub(super) fn writes(&mut self, seq: u64, all: bool) -> Vec<ItemWrite> {
+        let mut writes: Vec<ItemWrite> =
+            self.removed.drain(..).map(|id| ItemWrite::Remove { id }).collect();
+        let names: Vec<String> = if all {
+            self.items.keys().cloned().collect()
+        } else {
+            std::mem::take(&mut self.touched)
+        };
+        self.touched.clear();
+        for id in names {
+            let Some(open) = self.items.get_mut(&id) else { continue };
+            let closed = !open.item.is_open();
+            let Some(since) = open.since else {
+                if closed {
+                    self.items.remove(&id);
+                }
+                continue;
+            };
+            if closed {
+                let last = open.last;
+                if let Some(open) = self.items.remove(&id) {
+                    writes.push(ItemWrite::Put { item: Box::new(open.item), seq: last });
+                }
+            } else if all || seq.saturating_sub(since) >= MAX_LAG {
+                open.since = None;
+                writes.push(ItemWrite::Put { item: Box::new(open.item.clone()), seq: open.last });
+            }
+        }
+        let patches = self.patches.drain().map(|(id, changes)| ItemWrite::Patch { id, changes });
+        writes.extend(patches);
+        writes
+    }
+
+    /// The last event up to which all rows are complete, in a log that ends at `seq`.
+    pub(super) fn settled(&self, seq: u64) -> u64 {
+        self.items.values().filter_map(|open| open.since).min().map_or(seq, |first| first - 1)
+    }
+}

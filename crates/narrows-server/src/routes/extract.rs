@@ -1,0 +1,110 @@
+//! What requests bring, checked, with errors that say what is wrong.
+
+use crate::app::App;
+use crate::auth::Grant;
+use crate::error::{ApiError, ApiResult};
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use http::request::Parts;
+use http::{StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use narrows_store::Session;
+use serde::de::DeserializeOwned;
+
+/// The query of a request.
+#[derive(Debug)]
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let query = Query::<T>::from_request_parts(parts, state).await;
+        query.map(|Query(query)| Params(query)).map_err(|e| ApiError::invalid(e.body_text()))
+    }
+}
+
+/// Names in the path.
+#[derive(Debug)]
+pub(crate) struct Names<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Names<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let path = Path::<T>::from_request_parts(parts, state).await;
+        path.map(|Path(path)| Names(path)).map_err(|_| ApiError::not_found("path"))
+    }
+}
+
+/// What the guard found out.
+impl<S: Send + Sync> FromRequestParts<S> for Grant {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        // Only a route that needs a token has one.
+        parts.extensions.get::<Grant>().cloned().ok_or_else(ApiError::unauthorized)
+    }
+}
+
+/// A JSON body.
+#[derive(Debug)]
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
+        // A form on some page cannot send this type without asking first.
+        let plain = |k: &str| k.split(';').next().unwrap_or_default().trim() == "application/json";
+        if !kind.is_some_and(plain) {
+            let what = "the body must be application/json";
+            return Err(ApiError::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "UNSUPPORTED_TYPE",
+                what,
+            ));
+        }
+        let bytes = whole(request.into_body(), app.config.limits.body_bytes).await?;
+        let value = serde_json::from_slice(&bytes);
+        value
+            .map(Json)
+            .map_err(|e| ApiError::invalid(format!("the body is not what it should be: {e}")))
+    }
+}
+
+async fn whole(body: Body, max: usize) -> ApiResult<bytes::Bytes> {
+    let read = Limited::new(body, max).collect();
+    let idle = std::time::Duration::from_secs(30);
+    match tokio::time::timeout(idle, read).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let what = format!("the body is longer than {max} bytes");
+            Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE", what))
+        }
+        Ok(Err(_)) => Err(ApiError::invalid("the body broke off")),
+        Err(_) => {
+            Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "TIMEOUT", "the body came too slowly"))
+        }
+    }
+}
+
+/// A session that the caller may see. To others it is as if it were not there.
+pub(crate) async fn session(app: &App, grant: &Grant, id: &str) -> ApiResult<Session> {
+    let found = app.store.session(id).await?;
+    if grant.sight.sees(&found.id, &found.tags) {
+        Ok(found)
+    } else {
+        Err(ApiError::not_found("session"))
+    }
+}
+
+/// A number of rows within its limits.
+pub(crate) fn limit(asked: Option<usize>, usual: usize, most: usize) -> ApiResult<usize> {
+    match asked {
+        None => Ok(usual),
+        Some(n) if (1..=most).contains(&n) => Ok(n),
+        Some(_) => Err(ApiError::invalid(format!("`limit` is a number from 1 to {most}"))),
+    }
+}

@@ -1,0 +1,129 @@
+//! Every route, in one table: what is not in it does not exist, and each says what it needs.
+
+mod extract;
+mod items;
+mod ops;
+mod packets;
+mod sessions;
+mod stream;
+mod tokens;
+
+pub(crate) use sessions::clear as clear_sessions;
+
+use crate::app::App;
+use crate::auth::{Gate, Need, front, guard};
+use crate::error::ApiError;
+use crate::page;
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, delete, get, patch, post};
+use http::{Method, StatusCode};
+use narrows_store::Scope;
+use ops::Security;
+use utoipa::OpenApi;
+
+/// One route, for tests and documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteInfo {
+    /// The method.
+    pub method: Method,
+    /// The path, with `{…}` for what varies.
+    pub path: &'static str,
+    /// The scope it needs, if any.
+    pub scope: Option<Scope>,
+}
+
+type Line = (Method, &'static str, Need, MethodRouter<App>);
+
+const READ: Need = Need::Scope(Scope::Read);
+const WRITE: Need = Need::Scope(Scope::Write);
+const ADMIN: Need = Need::Scope(Scope::Admin);
+const OPEN: Need = Need::Nothing;
+
+fn table() -> Vec<Line> {
+    let (g, p, d) = (Method::GET, Method::POST, Method::DELETE);
+    vec![
+        (g.clone(), "/", OPEN, get(page::index)),
+        (g.clone(), "/page/{file}", OPEN, get(page::file)),
+        (g.clone(), "/healthz", OPEN, get(ops::healthz)),
+        (g.clone(), "/openapi.json", OPEN, get(ops::document)),
+        (g.clone(), "/metrics", READ, get(ops::metrics)),
+        (g.clone(), "/api/limits", READ, get(ops::limits)),
+        (p.clone(), "/api/prune", ADMIN, post(sessions::prune)),
+        (g.clone(), "/api/audit", ADMIN, get(ops::audit)),
+        (p.clone(), "/api/login", OPEN, post(tokens::login)),
+        (p.clone(), "/api/logout", READ, post(tokens::logout)),
+        (g.clone(), "/api/me", READ, get(tokens::me)),
+        (p.clone(), "/api/tickets", ADMIN, post(tokens::ticket)),
+        (g.clone(), "/api/tokens", ADMIN, get(tokens::list)),
+        (p.clone(), "/api/tokens", ADMIN, post(tokens::make)),
+        (d.clone(), "/api/tokens/{token}", ADMIN, delete(tokens::revoke)),
+        (g.clone(), "/api/sessions", READ, get(sessions::list)),
+        (p.clone(), "/api/sessions", WRITE, post(sessions::create)),
+        (g.clone(), "/api/sessions/stream", READ, get(stream::sessions)),
+        (g.clone(), "/api/sessions/{id}", READ, get(sessions::show)),
+        (Method::PATCH, "/api/sessions/{id}", WRITE, patch(sessions::tag)),
+        (d, "/api/sessions/{id}", WRITE, delete(sessions::remove)),
+        (p, "/api/sessions/{id}/packets", WRITE, post(packets::ingest)),
+        (g.clone(), "/api/sessions/{id}/packets", READ, get(packets::state)),
+        (g.clone(), "/api/sessions/{id}/events", READ, get(stream::events)),
+        (g.clone(), "/api/sessions/{id}/items", READ, get(items::window)),
+        (g.clone(), "/api/sessions/{id}/items/{item}", READ, get(items::one)),
+        (g.clone(), "/api/sessions/{id}/blobs/{hash}", READ, get(items::blob)),
+        (g.clone(), "/api/search", READ, get(items::search)),
+        (g, "/api/ws", READ, get(stream::socket)),
+    ]
+}
+
+/// Every route and what it needs.
+pub fn route_list() -> Vec<RouteInfo> {
+    let scope = |need| match need {
+        Need::Nothing => None,
+        Need::Scope(scope) => Some(scope),
+    };
+    let lines = table().into_iter();
+    lines.map(|(method, path, need, _)| RouteInfo { method, path, scope: scope(need) }).collect()
+}
+
+pub(crate) fn router(app: &App) -> Router {
+    let mut router = Router::new();
+    let mut lines = table().into_iter().peekable();
+    while let Some((method, path, need, mut routes)) = lines.next() {
+        let mut needs = vec![(method, need)];
+        while let Some((method, _, need, more)) = lines.next_if(|line| line.1 == path) {
+            routes = routes.merge(more);
+            needs.push((method, need));
+        }
+        let gate = Gate { app: app.clone(), needs: needs.into() };
+        router = router.route(path, routes.layer(from_fn_with_state(gate, guard)));
+    }
+    let nothing = || async { ApiError::new(StatusCode::NOT_FOUND, "NOT_FOUND", "no such path") };
+    router.fallback(nothing).layer(from_fn_with_state(app.clone(), front)).with_state(app.clone())
+}
+
+/// The document that tells every route and shape.
+#[derive(Debug, OpenApi)]
+#[openapi(
+    info(
+        title = "narrows",
+        description = "Sessions of coding agents: cleaned, stored, followed live and resumed without a gap."
+    ),
+    paths(
+        ops::healthz, ops::metrics, ops::limits, ops::audit, ops::document,
+        tokens::login, tokens::logout, tokens::me, tokens::ticket, tokens::list, tokens::make, tokens::revoke,
+        sessions::list, sessions::create, sessions::show, sessions::tag, sessions::remove, sessions::prune,
+        packets::ingest, packets::state, items::window, items::one, items::blob, items::search,
+        stream::events, stream::sessions, stream::socket,
+    ),
+    components(schemas(
+        crate::error::ErrorBody, crate::stream::ClientMessage, crate::api_ws::ServerMessage,
+        crate::api_ws::StreamFrame,
+    )),
+    modifiers(&Security)
+)]
+struct Document;
+
+/// The document that tells every route and shape.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    Document::openapi()
+}

@@ -1,0 +1,77 @@
+//! For whoever operates a server.
+
+use super::extract::{Params, limit};
+use crate::api::{AuditPage, AuditQuery, Health};
+use crate::app::App;
+use crate::config::Limits;
+use crate::error::{ApiResult, ErrorBody};
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{StatusCode, header};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+
+/// Adds the token to the document.
+pub(super) struct Security;
+
+impl utoipa::Modify for Security {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(scheme));
+    }
+}
+
+/// Whether the server works.
+#[utoipa::path(get, path = "/healthz", responses(
+    (status = 200, description = "It works", body = Health),
+    (status = 503, description = "The store cannot be written", body = Health),
+))]
+pub(super) async fn healthz(State(app): State<App>) -> impl IntoResponse {
+    let works = app.store.is_writable().await;
+    let status = if works { "ok" } else { "degraded" };
+    let health =
+        Health { status: status.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    (if works { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(health))
+}
+
+/// Counts, for Prometheus.
+#[utoipa::path(get, path = "/metrics", security(("token" = ["read"])), responses(
+    (status = 200, description = "Counts", body = String, content_type = "application/openmetrics-text"),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn metrics(State(app): State<App>) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], app.metrics.text(&app)).into_response()
+}
+
+/// What is allowed at most.
+#[utoipa::path(get, path = "/api/limits", security(("token" = ["read"])), responses(
+    (status = 200, description = "The limits", body = Limits),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn limits(State(app): State<App>) -> Json<Limits> {
+    Json(app.config.limits.clone())
+}
+
+/// Who did what that cannot be undone.
+#[utoipa::path(get, path = "/api/audit", params(AuditQuery), security(("token" = ["admin"])), responses(
+    (status = 200, description = "The newest first", body = AuditPage),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn audit(
+    State(app): State<App>,
+    Params(query): Params<AuditQuery>,
+) -> ApiResult<Response> {
+    let limit = limit(query.limit, 100, 500)?;
+    let actions = app.store.audited(query.before, limit).await?;
+    Ok(Json(serde_json::json!({ "actions": actions })).into_response())
+}
+
+/// This document.
+#[utoipa::path(get, path = "/openapi.json", responses(
+    (status = 200, description = "Every route and shape", body = Object),
+))]
+pub(super) async fn document() -> Json<utoipa::openapi::OpenApi> {
+    Json(super::openapi())
+}

@@ -1,0 +1,121 @@
+//! Packets of agents, into a session.
+
+use super::extract::{Names, Params, session};
+use crate::api::{PacketAnswer, PacketQuery, PacketState, SourceState};
+use crate::app::App;
+use crate::auth::Grant;
+use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::intake::{Answer, Reading};
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt;
+use narrows::Format;
+use std::time::Duration;
+
+const MAX_KEY: usize = 200;
+
+/// Send packets of an agent, one a line.
+///
+/// They are read as they come, so a body may stay open as long as the agent works. The answer comes
+/// when all of it is durable. With `Idempotency-Key`, the same request again has its effect once.
+#[utoipa::path(post, path = "/api/sessions/{id}/packets",
+    params(
+        ("id" = String, Path, description = "The session"),
+        PacketQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key, the same effect once"),
+    ),
+    request_body(content = String, content_type = "application/x-ndjson"),
+    security(("token" = ["write"])), responses(
+    (status = 200, description = "All of it is durable", body = PacketAnswer),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+    (status = 503, description = "The store cannot be written now: try again", body = ErrorBody),
+    (status = 507, description = "The store is full: try again later", body = ErrorBody),
+))]
+pub(super) async fn ingest(
+    State(app): State<App>,
+    grant: Grant,
+    Names(id): Names<String>,
+    Params(query): Params<PacketQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> ApiResult<Json<Answer>> {
+    let found = session(&app, &grant, &id).await?;
+    let reading = reading(&query, &headers)?;
+    let mut take = app.intake.open(&found, reading).await?;
+    if let Some(known) = take.known() {
+        return Ok(Json(known.clone()));
+    }
+    let mut body = body;
+    let idle = Duration::from_secs(app.config.limits.body_idle_seconds);
+    loop {
+        let frame = match tokio::time::timeout(idle, body.frame()).await {
+            Ok(None) => break,
+            Ok(Some(Ok(frame))) => frame,
+            // What came before is kept: an agent that is cut off has said what it said.
+            Ok(Some(Err(_))) => return Err(ApiError::invalid("the body broke off")),
+            Err(_) => {
+                let what = "nothing came for too long; blank lines keep the request alive";
+                return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "TIMEOUT", what));
+            }
+        };
+        if let Some(data) = frame.data_ref() {
+            take.push(data).await?;
+        }
+    }
+    let answer = take.finish().await?;
+    app.metrics.packets.inc_by(answer.packets);
+    app.metrics.events.inc_by(answer.events);
+    Ok(Json(answer))
+}
+
+fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
+    let format = match query.format.as_deref().map(Format::named) {
+        None => Format::Auto,
+        Some(Some(format)) => format,
+        Some(None) => {
+            return Err(ApiError::invalid(
+                "`format` is auto, acp, claude-stream or claude-history",
+            ));
+        }
+    };
+    let key = match headers.get("idempotency-key") {
+        None => None,
+        Some(key) => {
+            let key = key.to_str().ok().filter(|k| !k.is_empty() && k.len() <= MAX_KEY);
+            let what = format!("Idempotency-Key has 1 to {MAX_KEY} plain characters");
+            Some(key.ok_or_else(|| ApiError::invalid(what))?.to_owned())
+        }
+    };
+    if query.first.is_some() && key.is_some() {
+        return Err(ApiError::invalid("give `first` or Idempotency-Key, not both"));
+    }
+    Ok(Reading {
+        format,
+        first: query.first,
+        key,
+        arrival: query.arrived.unwrap_or_default(),
+        wrapped: query.wrapped.unwrap_or(false),
+        end: query.end.unwrap_or(false),
+        roots: query.root.iter().flat_map(|r| r.lines()).map(str::to_owned).collect(),
+    })
+}
+
+/// Tell how far a session's packets were read.
+#[utoipa::path(get, path = "/api/sessions/{id}/packets", params(("id" = String, Path, description = "The session")),
+    security(("token" = ["read"])), responses(
+    (status = 200, description = "The places to go on from", body = PacketState),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn state(
+    State(app): State<App>,
+    grant: Grant,
+    Names(id): Names<String>,
+) -> ApiResult<Json<PacketState>> {
+    let found = session(&app, &grant, &id).await?;
+    let sources = app.store.sources(found.key).await?.into_iter();
+    let sources =
+        sources.map(|s| SourceState { number: s.number, read: s.read, acknowledged: s.rest });
+    Ok(Json(PacketState { sources: sources.collect() }))
+}

@@ -1,0 +1,176 @@
+//! Tokens, tickets and the browser's cookie.
+
+use super::extract::{Json, Names};
+use crate::api::{Login, MadeToken, Me, NewTokenBody, Ticket, TokenInfo, TokenList};
+use crate::app::App;
+use crate::auth::{COOKIE, Grant, NewToken};
+use crate::error::{ApiError, ApiResult, ErrorBody};
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use narrows_store::{NewAudit, Scope, Scopes, Sight, TokenKind};
+
+/// A browser stays in for so long.
+const BROWSER_MS: i64 = 30 * 24 * 3600 * 1000;
+const MAX_NAMES: usize = 1000;
+
+/// Trade a ticket for the browser's cookie.
+#[utoipa::path(post, path = "/api/login", request_body = Login, responses(
+    (status = 204, description = "The cookie is set"),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn login(State(app): State<App>, Json(login): Json<Login>) -> ApiResult<Response> {
+    let Some(worth) = app.tickets.take(&login.ticket) else {
+        let what = "this ticket was used or is too old: `narrows open` prints a new one";
+        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what));
+    };
+    let name = "browser".to_owned();
+    let new = NewToken { name, scopes: worth.scopes, sight: worth.sight, ttl: Some(BROWSER_MS) };
+    let (_, secret) = app.tokens.make(TokenKind::Browser, new).await?;
+    let secure = if app.config.is_secure() { "; Secure" } else { "" };
+    let cookie = format!(
+        "{COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}{secure}",
+        BROWSER_MS / 1000
+    );
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let cookie =
+        HeaderValue::from_str(&cookie).map_err(|_| ApiError::busy("no cookie could be made"))?;
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
+}
+
+/// Revoke the browser's own cookie.
+#[utoipa::path(post, path = "/api/logout", security(("token" = ["read"])), responses(
+    (status = 204, description = "It is revoked"),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn logout(State(app): State<App>, grant: Grant) -> ApiResult<Response> {
+    let browser =
+        app.tokens.list().iter().any(|t| t.id == grant.token && t.kind == TokenKind::Browser);
+    if !browser {
+        return Err(ApiError::invalid("only a browser can log out: revoke the token instead"));
+    }
+    app.tokens.revoke(&grant.token).await?;
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let gone = format!("{COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
+    if let Ok(gone) = HeaderValue::from_str(&gone) {
+        response.headers_mut().insert(header::SET_COOKIE, gone);
+    }
+    Ok(response)
+}
+
+/// Tell what the caller may do.
+#[utoipa::path(get, path = "/api/me", security(("token" = ["read"])), responses(
+    (status = 200, description = "The token's scopes", body = Me),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn me(grant: Grant) -> axum::Json<Me> {
+    let scopes = grant.scopes.iter().map(|s| s.name().to_owned()).collect();
+    axum::Json(Me { token: grant.token, scopes })
+}
+
+/// Make a ticket that lets a browser in once, with the caller's own rights.
+#[utoipa::path(post, path = "/api/tickets", security(("token" = ["admin"])), responses(
+    (status = 201, description = "The ticket", body = Ticket),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn ticket(State(app): State<App>, grant: Grant) -> ApiResult<impl IntoResponse> {
+    let ticket = app.tickets.make(grant.scopes, grant.sight)?;
+    Ok((StatusCode::CREATED, axum::Json(Ticket { path: format!("/#ticket={ticket}") })))
+}
+
+/// List the tokens.
+#[utoipa::path(get, path = "/api/tokens", security(("token" = ["admin"])), responses(
+    (status = 200, description = "Every valid token", body = TokenList),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn list(State(app): State<App>) -> axum::Json<TokenList> {
+    let tokens = app.tokens.list().into_iter().map(|t| TokenInfo {
+        id: t.id,
+        name: t.name,
+        kind: t.kind.name().to_owned(),
+        scopes: t.scopes.iter().map(|s| s.name().to_owned()).collect(),
+        sessions: t.sight.sessions,
+        tags: t.sight.tags,
+        created_at: t.created,
+        expires_at: t.expires,
+    });
+    axum::Json(TokenList { tokens: tokens.collect() })
+}
+
+/// Make a token. Its secret is told this once.
+#[utoipa::path(post, path = "/api/tokens", request_body = NewTokenBody, security(("token" = ["admin"])), responses(
+    (status = 201, description = "The token", body = MadeToken),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn make(
+    State(app): State<App>,
+    grant: Grant,
+    Json(new): Json<NewTokenBody>,
+) -> ApiResult<impl IntoResponse> {
+    let length = new.name.chars().count();
+    if length == 0 || length > 100 || new.name.contains(char::is_control) {
+        return Err(ApiError::invalid(
+            "a token's name has 1 to 100 characters, none of them control characters",
+        ));
+    }
+    let scopes = new.scopes.iter().map(|s| s.parse::<Scope>()).collect::<Result<Scopes, _>>()?;
+    if new.scopes.is_empty() {
+        return Err(ApiError::invalid("a token needs a scope"));
+    }
+    if !grant.scopes.covers(scopes) {
+        let what = "a token cannot give what it has not";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
+    }
+    let plain = |list: &Option<Vec<String>>| {
+        list.iter().flatten().all(|n| !n.is_empty() && n.len() <= 400 && !n.contains('\n'))
+            && list.as_ref().is_none_or(|l| !l.is_empty() && l.len() <= MAX_NAMES)
+    };
+    if !plain(&new.sessions) || !plain(&new.tags) {
+        return Err(ApiError::invalid(format!(
+            "`sessions` and `tags` hold 1 to {MAX_NAMES} names"
+        )));
+    }
+    let mut sight = Sight { sessions: new.sessions, tags: new.tags };
+    if sight.is_all() {
+        sight = grant.sight.clone();
+    } else if !grant.sight.is_all() {
+        let what = "a token that is limited to some sessions cannot choose others";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
+    }
+    let ttl = new.ttl_seconds.map(|s| i64::try_from(s.saturating_mul(1000)).unwrap_or(i64::MAX));
+    if ttl == Some(0) {
+        return Err(ApiError::invalid("`ttlSeconds` is at least 1"));
+    }
+    let new = NewToken { name: new.name, scopes, sight, ttl };
+    let (id, token) = app.tokens.make(TokenKind::Made, new).await?;
+    audit(&app, &grant, "make token", &id).await?;
+    Ok((StatusCode::CREATED, axum::Json(MadeToken { id, token })))
+}
+
+/// Revoke a token. Its streams are closed.
+#[utoipa::path(delete, path = "/api/tokens/{token}", params(("token" = String, Path, description = "The token's id")),
+    security(("token" = ["admin"])), responses(
+    (status = 204, description = "It is revoked"),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn revoke(
+    State(app): State<App>,
+    grant: Grant,
+    Names(id): Names<String>,
+) -> ApiResult<StatusCode> {
+    if id == "owner" {
+        return Err(ApiError::invalid(
+            "the owner's token is the file `token`: remove it and start the server anew",
+        ));
+    }
+    app.tokens.revoke(&id).await?;
+    audit(&app, &grant, "revoke token", &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn audit(app: &App, grant: &Grant, action: &'static str, id: &str) -> ApiResult<()> {
+    let token = grant.token.clone();
+    let audit = NewAudit { token, action, session: None, detail: Some(id.to_owned()) };
+    Ok(app.store.audit(audit).await?)
+}

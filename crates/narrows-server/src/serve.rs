@@ -1,0 +1,170 @@
+//! A server from its start to its end.
+
+use crate::app::{App, Parts};
+use crate::auth::{Throttle, Tickets, Tokens, new_secret};
+use crate::config::ServeConfig;
+use crate::hub::Hub;
+use crate::intake::{Hidden, Intake};
+use crate::metrics::Metrics;
+use crate::{listen, routes};
+use narrows::Secrets;
+use narrows_store::{ADDRESS_FILE, Options, Store, TOKEN_FILE, write_private};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Where a running server can be reached.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Address {
+    /// `http://127.0.0.1:7878`.
+    pub url: String,
+    /// The process.
+    pub pid: u32,
+}
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    app: App,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+    tidying: JoinHandle<()>,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Opens the store and begins to listen.
+    pub async fn start(mut config: ServeConfig, hidden: HiddenOptions) -> io::Result<Server> {
+        config.check().map_err(io::Error::other)?;
+        let acceptor = match &config.tls {
+            Some((cert, key)) => Some(listen::tls(cert, key)?),
+            None => None,
+        };
+        let options = Options { max_bytes: config.limits.store_bytes };
+        let store = Store::open(&config.data, &options).map_err(io::Error::other)?;
+        let listener = TcpListener::bind(config.bind).await.map_err(|e| {
+            io::Error::new(e.kind(), format!("cannot listen on {}: {e}", config.bind))
+        })?;
+        let address = listener.local_addr()?;
+        config.bind = address;
+        let secret = owner_secret(&config.data)?;
+        let limits = &config.limits;
+        let tokens = Tokens::load(store.clone(), limits.streams_per_token, limits.streams).await;
+        let tokens = tokens.map_err(io::Error::other)?;
+        tokens.keep_owner(&secret).await.map_err(io::Error::other)?;
+        let HiddenOptions { paths, mut secrets } = hidden;
+        secrets.add_known(&secret);
+        secrets.set_key(store.mark_key());
+        let hidden = Hidden { paths, secrets: Arc::new(secrets) };
+        let hub = Hub::new(store.clone());
+        let intake = Intake::new(store.clone(), hub.clone(), hidden);
+        let scheme = if config.tls.is_some() { "https" } else { "http" };
+        let at = Address { url: format!("{scheme}://{address}"), pid: std::process::id() };
+        let at = serde_json::to_vec(&at).map_err(io::Error::other)?;
+        write_private(&config.data.join(ADDRESS_FILE), &at)?;
+        let app = App::new(Parts {
+            store,
+            hub,
+            intake,
+            tokens,
+            tickets: Tickets::default(),
+            throttle: Throttle::default(),
+            config,
+            metrics: Metrics::new(),
+        });
+        let stop = CancellationToken::new();
+        let router = routes::router(&app);
+        let serving =
+            tokio::spawn(listen::serve(listener, acceptor, router, app.clone(), stop.clone()));
+        let tidying = tokio::spawn(tidy(app.clone(), stop.clone()));
+        Ok(Server { app, stop, serving, tidying, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its parts.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// An address for a browser, which works once.
+    pub fn ticket_url(&self) -> io::Result<String> {
+        let ticket =
+            self.app.tickets.make(narrows_store::Scopes::all(), narrows_store::Sight::default());
+        let ticket = ticket.map_err(io::Error::other)?;
+        let scheme = if self.app.config.tls.is_some() { "https" } else { "http" };
+        Ok(format!("{scheme}://{}/#ticket={ticket}", self.address))
+    }
+
+    /// Ends it: streams are told, what is held back is kept, the data directory is given free.
+    pub async fn stop(self) {
+        self.app.hub.close();
+        self.stop.cancel();
+        let _ = self.serving.await;
+        let _ = self.tidying.await;
+        self.app.intake.close().await;
+        let _ = std::fs::remove_file(self.app.config.data.join(ADDRESS_FILE));
+        self.app.store.close().await;
+    }
+}
+
+/// What is hidden in every session, before the installation's own key is set.
+#[derive(Debug, Default)]
+pub struct HiddenOptions {
+    /// Paths.
+    pub paths: narrows::Paths,
+    /// Secrets.
+    pub secrets: Secrets,
+}
+
+/// The owner's secret: made at the first start, then read.
+pub fn owner_secret(data: &Path) -> io::Result<String> {
+    let path = data.join(TOKEN_FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => {
+            let secret = new_secret().map_err(io::Error::other)?;
+            write_private(&path, secret.as_bytes())?;
+            Ok(secret)
+        }
+    }
+}
+
+/// Small things that must be done now and then.
+async fn tidy(app: App, stop: CancellationToken) {
+    let mut every = tokio::time::interval(Duration::from_secs(1));
+    let mut seconds = 0_u64;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = every.tick() => {}
+        }
+        app.intake.tidy().await;
+        app.hub.tidy();
+        if seconds.is_multiple_of(300) {
+            retain(&app).await;
+        }
+        seconds += 1;
+    }
+}
+
+/// Deletes what is not to be kept.
+async fn retain(app: &App) {
+    let keep = &app.config.retention;
+    if keep.max_age.is_none() && keep.max_bytes.is_none() {
+        return;
+    }
+    if let Err(error) = routes::clear_sessions(app, "retention", keep.clone(), false).await {
+        tracing::warn!(%error, "retention failed");
+    }
+}

@@ -1,0 +1,105 @@
+//! Following the list of sessions: the first page, then each session that changes.
+
+use super::sse::{closed, response};
+use crate::auth::Stay;
+use crate::hub::{self, Hub};
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use narrows_store::{ListFilter, Result};
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// A session that changes all the time is told so often.
+const EVERY: Duration = Duration::from_millis(250);
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The state of one follower.
+#[derive(Debug)]
+pub(crate) struct ListFollower {
+    hub: Hub,
+    filter: ListFilter,
+    changes: watch::Receiver<u64>,
+    seen: u64,
+    touched: Option<i64>,
+    /// Sessions that were told: only these can go away.
+    told: std::collections::HashSet<String>,
+}
+
+impl ListFollower {
+    pub(crate) fn new(hub: &Hub, filter: ListFilter) -> Self {
+        let (changes, told) = (hub.list(), std::collections::HashSet::new());
+        ListFollower { hub: hub.clone(), filter, changes, seen: 0, touched: None, told }
+    }
+
+    /// What is to be told next, as JSON.
+    pub(crate) async fn next(&mut self) -> Result<Vec<String>> {
+        loop {
+            let first = self.touched.is_none();
+            if !first {
+                if self.changes.wait_for(|n| *n > self.seen).await.is_err() {
+                    return Ok(Vec::new());
+                }
+                tokio::time::sleep(EVERY).await;
+            }
+            let count = *self.changes.borrow_and_update();
+            let gone = self.hub.removed_after(self.seen).unwrap_or_default();
+            let mut filter = self.filter.clone();
+            filter.touched_after = self.touched;
+            let mut page = self.hub.store().list(filter).await?;
+            self.seen = count;
+            self.touched = Some(page.touched);
+            // The oldest change first, so that the last one told is the newest.
+            page.sessions.reverse();
+            let mut out = Vec::new();
+            for session in &page.sessions {
+                self.told.insert(session.id.clone());
+                let put = serde_json::json!({"type": "session", "session": session});
+                out.push(put.to_string());
+            }
+            for id in gone {
+                if self.told.remove(&id) {
+                    out.push(serde_json::json!({"type": "removed", "sessionId": id}).to_string());
+                }
+            }
+            if first {
+                out.push(r#"{"type":"ready"}"#.to_owned());
+            }
+            if !out.is_empty() {
+                return Ok(out);
+            }
+        }
+    }
+}
+
+/// The response that follows the list.
+pub(crate) fn follow_list(hub: &Hub, filter: ListFilter, stay: Stay) -> Response {
+    let state = (ListFollower::new(hub, filter), stay, hub.closing(), false);
+    let stream = unfold(state, |(mut list, mut stay, mut closing, over)| async move {
+        if over {
+            return None;
+        }
+        let (bytes, over) = tokio::select! {
+            biased;
+            () = stay.revoked() => (closed("revoked"), true),
+            () = hub::closed(&mut closing) => (closed("closing"), true),
+            next = tokio::time::timeout(KEEP_ALIVE, list.next()) => match next {
+                Err(_) => (Bytes::from_static(b": keep-alive\n\n"), false),
+                Ok(Ok(frames)) => (sse(&frames), false),
+                Ok(Err(_)) => (closed("store"), true),
+            },
+        };
+        Some((Ok::<_, Infallible>(bytes), (list, stay, closing, over)))
+    });
+    response(Body::from_stream(stream))
+}
+
+fn sse(frames: &[String]) -> Bytes {
+    let one = |data: &String| match data.as_str() {
+        r#"{"type":"ready"}"# => format!("event: ready\ndata: {data}\n\n"),
+        _ => format!("data: {data}\n\n"),
+    };
+    frames.iter().map(one).collect::<String>().into()
+}

@@ -1,0 +1,16 @@
+//! Following a session: one loop for live, resume and history.
+
+mod filter;
+mod frame;
+mod list;
+mod sse;
+mod subscription;
+mod ws;
+
+pub use filter::{Filter, View};
+pub(crate) use frame::{Encoded, encode_sse, encode_ws};
+pub(crate) use list::follow_list;
+pub(crate) use sse::follow;
+pub use subscription::{After, Subscription, Wire};
+pub use ws::{ClientMessage, Flags, Subscribe};
+pub(crate) use ws::{MAX_SUBSCRIPTIONS, serve};

@@ -1,0 +1,205 @@
+//! The one loop: read what comes after the cursor, tell it, wait to be woken.
+
+use super::filter::{Filter, View};
+use super::frame::{cursor, sse_cursor, sse_frame, walk, ws_cursor, ws_message};
+use crate::hub::{Ahead, Batch, FIRST, Hub, Tail, Waker};
+use axum::extract::ws::Utf8Bytes;
+use bytes::Bytes;
+use narrows_store::{Cursor, EventRow, Place, Result, Session};
+use std::sync::Arc;
+
+/// What is read from the store at once.
+const PAGE_ROWS: usize = 1000;
+const PAGE_BYTES: usize = 256 << 10;
+
+/// Where a subscription begins.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum After {
+    /// With the first event.
+    #[default]
+    Start,
+    /// With what is new from now on.
+    End,
+    /// After a cursor, as it was given.
+    Given(String),
+}
+
+/// How frames are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wire {
+    /// As server-sent events.
+    Sse,
+    /// As messages of a socket's subscription.
+    Ws(String),
+}
+
+/// What is to be sent.
+#[derive(Debug, Clone)]
+pub(crate) enum Output {
+    Bytes(Bytes),
+    Messages(Arc<[Utf8Bytes]>),
+}
+
+/// One follower of one session.
+#[derive(Debug)]
+pub struct Subscription {
+    hub: Hub,
+    tail: Arc<Tail>,
+    waker: Waker,
+    view: View,
+    filter: Filter,
+    wire: Wire,
+    place: Place,
+    ready: bool,
+    ended: bool,
+    reset: Option<&'static str>,
+}
+
+impl Subscription {
+    /// Follows a session from a place on.
+    pub fn new(
+        hub: &Hub,
+        session: &Session,
+        view: View,
+        filter: Filter,
+        wire: Wire,
+        after: &After,
+    ) -> Self {
+        let tail = hub.tail(session);
+        tail.seen(session.seq);
+        let waker = tail.waker();
+        let head = tail.head();
+        let (place, reset) = match after {
+            After::Start => (Place::default(), None),
+            After::End => (Place::after(head), None),
+            After::Given(given) => match Cursor::parse(given) {
+                None => (Place::after(head), Some("garbage")),
+                Some(c) if c.epoch != tail.session().epoch => (Place::after(head), Some("epoch")),
+                Some(c) if c.place > Place::after(head) => (Place::after(head), Some("future")),
+                Some(c) => (c.place, None),
+            },
+        };
+        Subscription {
+            hub: hub.clone(),
+            tail,
+            waker,
+            view,
+            filter,
+            wire,
+            place,
+            ready: false,
+            ended: false,
+            reset,
+        }
+    }
+
+    /// The cursor that it has reached.
+    pub fn cursor(&self) -> String {
+        cursor(&self.tail.session().epoch, self.place)
+    }
+
+    /// What is to be sent next; waits for it. Nothing when the session is gone.
+    pub(crate) async fn next(&mut self) -> Result<Option<Output>> {
+        if let Some(reason) = self.reset.take() {
+            return Ok(Some(self.control("reset", Some(reason))));
+        }
+        if self.ended {
+            return Ok(None);
+        }
+        loop {
+            self.waker.settle();
+            match self.tail.after(self.place.seq) {
+                Ahead::Ended => {
+                    self.ended = true;
+                    return Ok(Some(self.control("reset", Some("deleted"))));
+                }
+                Ahead::Batch(batch) => return Ok(Some(self.tell(&batch))),
+                Ahead::Stored => {
+                    let key = self.tail.session().key;
+                    let page = self
+                        .hub
+                        .store()
+                        .events_after(key, self.place.seq, PAGE_ROWS, PAGE_BYTES)
+                        .await;
+                    let page = match page {
+                        Err(narrows_store::Error::NotFound(_)) => {
+                            self.ended = true;
+                            return Ok(Some(self.control("reset", Some("deleted"))));
+                        }
+                        page => page?,
+                    };
+                    if page.rows.is_empty() {
+                        // Told but not there: it can only be that the log was cut.
+                        self.place = Place::after(page.last);
+                        return Ok(Some(self.control("reset", Some("epoch"))));
+                    }
+                    return Ok(Some(self.encode(&page.rows)));
+                }
+                Ahead::Nothing if !self.ready => {
+                    self.ready = true;
+                    return Ok(Some(self.control("ready", None)));
+                }
+                Ahead::Nothing => self.waker.woken().await,
+            }
+        }
+    }
+
+    /// A batch: the same bytes for everybody who wants all of it.
+    fn tell(&mut self, batch: &Batch) -> Output {
+        let whole = self.place == Place::after(batch.first() - 1) && self.filter.is_open();
+        if !whole {
+            return self.encode(batch.rows());
+        }
+        let output = match &self.wire {
+            Wire::Sse => Output::Bytes(batch.sse(self.view)),
+            Wire::Ws(name) if name == FIRST => Output::Messages(batch.ws(self.view)),
+            Wire::Ws(_) => return self.encode(batch.rows()),
+        };
+        self.place = Place::after(batch.last());
+        output
+    }
+
+    fn encode(&mut self, rows: &[EventRow]) -> Output {
+        let epoch = &self.tail.session().epoch;
+        let end = Place::after(rows.last().map_or(self.place.seq, |r| r.seq));
+        let output = match &self.wire {
+            Wire::Sse => {
+                let mut out = Vec::new();
+                let last = walk(self.view, &self.filter, self.place, rows, |place, data| {
+                    sse_frame(&mut out, epoch, self.view, place, data);
+                });
+                if last != Some(end) {
+                    sse_cursor(&mut out, epoch, end);
+                }
+                Output::Bytes(out.into())
+            }
+            Wire::Ws(name) => {
+                let mut out = Vec::new();
+                let last = walk(self.view, &self.filter, self.place, rows, |place, data| {
+                    out.push(ws_message(epoch, name, place, data));
+                });
+                if last != Some(end) {
+                    out.push(ws_cursor(epoch, name, end));
+                }
+                Output::Messages(out.into())
+            }
+        };
+        self.place = end;
+        output
+    }
+
+    /// A frame of its own kind; it has no id.
+    fn control(&self, kind: &str, reason: Option<&str>) -> Output {
+        let mut data = serde_json::json!({"type": kind, "cursor": self.cursor()});
+        if let Some(reason) = reason {
+            data["reason"] = reason.into();
+        }
+        match &self.wire {
+            Wire::Sse => Output::Bytes(format!("event: {kind}\ndata: {data}\n\n").into()),
+            Wire::Ws(name) => {
+                data["subscription"] = name.as_str().into();
+                Output::Messages([Utf8Bytes::from(data.to_string())].into())
+            }
+        }
+    }
+}

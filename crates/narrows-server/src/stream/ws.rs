@@ -1,0 +1,437 @@
+//! One socket, several subscriptions.
+
+use super::filter::{Filter, View};
+use super::list::ListFollower;
+use super::subscription::{After, Output, Subscription, Wire};
+use crate::app::App;
+use crate::auth::{Grant, Stay};
+use crate::hub;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::stream::{FuturesUnordered, SplitSink, StreamExt};
+use futures_util::{FutureExt, SinkExt};
+use narrows_store::{Error, ListFilter, Result, Session};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+use utoipa::ToSchema;
+
+/// Subscriptions of one socket.
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
+/// The server asks for a sign of life, and waits for it.
+const PING: Duration = Duration::from_secs(25);
+const PONG: Duration = Duration::from_secs(8);
+/// Sessions on the first page of the list.
+const LIST: usize = 100;
+
+/// What a subscription to activity wants. Only `false` leaves something out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Flags {
+    /// Calls of tools.
+    pub include_tool_calls: Option<bool>,
+    /// Their results.
+    pub include_tool_results: Option<bool>,
+    /// What the agent says and thinks.
+    pub include_output: Option<bool>,
+    /// Files that change.
+    pub include_file_changes: Option<bool>,
+    /// How far it is.
+    pub include_progress: Option<bool>,
+}
+
+impl Flags {
+    pub(crate) fn without(&self, out: &mut BTreeSet<&'static str>) {
+        let flags = [
+            (self.include_tool_calls, "agent_tool_call"),
+            (self.include_tool_results, "agent_tool_result"),
+            (self.include_output, "agent_output"),
+            (self.include_file_changes, "file_changed"),
+            (self.include_progress, "progress_update"),
+        ];
+        out.extend(flags.iter().filter(|(on, _)| *on == Some(false)).map(|(_, kind)| *kind));
+    }
+}
+
+/// Which view a socket's subscription gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WsView {
+    /// What happened, one fact a message.
+    Events,
+    /// Changes of what a person sees.
+    Items,
+    /// What the agent does.
+    Activity,
+    /// Clean packets in the shapes of the protocol.
+    Packets,
+    /// The list of sessions.
+    Sessions,
+}
+
+/// Asks to follow a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Subscribe {
+    /// The session, by its label or id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_order_id: Option<String>,
+    /// The session, by its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// A name for the subscription; else a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription: Option<String>,
+    /// Activity, if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<WsView>,
+    /// Only what events of these types give; not for activity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<Vec<String>>,
+    /// The cursor to go on from, `end` for what is new, nothing for the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// What is wanted, flat or under `filters`.
+    #[serde(flatten)]
+    pub flags: Flags,
+    /// What is wanted, flat or under `filters`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filters: Option<Flags>,
+}
+
+/// What a client sends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ClientMessage {
+    /// Asks to follow a session.
+    Subscribe(Box<Subscribe>),
+    /// Has enough of it.
+    #[serde(rename_all = "camelCase")]
+    Unsubscribe {
+        /// The subscription, by its name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subscription: Option<String>,
+        /// Or all of this session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        work_order_id: Option<String>,
+        /// Or all of this session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session_id: Option<String>,
+    },
+    /// Asks for a sign of life.
+    Ping,
+}
+
+/// Something that can be followed.
+#[derive(Debug)]
+enum Source {
+    Session(Box<Subscription>),
+    List(Box<ListFollower>),
+}
+
+impl Source {
+    async fn next(&mut self, name: &str) -> Result<Option<Output>> {
+        match self {
+            Source::Session(subscription) => subscription.next().await,
+            Source::List(list) => {
+                let frames = list.next().await?;
+                let named = |data: String| -> Utf8Bytes {
+                    let mut value: serde_json::Value =
+                        serde_json::from_str(&data).unwrap_or_default();
+                    value["subscription"] = name.into();
+                    value.to_string().into()
+                };
+                Ok(Some(Output::Messages(frames.into_iter().map(named).collect())))
+            }
+        }
+    }
+}
+
+type Pending =
+    BoxFuture<'static, (String, std::result::Result<(Source, Result<Option<Output>>), ()>)>;
+
+struct Socket {
+    app: App,
+    grant: Grant,
+    sink: SplitSink<WebSocket, Message>,
+    /// What each subscription follows, by its session's id and label, and how to stop it.
+    active: HashMap<String, (AbortHandle, Option<Session>)>,
+    pending: FuturesUnordered<Pending>,
+    count: u64,
+}
+
+/// Serves a socket until one side has had enough.
+pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, mut stay: Stay) {
+    let mut closing = app.hub.closing();
+    let (sink, mut incoming) = socket.split();
+    let mut socket = Socket {
+        app,
+        grant,
+        sink,
+        active: HashMap::new(),
+        pending: FuturesUnordered::new(),
+        count: 0,
+    };
+    let mut heard = Instant::now();
+    let mut ping = tokio::time::interval(PING);
+    ping.tick().await;
+    let mut deadline = None;
+    let why = loop {
+        let overdue = async {
+            match deadline {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let done = tokio::select! {
+            biased;
+            () = stay.revoked() => break (4001, "revoked"),
+            () = hub::closed(&mut closing) => break (1001, "closing"),
+            () = overdue => {
+                if heard.elapsed() > PONG { break (4008, "no sign of life") }
+                deadline = None;
+                Ok(())
+            }
+            message = incoming.next() => {
+                heard = Instant::now();
+                match message {
+                    None | Some(Ok(Message::Close(_))) => return,
+                    Some(Err(_)) => break (1009, "message too large or broken"),
+                    Some(Ok(Message::Text(text))) => socket.text(&text).await,
+                    Some(Ok(Message::Binary(_))) => {
+                        socket.error("INVALID_MESSAGE", "messages are text", None).await
+                    }
+                    Some(Ok(_)) => Ok(()),
+                }
+            }
+            Some((name, next)) = socket.pending.next(), if !socket.pending.is_empty() => {
+                socket.told(name, next).await
+            }
+            _ = ping.tick() => {
+                deadline = Some(tokio::time::Instant::now() + PONG);
+                socket.sink.send(Message::Ping(bytes::Bytes::new())).await
+            }
+        };
+        if done.is_err() {
+            return;
+        }
+    };
+    let (code, reason) = why;
+    let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+    let _ = tokio::time::timeout(PONG, socket.sink.send(close)).await;
+}
+
+impl Socket {
+    async fn text(&mut self, text: &str) -> std::result::Result<(), axum::Error> {
+        let value: serde_json::Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(_) => return self.error("PARSE_ERROR", "the message is not JSON", None).await,
+        };
+        match serde_json::from_value(value) {
+            Err(e) => {
+                self.error("INVALID_MESSAGE", &format!("the message is not known: {e}"), None).await
+            }
+            Ok(ClientMessage::Ping) => self.send(json!({"type": "pong"})).await,
+            Ok(ClientMessage::Subscribe(subscribe)) => self.subscribe(*subscribe).await,
+            Ok(ClientMessage::Unsubscribe { subscription, work_order_id, session_id }) => {
+                let of = session_id.or(work_order_id);
+                self.unsubscribe(subscription, of).await
+            }
+        }
+    }
+
+    async fn subscribe(&mut self, subscribe: Subscribe) -> std::result::Result<(), axum::Error> {
+        let name = match subscribe.subscription.clone() {
+            Some(name) => name,
+            None => loop {
+                self.count += 1;
+                let name = self.count.to_string();
+                if !self.active.contains_key(&name) {
+                    break name;
+                }
+            },
+        };
+        if name.len() > 64 || self.active.contains_key(&name) {
+            let what = "the subscription's name is taken or longer than 64 bytes";
+            return self.error("INVALID_MESSAGE", what, Some(&name)).await;
+        }
+        if self.active.len() >= MAX_SUBSCRIPTIONS {
+            let what = format!("a socket has at most {MAX_SUBSCRIPTIONS} subscriptions");
+            return self.error("INVALID_MESSAGE", &what, Some(&name)).await;
+        }
+        if subscribe.view == Some(WsView::Sessions) {
+            let filter = ListFilter {
+                sight: self.grant.sight.clone(),
+                limit: LIST,
+                ..ListFilter::default()
+            };
+            let list = ListFollower::new(&self.app.hub, filter);
+            let confirmed =
+                json!({"type": "subscription_confirmed", "subscription": name, "view": "sessions"});
+            self.send(confirmed).await?;
+            self.watch(name, Source::List(Box::new(list)), None);
+            return Ok(());
+        }
+        let session = match self.find(&subscribe).await {
+            Ok(session) => session,
+            Err(Error::NotFound(_)) => {
+                return self.error("NOT_FOUND", "session not found", Some(&name)).await;
+            }
+            Err(Error::Invalid(what)) => {
+                return self.error("INVALID_MESSAGE", &what, Some(&name)).await;
+            }
+            Err(_) => {
+                return self.error("INTERNAL_ERROR", "the store cannot be read", Some(&name)).await;
+            }
+        };
+        let view = match subscribe.view {
+            Some(WsView::Events) => View::Events,
+            Some(WsView::Items) => View::Items,
+            Some(WsView::Packets) => View::Packets,
+            _ => View::Activity,
+        };
+        let mut filter = Filter::default();
+        if view == View::Activity {
+            subscribe.flags.without(&mut filter.without);
+            subscribe.filters.iter().for_each(|f| f.without(&mut filter.without));
+        } else {
+            filter.types = subscribe.types.map(|types| types.into_iter().collect());
+        }
+        let after = match subscribe.after.as_deref() {
+            None | Some("") => After::Start,
+            Some("end") => After::End,
+            Some(cursor) => After::Given(cursor.to_owned()),
+        };
+        let wire = Wire::Ws(name.clone());
+        let subscription = Subscription::new(&self.app.hub, &session, view, filter, wire, &after);
+        let confirmed = json!({
+            "type": "subscription_confirmed", "subscription": name, "sessionId": session.id,
+            "workOrderId": session.label.as_ref().unwrap_or(&session.id),
+            "view": view, "cursor": subscription.cursor(),
+        });
+        self.send(confirmed).await?;
+        self.watch(name, Source::Session(Box::new(subscription)), Some(session));
+        Ok(())
+    }
+
+    /// The session of a subscription, if the token may see it.
+    async fn find(&mut self, subscribe: &Subscribe) -> Result<Session> {
+        let store = self.app.store.clone();
+        let found = match (&subscribe.session_id, &subscribe.work_order_id) {
+            (Some(id), _) => store.session(id).await?,
+            (None, Some(label)) => match store.session_by_label(label).await {
+                Err(Error::NotFound(_)) => store.session(label).await?,
+                found => found?,
+            },
+            (None, None) => {
+                return Err(Error::Invalid(
+                    "say which session: workOrderId or sessionId".to_owned(),
+                ));
+            }
+        };
+        if self.grant.sight.sees(&found.id, &found.tags) {
+            Ok(found)
+        } else {
+            Err(Error::NotFound("session"))
+        }
+    }
+
+    fn watch(&mut self, name: String, source: Source, session: Option<Session>) {
+        let (handle, registration) = AbortHandle::new_pair();
+        self.active.insert(name.clone(), (handle.clone(), session));
+        self.poll(name, source, registration);
+    }
+
+    fn poll(
+        &mut self,
+        name: String,
+        mut source: Source,
+        registration: futures_util::future::AbortRegistration,
+    ) {
+        let own = name.clone();
+        let next = async move {
+            let next = source.next(&own).await;
+            (source, next)
+        };
+        let next = Abortable::new(next, registration).map(|next| (name, next.map_err(|_| ())));
+        self.pending.push(next.boxed());
+    }
+
+    async fn told(
+        &mut self,
+        name: String,
+        next: std::result::Result<(Source, Result<Option<Output>>), ()>,
+    ) -> std::result::Result<(), axum::Error> {
+        // Aborted: nobody wants it any more.
+        let Ok((source, next)) = next else { return Ok(()) };
+        match next {
+            Ok(Some(Output::Messages(messages))) => {
+                for message in messages.iter() {
+                    self.sink.feed(Message::Text(message.clone())).await?;
+                }
+                self.sink.flush().await?;
+            }
+            Ok(_) => {
+                self.active.remove(&name);
+                return Ok(());
+            }
+            Err(_) => {
+                self.active.remove(&name);
+                return self.error("INTERNAL_ERROR", "the store cannot be read", Some(&name)).await;
+            }
+        }
+        if let Some((handle, _)) = self.active.get_mut(&name) {
+            let (fresh, registration) = AbortHandle::new_pair();
+            *handle = fresh;
+            self.poll(name, source, registration);
+        }
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &mut self,
+        name: Option<String>,
+        of: Option<String>,
+    ) -> std::result::Result<(), axum::Error> {
+        let is_of = |session: &Option<Session>| {
+            let of = of.as_deref();
+            session
+                .as_ref()
+                .is_some_and(|s| of == Some(&s.id) || (of.is_some() && of == s.label.as_deref()))
+        };
+        let names: Vec<String> = match &name {
+            Some(name) => self.active.keys().filter(|k| *k == name).cloned().collect(),
+            None => {
+                self.active.iter().filter(|(_, (_, s))| is_of(s)).map(|(k, _)| k.clone()).collect()
+            }
+        };
+        if names.is_empty() {
+            return self.error("NOT_FOUND", "subscription not found", name.as_deref()).await;
+        }
+        for name in names {
+            if let Some((handle, _)) = self.active.remove(&name) {
+                handle.abort();
+            }
+            self.send(json!({"type": "unsubscribed", "subscription": name})).await?;
+        }
+        Ok(())
+    }
+
+    async fn error(
+        &mut self,
+        code: &str,
+        message: &str,
+        subscription: Option<&str>,
+    ) -> std::result::Result<(), axum::Error> {
+        let mut error = json!({"type": "error", "code": code, "message": message});
+        if let Some(name) = subscription {
+            error["subscription"] = name.into();
+        }
+        self.send(error).await
+    }
+
+    async fn send(&mut self, value: serde_json::Value) -> std::result::Result<(), axum::Error> {
+        self.sink.send(Message::Text(value.to_string().into())).await
+    }
+}

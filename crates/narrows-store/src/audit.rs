@@ -1,0 +1,73 @@
+//! Who did what that cannot be undone.
+
+use crate::error::Result;
+use crate::names::now;
+use crate::store::Store;
+use rusqlite::params;
+use serde::Serialize;
+
+/// Something to be remembered.
+#[derive(Debug, Clone, Default)]
+pub struct NewAudit {
+    /// The id of the token.
+    pub token: String,
+    /// What was done.
+    pub action: &'static str,
+    /// To which session.
+    pub session: Option<String>,
+    /// What else is to be known; never what a session says.
+    pub detail: Option<String>,
+}
+
+/// Something that was done.
+#[derive(Debug, Clone, Serialize)]
+pub struct Audited {
+    /// Its number.
+    pub number: i64,
+    /// Milliseconds since 1970.
+    pub at: i64,
+    /// The id of the token.
+    pub token: String,
+    /// What was done.
+    pub action: String,
+    /// To which session.
+    pub session: Option<String>,
+    /// What else is to be known.
+    pub detail: Option<String>,
+}
+
+impl Store {
+    /// Remembers what was done.
+    pub async fn audit(&self, new: NewAudit) -> Result<()> {
+        self.write(256, move |db| {
+            db.execute(
+                "INSERT INTO audit (at, token, action, session, detail) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![now(), new.token, new.action, new.session, new.detail],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// What was done, the newest first.
+    pub async fn audited(&self, before: Option<i64>, limit: usize) -> Result<Vec<Audited>> {
+        self.read(move |db| {
+            let mut query = db.prepare(
+                "SELECT key, at, token, action, session, detail FROM audit WHERE key < ?1
+                 ORDER BY key DESC LIMIT ?2",
+            )?;
+            let found = query.query_map(params![before.unwrap_or(i64::MAX), limit], |r| {
+                Ok(Audited {
+                    number: r.get(0)?,
+                    at: r.get(1)?,
+                    token: r.get(2)?,
+                    action: r.get(3)?,
+                    session: r.get(4)?,
+                    detail: r.get(5)?,
+                })
+            })?;
+            Ok(found.collect::<rusqlite::Result<Vec<_>>>()?)
+        })
+        .await
+    }
+}

@@ -1,0 +1,108 @@
+//! Copies of a store, and going back to one.
+
+use crate::connection::{check_schema, check_version};
+use crate::dir::{DataDir, make_private};
+use crate::error::{Error, Result};
+use crate::names::{new_epoch, now};
+use rusqlite::{Connection, OpenFlags};
+use std::fs;
+use std::path::Path;
+
+fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let shown = path.display().to_string();
+    move |e| Error::Refused(format!("{shown}: {e}"))
+}
+
+/// Copies the store of `data` as it is at one moment into the new file `to`, also while it is
+/// being written. Returns the bytes of the copy.
+pub fn backup(data: &Path, to: &Path) -> Result<u64> {
+    let dir = DataDir::open(data)?;
+    if !dir.database().exists() {
+        return Err(Error::NotFound("store"));
+    }
+    if to.exists() {
+        return Err(Error::Refused(format!("{}: is there already", to.display())));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(dir.database(), flags)?;
+    check_schema(&db)?;
+    make_private(to).map_err(failed(to))?;
+    let name =
+        to.to_str().ok_or_else(|| Error::Invalid("the file's name is not text".to_owned()))?;
+    if let Err(error) = db.execute("VACUUM INTO ?1", [name]) {
+        let _ = fs::remove_file(to);
+        return Err(error.into());
+    }
+    let file = fs::File::open(to).map_err(failed(to))?;
+    file.sync_all().map_err(failed(to))?;
+    Ok(file.metadata().map_or(0, |m| m.len()))
+}
+
+/// Puts the copy `from` in the place of the store of `data`. Every log begins a new life, so that
+/// whoever follows one is told to read it anew. A store that is there is kept under another name.
+/// Returns how many sessions there are.
+pub fn restore(from: &Path, data: &Path) -> Result<u64> {
+    check_version(rusqlite::version_number())?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let source = Connection::open_with_flags(from, flags)
+        .map_err(|_| Error::Refused(format!("{}: cannot be opened", from.display())))?;
+    if check_schema(&source)? == 0 {
+        return Err(Error::Refused(format!("{}: not a store of narrows", from.display())));
+    }
+    let sound: String = source.query_row("PRAGMA quick_check(1)", [], |r| r.get(0))?;
+    if sound != "ok" {
+        return Err(Error::Damaged(format!("{}: {sound}", from.display())));
+    }
+    drop(source);
+    let dir = DataDir::open(data)?;
+    let _lock = dir.lock()?;
+    let (database, fresh) = (dir.database(), dir.path().join("narrows.db.restoring"));
+    let _ = fs::remove_file(&fresh);
+    make_private(&fresh).map_err(failed(&fresh))?;
+    fs::copy(from, &fresh).map_err(failed(&fresh))?;
+    private_again(&fresh)?;
+    let sessions = begin_anew(&fresh)?;
+    fs::File::open(&fresh).and_then(|f| f.sync_all()).map_err(failed(&fresh))?;
+    if database.exists() {
+        let aside = dir.path().join(format!("narrows.db.before-{}", now()));
+        move_wal_in(&database)?;
+        fs::rename(&database, &aside).map_err(failed(&database))?;
+        for end in ["-wal", "-shm"] {
+            let mut name = database.clone().into_os_string();
+            name.push(end);
+            let _ = fs::remove_file(name);
+        }
+    }
+    fs::rename(&fresh, &database).map_err(failed(&database))?;
+    fs::File::open(dir.path()).and_then(|d| d.sync_all()).map_err(failed(data))?;
+    Ok(sessions)
+}
+
+/// A copy takes over the mode of what was copied.
+fn private_again(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed(path))
+}
+
+fn move_wal_in(database: &Path) -> Result<()> {
+    let db = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    Ok(())
+}
+
+fn begin_anew(path: &Path) -> Result<u64> {
+    let mut db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let tx = db.transaction()?;
+    let keys: Vec<i64> = tx
+        .prepare("SELECT key FROM session")?
+        .query_map([], |r| r.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for key in &keys {
+        tx.execute(
+            "UPDATE session SET epoch = ?2 WHERE key = ?1",
+            rusqlite::params![key, new_epoch()?],
+        )?;
+    }
+    tx.commit()?;
+    Ok(keys.len() as u64)
+}

@@ -1,0 +1,84 @@
+//! Long texts in JSON: cut to a preview, or collected for search.
+
+use serde_json::Value;
+
+/// Fields that name things rather than say something.
+const NAMES: [&str; 14] = [
+    "id",
+    "type",
+    "blob",
+    "timestamp",
+    "kind",
+    "status",
+    "origin",
+    "blockId",
+    "parentToolCallId",
+    "mimeType",
+    "scope",
+    "requestId",
+    "toolCallId",
+    "optionId",
+];
+
+/// Cuts every string of more than `max` characters; tells which, by path, and how long they were.
+pub fn clip(value: &mut Value, max: usize, cut: &mut Vec<(String, usize)>) {
+    walk(value, &mut String::new(), &mut |path, text| {
+        // Bytes first: most texts are short, and counting letters takes time.
+        if text.len() > max
+            && let Some((at, _)) = text.char_indices().nth(max)
+        {
+            cut.push((path.to_owned(), text.chars().count()));
+            text.truncate(at);
+        }
+    });
+}
+
+/// Calls `found` for every string that says something, with its path.
+pub(crate) fn texts(mut value: Value, mut found: impl FnMut(&str, &str)) {
+    walk(&mut value, &mut String::new(), &mut |path, text| {
+        let name = path.rsplit('.').next().unwrap_or_default();
+        if !NAMES.contains(&name) && !text.is_empty() {
+            found(path, text);
+        }
+    });
+}
+
+fn walk(value: &mut Value, path: &mut String, found: &mut dyn FnMut(&str, &mut String)) {
+    let mut inside = |name: &str, value: &mut Value, path: &mut String| {
+        let length = path.len();
+        if length > 0 {
+            path.push('.');
+        }
+        path.push_str(name);
+        walk(value, path, found);
+        path.truncate(length);
+    };
+    match value {
+        Value::String(text) => found(path, text),
+        Value::Array(list) => {
+            for (at, value) in list.iter_mut().enumerate() {
+                inside(&at.to_string(), value, path);
+            }
+        }
+        Value::Object(map) => {
+            for (name, value) in map.iter_mut() {
+                inside(&name.clone(), value, path);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_letters() {
+        let mut value = serde_json::json!({"a": {"b": ["short", "日本語日本語"]}, "c": 1});
+        let mut cut = Vec::new();
+        clip(&mut value, 5, &mut cut);
+        assert_eq!(value["a"]["b"], serde_json::json!(["short", "日本語日本"]));
+        assert_eq!(cut, [("a.b.1".to_owned(), 6)]);
+    }
+}

@@ -1,0 +1,110 @@
+//! Connections to the database, and its schema.
+
+use crate::dir::{DataDir, make_private};
+use crate::error::{Error, Result};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use std::time::Duration;
+
+/// Older ones can lose what was committed when the write-ahead log starts anew.
+const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
+
+/// Migrations are only ever added.
+const MIGRATIONS: &[&str] = &[include_str!("sql/001.sql")];
+
+/// The number of the newest schema.
+pub(crate) const SCHEMA: u32 = MIGRATIONS.len() as u32;
+
+pub(crate) fn check_version(version: i32) -> Result<()> {
+    if version < OLDEST_SQLITE.0 {
+        let (major, minor, patch) = (version / 1_000_000, version / 1000 % 1000, version % 1000);
+        return Err(Error::Refused(format!(
+            "SQLite {major}.{minor}.{patch} can lose committed data: narrows needs {} or newer",
+            OLDEST_SQLITE.1
+        )));
+    }
+    Ok(())
+}
+
+/// The one connection that writes. Brings the schema up to date.
+pub(crate) fn open_writer(dir: &DataDir, max_bytes: Option<u64>) -> Result<Connection> {
+    check_version(rusqlite::version_number())?;
+    let path = dir.database();
+    make_private(&path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::StorageFull => Error::Full,
+        std::io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly,
+        _ => Error::Refused(format!("{}: {e}", path.display())),
+    })?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(&path, flags)?;
+    db.busy_timeout(Duration::from_secs(5))?;
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;
+         PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST;
+         PRAGMA journal_size_limit = 67108864;",
+    )?;
+    migrate(&mut db)?;
+    if let Some(bytes) = max_bytes {
+        let page: u64 = db.query_row("PRAGMA page_size", [], |r| r.get(0))?;
+        db.execute_batch(&format!("PRAGMA max_page_count = {}", (bytes / page).max(64)))?;
+    }
+    db.set_prepared_statement_cache_capacity(64);
+    Ok(db)
+}
+
+/// A connection that only reads.
+pub(crate) fn open_reader(dir: &DataDir) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(dir.database(), flags)?;
+    db.busy_timeout(Duration::from_secs(5))?;
+    db.execute_batch(
+        "PRAGMA cache_size = -2048; PRAGMA temp_store = MEMORY; PRAGMA query_only = 1;",
+    )?;
+    db.set_prepared_statement_cache_capacity(32);
+    Ok(db)
+}
+
+/// A connection that moves what was written from the write-ahead log into the database.
+pub(crate) fn open_mover(dir: &DataDir) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(dir.database(), flags)?;
+    db.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")?;
+    Ok(db)
+}
+
+/// The schema of a database.
+pub(crate) fn schema_of(db: &Connection) -> Result<u32> {
+    Ok(db.query_row("PRAGMA user_version", [], |r| r.get(0))?)
+}
+
+pub(crate) fn check_schema(db: &Connection) -> Result<u32> {
+    let found = schema_of(db)?;
+    if found > SCHEMA {
+        return Err(Error::Newer { found, known: SCHEMA });
+    }
+    Ok(found)
+}
+
+/// Each step is one transaction, so a kill in between leaves the one before.
+fn migrate(db: &mut Connection) -> Result<()> {
+    let found = check_schema(db)?;
+    for (at, step) in MIGRATIONS.iter().enumerate().skip(found as usize) {
+        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        tx.execute_batch(step)?;
+        tx.execute_batch(&format!("PRAGMA user_version = {}", at + 1))?;
+        tx.commit()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_sqlite_that_loses_data_is_refused() {
+        assert!(check_version(3_051_003).is_ok());
+        assert!(check_version(rusqlite::version_number()).is_ok());
+        let told = check_version(3_046_001).expect_err("too old").to_string();
+        assert!(told.contains("3.46.1") && told.contains("3.51.3"), "{told}");
+    }
+}

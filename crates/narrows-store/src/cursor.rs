@@ -1,0 +1,80 @@
+//! Cursors: "I have everything up to here".
+
+use std::fmt;
+
+/// A place in a session's log, within one life of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor {
+    /// The life of the log.
+    pub epoch: String,
+    /// The place.
+    pub place: Place,
+}
+
+/// A place in a log. An event may give several frames: then a place can be between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Place {
+    /// Everything up to this event is known.
+    pub seq: u64,
+    /// And so many frames of the event after it.
+    pub part: u32,
+}
+
+impl Place {
+    /// After the event `seq`.
+    pub fn after(seq: u64) -> Self {
+        Place { seq, part: 0 }
+    }
+}
+
+impl Cursor {
+    /// Reads `epoch-seq`, or `epoch-seq.part` for a place inside the event `seq`.
+    pub fn parse(text: &str) -> Option<Cursor> {
+        let (epoch, place) = text.split_once('-')?;
+        let plain =
+            |t: &str| !t.is_empty() && t.len() < 20 && t.bytes().all(|b| b.is_ascii_digit());
+        if epoch.is_empty() || epoch.len() > 32 || !epoch.bytes().all(|b| b.is_ascii_alphanumeric())
+        {
+            return None;
+        }
+        let (seq, part) = match place.split_once('.') {
+            Some((seq, part)) => (seq, Some(part)),
+            None => (place, None),
+        };
+        if !plain(seq) || !part.is_none_or(plain) {
+            return None;
+        }
+        let seq: u64 = seq.parse().ok()?;
+        let place = match part {
+            None => Place::after(seq),
+            Some(part) => Place { seq: seq.checked_sub(1)?, part: part.parse().ok()? },
+        };
+        Some(Cursor { epoch: epoch.to_owned(), place })
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Place { seq, part: 0 } => write!(f, "{}-{seq}", self.epoch),
+            Place { seq, part } => write!(f, "{}-{}.{part}", self.epoch, seq + 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_as_it_was_written() {
+        for text in ["abc-0", "abc-17", "abc-1.1", "abc-18.2"] {
+            assert_eq!(Cursor::parse(text).expect(text).to_string(), text);
+        }
+        for text in
+            ["", "abc", "abc-", "-1", "abc--1", "abc-1.", "abc-+1", "a/c-1", "abc-0.1", "abc-1e3"]
+        {
+            assert_eq!(Cursor::parse(text), None, "{text}");
+        }
+    }
+}

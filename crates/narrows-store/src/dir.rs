@@ -1,0 +1,135 @@
+//! The data directory: who may use it, and who does.
+
+use crate::error::{Error, Result};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Where a running server can be reached.
+pub const ADDRESS_FILE: &str = "server.json";
+/// The owner's token.
+pub const TOKEN_FILE: &str = "token";
+const LOCK_FILE: &str = "lock";
+const DATABASE: &str = "narrows.db";
+
+/// A data directory that belongs to this user alone.
+#[derive(Debug, Clone)]
+pub struct DataDir {
+    path: PathBuf,
+}
+
+/// The right to write, held until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl DataDir {
+    /// Opens the directory, or makes it. Refuses one that others can write.
+    pub fn open(path: &Path) -> Result<DataDir> {
+        let shown = path.display();
+        let failed = |e: io::Error| Error::Refused(format!("data directory {shown}: {e}"));
+        if !path.exists() {
+            DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+        }
+        let about = fs::metadata(path).map_err(failed)?;
+        if !about.is_dir() {
+            return Err(Error::Refused(format!("data directory {shown}: not a directory")));
+        }
+        let mode = about.permissions().mode();
+        if mode & 0o002 != 0 {
+            let what = format!(
+                "data directory {shown}: everybody can write it; `chmod 700` it or use another"
+            );
+            return Err(Error::Refused(what));
+        }
+        if mode & 0o077 != 0 {
+            // Best effort: a directory on read-only media keeps what it has.
+            let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+        }
+        Ok(DataDir { path: path.to_owned() })
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The database.
+    pub fn database(&self) -> PathBuf {
+        self.path.join(DATABASE)
+    }
+
+    /// What has not been moved into the database yet.
+    pub(crate) fn wal(&self) -> PathBuf {
+        self.path.join(format!("{DATABASE}-wal"))
+    }
+
+    /// Whether some process writes here now.
+    pub fn is_in_use(&self) -> bool {
+        let file = OpenOptions::new().read(true).open(self.path.join(LOCK_FILE));
+        file.is_ok_and(|f| matches!(f.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Takes the right to write, which one process has at a time.
+    pub(crate) fn lock(&self) -> Result<Lock> {
+        let path = self.path.join(LOCK_FILE);
+        let mut options = OpenOptions::new();
+        options.create(true).read(true).write(true).truncate(false).mode(0o600);
+        let mut file = options.open(&path).map_err(|e| match e.kind() {
+            io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly,
+            _ => Error::Refused(format!("{}: {e}", path.display())),
+        })?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let holder = fs::read_to_string(&path).unwrap_or_default();
+                let holder = match holder.trim().parse::<u32>() {
+                    Ok(pid) => format!(" (process {pid})"),
+                    Err(_) => String::new(),
+                };
+                let shown = self.path.display();
+                return Err(Error::Locked(format!(
+                    "another narrows{holder} uses the data directory {shown}: \
+                     stop it, or name another with --data"
+                )));
+            }
+            Err(TryLockError::Error(e)) => {
+                return Err(Error::Refused(format!("{}: {e}", path.display())));
+            }
+        }
+        let own = file.metadata().map(|m| m.uid());
+        let directory = fs::metadata(&self.path).map(|m| m.uid());
+        if let (Ok(own), Ok(directory)) = (own, directory)
+            && own != directory
+        {
+            let shown = self.path.display();
+            return Err(Error::Refused(format!("data directory {shown}: it is another user's")));
+        }
+        // For whoever finds it locked; nothing depends on it.
+        let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+        Ok(Lock { _file: file })
+    }
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let fresh = path.with_file_name(name);
+    let _ = fs::remove_file(&fresh);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)
+}
+
+/// Makes an empty private file if there is none: what SQLite puts beside it gets the same mode.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(e),
+    }
+}

@@ -1,0 +1,101 @@
+//! What can go wrong, in words that help.
+
+use std::fmt;
+
+/// The result of a store's work.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why something could not be done. Never holds what a session says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// Another process writes this data directory.
+    Locked(String),
+    /// The directory or a file cannot be used as it is.
+    Refused(String),
+    /// The database was made by a newer version.
+    Newer {
+        /// Its schema.
+        found: u32,
+        /// The newest that this version knows.
+        known: u32,
+    },
+    /// No such session, item, picture or token.
+    NotFound(&'static str),
+    /// Somebody else has appended: the log ends at another place than the caller knew.
+    Conflict {
+        /// Where the log ends.
+        last: u64,
+    },
+    /// There is no room.
+    Full,
+    /// The database cannot be written.
+    ReadOnly,
+    /// The disk fails, or is slow beyond patience.
+    Io(String),
+    /// The database is damaged.
+    Damaged(String),
+    /// What was asked makes no sense.
+    Invalid(String),
+    /// The store is closed.
+    Closed,
+}
+
+impl Error {
+    /// Whether the same may work later, without anybody doing anything here.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Error::Full | Error::ReadOnly | Error::Io(_) | Error::Conflict { .. })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Locked(what) | Error::Refused(what) | Error::Invalid(what) => f.write_str(what),
+            Error::Newer { found, known } => write!(
+                f,
+                "the store was written by a newer narrows (schema {found}, this one knows {known}): \
+                 use that version, or another data directory"
+            ),
+            Error::NotFound(what) => write!(f, "{what} not found"),
+            Error::Conflict { last } => {
+                write!(f, "the session was written by somebody else, up to event {last}")
+            }
+            Error::Full => f.write_str("no space left for the store"),
+            Error::ReadOnly => f.write_str("the store cannot be written: it is read-only"),
+            Error::Io(what) => write!(f, "the store's disk fails: {what}"),
+            Error::Damaged(what) => write!(f, "the store is damaged: {what}"),
+            Error::Closed => f.write_str("the store is closed"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        let code = error.sqlite_error_code();
+        match code {
+            Some(Code::DiskFull) => Error::Full,
+            Some(Code::ReadOnly | Code::PermissionDenied) => Error::ReadOnly,
+            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Error::Damaged(words(&error)),
+            Some(_) => Error::Io(words(&error)),
+            None => Error::Damaged(words(&error)),
+        }
+    }
+}
+
+/// What SQLite says of its own state; it never quotes values.
+fn words(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(code, text) => match text {
+            Some(text) => format!("{text} ({})", code.extended_code),
+            None => code.to_string(),
+        },
+        rusqlite::Error::QueryReturnedNoRows => "a row is missing".to_owned(),
+        rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) => {
+            "a column holds something else".to_owned()
+        }
+        _ => "unexpected answer".to_owned(),
+    }
+}

@@ -1,0 +1,145 @@
+//! Reading a session's log.
+
+use crate::error::Result;
+use crate::store::Store;
+use bytes::Bytes;
+use rusqlite::{Connection, Row, params};
+use std::borrow::Cow;
+
+/// Events of one session at most: their number is half of a row's key.
+pub(crate) const MAX_SEQ: u64 = u32::MAX as u64;
+
+/// The key of an event's row, or of an item's by its order.
+pub(crate) fn event_key(session: i64, seq: u64) -> i64 {
+    (session << 32) | i64::try_from(seq.min(MAX_SEQ)).unwrap_or(i64::MAX)
+}
+
+/// The first and the last key of a session's rows.
+pub(crate) fn keys(session: i64) -> (i64, i64) {
+    (event_key(session, 0), event_key(session, MAX_SEQ))
+}
+
+/// The number within its session of what a key names.
+pub(crate) fn number(key: i64) -> u64 {
+    u64::try_from(key & 0xffff_ffff).unwrap_or(0)
+}
+
+/// One row of the log.
+#[derive(Debug, Clone)]
+pub struct EventRow {
+    /// Its number.
+    pub seq: u64,
+    /// Its type.
+    pub kind: Cow<'static, str>,
+    /// The event, as it is served.
+    pub event: Bytes,
+    /// The changes it made, an array.
+    pub changes: Option<Bytes>,
+    /// The messages of the activity view, an array.
+    pub activity: Option<Bytes>,
+}
+
+impl EventRow {
+    /// Its bytes, about.
+    pub fn size(&self) -> usize {
+        let len = |b: &Option<Bytes>| b.as_ref().map_or(0, Bytes::len);
+        96 + self.event.len() + len(&self.changes) + len(&self.activity)
+    }
+}
+
+/// Some rows of a log.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// The rows, without a gap.
+    pub rows: Vec<EventRow>,
+    /// Where the log ended when they were read.
+    pub last: u64,
+    /// The life of the log.
+    pub epoch: String,
+}
+
+impl Store {
+    /// Rows after `seq`, at most `rows` and about `bytes` (one row in any case).
+    pub async fn events_after(
+        &self,
+        session: i64,
+        seq: u64,
+        rows: usize,
+        bytes: usize,
+    ) -> Result<Page> {
+        self.read(move |db| {
+            let (last, epoch) = db
+                .prepare_cached("SELECT seq, epoch FROM session WHERE key = ?1")?
+                .query_row([session], |r| Ok((r.get(0)?, r.get(1)?)))
+                .map_err(gone)?;
+            let rows = after(db, session, seq, rows, bytes)?;
+            Ok(Page { rows, last, epoch })
+        })
+        .await
+    }
+
+    /// The last rows of a log from its last prompt on, oldest first; at most `rows`.
+    pub async fn last_turn(&self, session: i64, rows: usize) -> Result<Vec<EventRow>> {
+        self.read(move |db| {
+            let (first, last) = keys(session);
+            let mut query = db.prepare_cached(
+                "SELECT key, kind, event, NULL, NULL FROM event WHERE key BETWEEN ?1 AND ?2
+                 ORDER BY key DESC LIMIT ?3",
+            )?;
+            let mut found = query.query(params![first, last, rows])?;
+            let mut turn = Vec::new();
+            while let Some(row) = found.next()? {
+                let row = read(row)?;
+                let begins = row.kind == "user_message";
+                turn.push(row);
+                if begins {
+                    break;
+                }
+            }
+            turn.reverse();
+            Ok(turn)
+        })
+        .await
+    }
+}
+
+pub(crate) fn gone(error: rusqlite::Error) -> crate::Error {
+    match error {
+        rusqlite::Error::QueryReturnedNoRows => crate::Error::NotFound("session"),
+        error => error.into(),
+    }
+}
+
+pub(crate) fn after(
+    db: &Connection,
+    session: i64,
+    seq: u64,
+    rows: usize,
+    bytes: usize,
+) -> Result<Vec<EventRow>> {
+    let mut query = db.prepare_cached(
+        "SELECT key, kind, event, changes, activity FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key",
+    )?;
+    let mut found = query.query([event_key(session, seq), keys(session).1])?;
+    let (mut out, mut size) = (Vec::new(), 0);
+    while out.len() < rows && (size < bytes || out.is_empty()) {
+        let Some(row) = found.next()? else { break };
+        let row = read(row)?;
+        size += row.size();
+        out.push(row);
+    }
+    Ok(out)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+    let bytes = |at: usize| -> rusqlite::Result<Option<Bytes>> {
+        Ok(row.get_ref(at)?.as_bytes_or_null()?.map(Bytes::copy_from_slice))
+    };
+    Ok(EventRow {
+        seq: number(row.get(0)?),
+        kind: Cow::Owned(row.get(1)?),
+        event: bytes(2)?.unwrap_or_default(),
+        changes: bytes(3)?,
+        activity: bytes(4)?,
+    })
+}

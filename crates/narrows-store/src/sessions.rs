@@ -1,0 +1,357 @@
+//! Sessions: making, finding, listing, labelling, deleting.
+
+use crate::error::{Error, Result};
+use crate::log::gone;
+use crate::names::{new_epoch, new_id, now};
+use crate::store::Store;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// A session to be made.
+#[derive(Debug, Clone, Default)]
+pub struct NewSession {
+    /// The caller's own name for it: the same label gives the same session.
+    pub label: Option<String>,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+}
+
+/// How a session is found inside the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its key in the store.
+    pub key: i64,
+    /// Its id.
+    pub id: String,
+    /// The life of its log.
+    pub epoch: String,
+    /// The caller's own name for it.
+    pub label: Option<String>,
+    /// Its last event.
+    pub seq: u64,
+    /// Its tags.
+    pub tags: Vec<String>,
+}
+
+/// A session as lists show it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRow {
+    /// Its id.
+    pub id: String,
+    /// The caller's own name for it.
+    pub label: Option<String>,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Follow its log from here.
+    pub cursor: String,
+    /// Events so far.
+    pub events: u64,
+    /// Items so far.
+    pub items: u64,
+    /// Bytes of its log.
+    pub bytes: u64,
+    /// Milliseconds since 1970.
+    pub created_at: i64,
+    /// Milliseconds since 1970.
+    pub updated_at: i64,
+    /// Whether its source said that nothing more comes.
+    pub ended: bool,
+    /// Agent, model, title, status, tokens.
+    pub info: Box<RawValue>,
+    #[serde(skip)]
+    pub(crate) key: i64,
+}
+
+/// Which sessions somebody may see: all, or only some by id or tag.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sight {
+    /// These sessions.
+    pub sessions: Option<Vec<String>>,
+    /// And those that have one of these tags.
+    pub tags: Option<Vec<String>>,
+}
+
+impl Sight {
+    /// Whether everything is seen.
+    pub fn is_all(&self) -> bool {
+        self.sessions.is_none() && self.tags.is_none()
+    }
+
+    /// Whether a session is seen.
+    pub fn sees(&self, id: &str, tags: &[String]) -> bool {
+        let named = self.sessions.as_ref().is_some_and(|s| s.iter().any(|s| s == id));
+        let tagged = self.tags.as_ref().is_some_and(|t| t.iter().any(|t| tags.contains(t)));
+        self.is_all() || named || tagged
+    }
+}
+
+/// Which sessions are listed.
+#[derive(Debug, Clone, Default)]
+pub struct ListFilter {
+    /// With all of these tags.
+    pub tags: Vec<String>,
+    /// Of this agent.
+    pub agent: Option<String>,
+    /// With this label.
+    pub label: Option<String>,
+    /// `idle`, `running` or `failed`.
+    pub status: Option<String>,
+    /// With this in their title or label, in any case.
+    pub text: Option<String>,
+    /// Updated at or after this time.
+    pub since: Option<i64>,
+    /// Updated before this time.
+    pub until: Option<i64>,
+    /// Changed after this count: for whoever follows the list.
+    pub touched_after: Option<i64>,
+    /// What the caller may see.
+    pub sight: Sight,
+    /// Where the page before ended.
+    pub after: Option<String>,
+    /// How many.
+    pub limit: usize,
+}
+
+/// One page of sessions, those first that changed last.
+#[derive(Debug, Clone, Default)]
+pub struct ListPage {
+    /// The sessions.
+    pub sessions: Vec<SessionRow>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<String>,
+    /// The count of changes that this page is of.
+    pub touched: i64,
+}
+
+const COLUMNS: &str = "s.key, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
+     s.ended, s.info, (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key)";
+
+/// The next count of changes.
+pub(crate) fn touch(db: &Connection) -> Result<i64> {
+    let mut next = db.prepare_cached(
+        "INSERT INTO meta VALUES ('touched', 1) ON CONFLICT DO UPDATE SET value = value + 1 RETURNING value",
+    )?;
+    Ok(next.query_row([], |r| r.get(0))?)
+}
+
+impl Store {
+    /// Makes a session; true when it is new. The same label gives the same session, and its tags grow.
+    pub async fn create(&self, new: NewSession) -> Result<(Session, bool)> {
+        self.write(256, move |db| {
+            let find = |db: &Connection| match &new.label {
+                Some(label) => find(db, "label", label),
+                None => Ok(None),
+            };
+            let (key, made) = if let Some(known) = find(db)? {
+                (known.key, false)
+            } else {
+                let at = now();
+                db.execute(
+                    "INSERT INTO session (id, epoch, label, created, updated, touched)
+                         VALUES (?1, ?2, ?3, ?4, ?4, ?5)",
+                    params![new_id()?, new_epoch()?, new.label, at, touch(db)?],
+                )?;
+                (db.last_insert_rowid(), true)
+            };
+            add_tags(db, key, &new.tags)?;
+            let session = find_by_key(db, key)?.ok_or(Error::NotFound("session"))?;
+            Ok((session, made))
+        })
+        .await
+    }
+
+    /// A session by its id.
+    pub async fn session(&self, id: &str) -> Result<Session> {
+        let id = id.to_owned();
+        self.read(move |db| find(db, "id", &id)?.ok_or(Error::NotFound("session"))).await
+    }
+
+    /// A session by the caller's own name for it.
+    pub async fn session_by_label(&self, label: &str) -> Result<Session> {
+        let label = label.to_owned();
+        self.read(move |db| find(db, "label", &label)?.ok_or(Error::NotFound("session"))).await
+    }
+
+    /// A session as lists show it.
+    pub async fn session_row(&self, id: &str) -> Result<SessionRow> {
+        let id = id.to_owned();
+        self.read(move |db| {
+            let mut query =
+                db.prepare_cached(&format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1"))?;
+            query.query_row([id], read).map_err(gone)
+        })
+        .await
+    }
+
+    /// Gives a session more tags, and takes some away.
+    pub async fn tag(&self, id: &str, add: Vec<String>, remove: Vec<String>) -> Result<()> {
+        let id = id.to_owned();
+        self.write(256, move |db| {
+            let session = find(db, "id", &id)?.ok_or(Error::NotFound("session"))?;
+            add_tags(db, session.key, &add)?;
+            for tag in &remove {
+                db.execute(
+                    "DELETE FROM tag WHERE session = ?1 AND tag = ?2",
+                    params![session.key, tag],
+                )?;
+            }
+            db.execute(
+                "UPDATE session SET touched = ?2 WHERE key = ?1",
+                params![session.key, touch(db)?],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Deletes a session. It is gone at once; its rows are removed little by little.
+    pub async fn delete(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(64, move |db| {
+            let session = find(db, "id", &id)?.ok_or(Error::NotFound("session"))?;
+            doom(db, session.key)
+        })
+        .await
+    }
+
+    /// One page of sessions.
+    pub async fn list(&self, filter: ListFilter) -> Result<ListPage> {
+        self.read(move |db| list(db, &filter)).await
+    }
+}
+
+pub(crate) fn doom(db: &Connection, key: i64) -> Result<()> {
+    db.execute("DELETE FROM session WHERE key = ?1", [key])?;
+    db.execute("DELETE FROM tag WHERE session = ?1", [key])?;
+    db.execute("INSERT OR IGNORE INTO doomed VALUES (?1)", [key])?;
+    touch(db)?;
+    Ok(())
+}
+
+fn add_tags(db: &Connection, key: i64, tags: &[String]) -> Result<()> {
+    for tag in tags {
+        db.prepare_cached("INSERT OR IGNORE INTO tag VALUES (?1, ?2)")?
+            .execute(params![key, tag])?;
+    }
+    Ok(())
+}
+
+fn find_by_key(db: &Connection, key: i64) -> Result<Option<Session>> {
+    find(db, "key", &key)
+}
+
+fn find(db: &Connection, column: &str, value: &dyn rusqlite::ToSql) -> Result<Option<Session>> {
+    let mut query = db.prepare_cached(&format!(
+        "SELECT s.key, s.id, s.epoch, s.label, s.seq,
+         (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key)
+         FROM session s WHERE s.{column} = ?1"
+    ))?;
+    let found = query.query_row([value], |r| {
+        Ok(Session {
+            key: r.get(0)?,
+            id: r.get(1)?,
+            epoch: r.get(2)?,
+            label: r.get(3)?,
+            seq: r.get(4)?,
+            tags: lines(r.get::<_, Option<String>>(5)?.as_deref()),
+        })
+    });
+    Ok(found.optional()?)
+}
+
+fn lines(text: Option<&str>) -> Vec<String> {
+    let mut lines: Vec<String> =
+        text.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
+    let touched: i64 = db
+        .query_row("SELECT value FROM meta WHERE key = 'touched'", [], |r| r.get(0))
+        .optional()?
+        .unwrap_or(0);
+    let (mut sql, mut values) = (format!("SELECT {COLUMNS} FROM session s WHERE 1"), Vec::new());
+    let mut only = |clause: &str, given: Vec<Value>| {
+        sql.push_str(" AND ");
+        sql.push_str(clause);
+        values.extend(given);
+    };
+    for tag in &filter.tags {
+        only("s.key IN (SELECT session FROM tag WHERE tag = ?)", vec![tag.clone().into()]);
+    }
+    for (column, value) in
+        [("agent", &filter.agent), ("label", &filter.label), ("status", &filter.status)]
+    {
+        if let Some(value) = value {
+            only(&format!("s.{column} = ?"), vec![value.clone().into()]);
+        }
+    }
+    if let Some(text) = &filter.text {
+        let text: Value = text.clone().into();
+        only(
+            "(instr(lower(coalesce(s.title, '')), lower(?)) OR instr(lower(coalesce(s.label, '')), lower(?)))",
+            vec![text.clone(), text],
+        );
+    }
+    for (clause, value) in [
+        ("s.updated >= ?", filter.since),
+        ("s.updated < ?", filter.until),
+        ("s.touched > ?", filter.touched_after),
+    ] {
+        if let Some(value) = value {
+            only(clause, vec![value.into()]);
+        }
+    }
+    if !filter.sight.is_all() {
+        let ids = filter.sight.sessions.clone().unwrap_or_default();
+        let tags = filter.sight.tags.clone().unwrap_or_default();
+        let marks = |n: usize| vec!["?"; n].join(",");
+        let clause = format!(
+            "(s.id IN ({}) OR s.key IN (SELECT session FROM tag WHERE tag IN ({})))",
+            marks(ids.len()),
+            marks(tags.len())
+        );
+        only(&clause, ids.into_iter().chain(tags).map(Value::from).collect());
+    }
+    if let Some(after) = &filter.after {
+        let (updated, key) = after
+            .split_once('.')
+            .and_then(|(u, k)| Some((u.parse::<i64>().ok()?, k.parse::<i64>().ok()?)))
+            .ok_or_else(|| {
+                Error::Invalid("`after` is not a place in a list of sessions".to_owned())
+            })?;
+        only("(s.updated, s.key) < (?, ?)", vec![updated.into(), key.into()]);
+    }
+    sql.push_str(" ORDER BY s.updated DESC, s.key DESC LIMIT ?");
+    values.push(i64::try_from(filter.limit + 1).unwrap_or(i64::MAX).into());
+    let mut query = db.prepare_cached(&sql)?;
+    let found = query.query_map(params_from_iter(values), read)?;
+    let mut sessions = found.collect::<rusqlite::Result<Vec<_>>>()?;
+    let more = sessions.len() > filter.limit;
+    sessions.truncate(filter.limit);
+    let next = sessions.last().filter(|_| more).map(|s| format!("{}.{}", s.updated_at, s.key));
+    Ok(ListPage { sessions, next, touched })
+}
+
+fn read(r: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    let (epoch, seq): (String, u64) = (r.get(3)?, r.get(4)?);
+    let info: String = r.get(10)?;
+    Ok(SessionRow {
+        key: r.get(0)?,
+        id: r.get(1)?,
+        label: r.get(2)?,
+        cursor: format!("{epoch}-{seq}"),
+        events: seq,
+        items: r.get(5)?,
+        bytes: r.get(6)?,
+        created_at: r.get(7)?,
+        updated_at: r.get(8)?,
+        ended: r.get(9)?,
+        info: RawValue::from_string(info).unwrap_or_default(),
+        tags: lines(r.get::<_, Option<String>>(11)?.as_deref()),
+    })
+}

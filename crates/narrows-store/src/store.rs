@@ -1,0 +1,263 @@
+//! The store as the rest of narrows sees it.
+
+use crate::connection::{check_schema, open_mover, open_reader, open_writer};
+use crate::dir::{DataDir, Lock};
+use crate::error::{Error, Result};
+use crate::housework;
+use crate::names::random;
+use crate::writer::{AfterCommit, Housework, Writer};
+use rusqlite::Connection;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot};
+
+/// Connections that read at the same time.
+const READERS: usize = 4;
+/// A write-ahead log of this size is moved into the database, beside the writing.
+const MOVE_FROM: u64 = 4 << 20;
+const MOVE_FRAMES: i64 = 1000;
+/// A write that takes longer is as bad as none.
+const PROBE: Duration = Duration::from_secs(5);
+const MOVE_EVERY: Duration = Duration::from_millis(50);
+/// One of this size must start anew: the writer waits for that.
+const RESTART_FROM: u64 = 128 << 20;
+
+/// How a store is opened.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The database grows no further than this.
+    pub max_bytes: Option<u64>,
+}
+
+/// What the store takes on disk.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StoreSize {
+    /// The database.
+    pub database: u64,
+    /// What has not been moved into it.
+    pub wal: u64,
+}
+
+/// An open store. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    dir: DataDir,
+    writer: Mutex<Option<Writer>>,
+    readers: Mutex<Vec<Connection>>,
+    reading: Arc<Semaphore>,
+    ended: Mutex<Option<oneshot::Receiver<()>>>,
+    mover: Arc<AtomicBool>,
+    mark_key: [u8; 32],
+    lock: Mutex<Option<Lock>>,
+}
+
+impl Store {
+    /// Opens the store of a data directory, to read and write. One process can at a time.
+    pub fn open(path: &Path, options: &Options) -> Result<Store> {
+        let dir = DataDir::open(path)?;
+        let lock = dir.lock()?;
+        let db = open_writer(&dir, options.max_bytes)?;
+        let mark_key = mark_key(&db)?;
+        let (ended, end) = oneshot::channel();
+        let mover = Arc::new(AtomicBool::new(true));
+        let writer = Writer::start(db, housework(), restart_wal(&dir), ended)?;
+        start_mover(&dir, &mover)?;
+        Ok(Store {
+            inner: Arc::new(Inner {
+                dir,
+                writer: Mutex::new(Some(writer)),
+                readers: Mutex::new(Vec::new()),
+                reading: Arc::new(Semaphore::new(READERS)),
+                ended: Mutex::new(Some(end)),
+                mover,
+                mark_key,
+                lock: Mutex::new(Some(lock)),
+            }),
+        })
+    }
+
+    /// Opens the store to read only, beside whoever writes it.
+    pub fn open_read_only(path: &Path) -> Result<Store> {
+        let dir = DataDir::open(path)?;
+        if !dir.database().exists() {
+            return Err(Error::NotFound("store"));
+        }
+        let db = open_reader(&dir)?;
+        check_schema(&db)?;
+        Ok(Store {
+            inner: Arc::new(Inner {
+                dir,
+                writer: Mutex::new(None),
+                readers: Mutex::new(vec![db]),
+                reading: Arc::new(Semaphore::new(READERS)),
+                ended: Mutex::new(None),
+                mover: Arc::new(AtomicBool::new(false)),
+                mark_key: [0; 32],
+                lock: Mutex::new(None),
+            }),
+        })
+    }
+
+    /// Its data directory.
+    pub fn dir(&self) -> &DataDir {
+        &self.inner.dir
+    }
+
+    /// The installation's key for the marks of secrets.
+    pub fn mark_key(&self) -> [u8; 32] {
+        self.inner.mark_key
+    }
+
+    /// What it takes on disk.
+    pub fn size(&self) -> StoreSize {
+        let of = |path| std::fs::metadata(path).map_or(0, |m| m.len());
+        StoreSize { database: of(self.inner.dir.database()), wal: of(self.inner.dir.wal()) }
+    }
+
+    /// Commits, jobs and failed commits so far, and the slowest commit in microseconds.
+    pub fn counts(&self) -> [u64; 4] {
+        let Ok(writer) = self.writer() else { return [0; 4] };
+        let counts = &writer.counts;
+        [&counts.commits, &counts.jobs, &counts.failed, &counts.slowest_us]
+            .map(|n| n.load(Ordering::Relaxed))
+    }
+
+    /// Whether something can be written now.
+    pub async fn is_writable(&self) -> bool {
+        let probe = |db: &Connection| {
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', ?1)", [crate::names::now()])?;
+            Ok(())
+        };
+        let asked = tokio::time::timeout(PROBE, self.write(64, probe)).await;
+        matches!(asked, Ok(Ok(())))
+    }
+
+    /// Does everything that waits, then gives the data directory free.
+    pub async fn close(&self) {
+        let writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(writer);
+        self.inner.mover.store(false, Ordering::Relaxed);
+        let ended = self.inner.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(ended) = ended {
+            let _ = ended.await;
+        }
+        self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn writer(&self) -> Result<Writer> {
+        let writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.clone().ok_or(Error::Closed)
+    }
+
+    /// Does `work` in a transaction; returns when it is durable.
+    pub(crate) async fn write<T, F>(&self, bytes: usize, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        self.writer()?.write(bytes, work).await
+    }
+
+    /// The same, but returns when there is room for it.
+    pub(crate) async fn send<T, F>(
+        &self,
+        bytes: usize,
+        work: F,
+    ) -> Result<oneshot::Receiver<Result<T>>>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        self.writer()?.send(bytes, work).await
+    }
+
+    /// Does `work` with a connection that reads; what it sees is of one moment.
+    pub(crate) async fn read<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        let permit = Arc::clone(&self.inner.reading).acquire_owned().await;
+        let permit = permit.map_err(|_| Error::Closed)?;
+        let inner = Arc::clone(&self.inner);
+        let done = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let idle = inner.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let db = match idle {
+                Some(db) => db,
+                None => open_reader(&inner.dir)?,
+            };
+            let tx = db.unchecked_transaction()?;
+            let made = work(&tx);
+            drop(tx);
+            inner.readers.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+            made
+        });
+        done.await.map_err(|_| Error::Io("a read was cut off".to_owned()))?
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.mover.store(false, Ordering::Relaxed);
+    }
+}
+
+fn mark_key(db: &Connection) -> Result<[u8; 32]> {
+    let fresh: [u8; 32] = random()?;
+    db.execute("INSERT OR IGNORE INTO meta VALUES ('mark_key', ?1)", [&fresh[..]])?;
+    Ok(db.query_row("SELECT value FROM meta WHERE key = 'mark_key'", [], |r| r.get(0))?)
+}
+
+fn housework() -> Housework {
+    Box::new(housework::some)
+}
+
+/// When the log has grown large though it is moved all the time, it starts anew in between.
+fn restart_wal(dir: &DataDir) -> AfterCommit {
+    let wal = dir.wal();
+    let mut commits = 0_u32;
+    Box::new(move |db| {
+        commits = commits.wrapping_add(1);
+        if commits.is_multiple_of(32)
+            && std::fs::metadata(&wal).is_ok_and(|m| m.len() > RESTART_FROM)
+        {
+            let moved = db.query_row("PRAGMA wal_checkpoint(RESTART)", [], |r| r.get::<_, i64>(0));
+            if let Err(error) = moved {
+                tracing::warn!(%error, "the write-ahead log could not start anew");
+            }
+        }
+    })
+}
+
+/// Moves what was committed from the log into the database, without holding anybody up.
+fn start_mover(dir: &DataDir, on: &Arc<AtomicBool>) -> Result<()> {
+    let (db, wal, on) = (open_mover(dir)?, dir.wal(), Arc::clone(on));
+    let run = move || {
+        while on.load(Ordering::Relaxed) {
+            std::thread::sleep(MOVE_EVERY);
+            if std::fs::metadata(&wal).map_or(0, |m| m.len()) < MOVE_FROM {
+                continue;
+            }
+            // How much of the log waits; the file itself keeps its size when it starts anew.
+            let frames = |how: &str| {
+                db.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |r| {
+                    Ok(r.get::<_, i64>(1)? - r.get::<_, i64>(2)?)
+                })
+            };
+            if frames("NOOP").is_ok_and(|waiting| waiting > MOVE_FRAMES) {
+                let _ = frames("PASSIVE");
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("narrows-mover".to_owned()).spawn(run);
+    thread.map(|_| ()).map_err(|e| Error::Io(e.to_string()))
+}

@@ -1,0 +1,223 @@
+//! Tokens: who may do what. Only their hashes are kept.
+
+use crate::error::{Error, Result};
+use crate::names::now;
+use crate::sessions::Sight;
+use crate::store::Store;
+use rusqlite::{Row, params};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// What a token allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// See sessions.
+    Read,
+    /// Make, fill, tag and delete sessions.
+    Write,
+    /// Start agents.
+    Run,
+    /// Answer their questions for leave.
+    Approve,
+    /// Make and revoke tokens, back up.
+    Admin,
+}
+
+impl Scope {
+    /// All of them.
+    pub const ALL: [Scope; 5] =
+        [Scope::Read, Scope::Write, Scope::Run, Scope::Approve, Scope::Admin];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::Read => "read",
+            Scope::Write => "write",
+            Scope::Run => "run",
+            Scope::Approve => "approve",
+            Scope::Admin => "admin",
+        }
+    }
+}
+
+impl FromStr for Scope {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Scope> {
+        let found = Scope::ALL.into_iter().find(|s| s.name() == text);
+        found.ok_or_else(|| {
+            Error::Invalid(format!("`{text}` is no scope: read, write, run, approve, admin"))
+        })
+    }
+}
+
+/// A set of scopes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// Every scope.
+    pub fn all() -> Self {
+        Scope::ALL.into_iter().collect()
+    }
+
+    /// Whether a scope is in it.
+    pub fn has(self, scope: Scope) -> bool {
+        self.0 & (1 << scope as u8) != 0
+    }
+
+    /// Whether everything of `other` is in it.
+    pub fn covers(self, other: Scopes) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The scopes in it.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |s| self.has(*s))
+    }
+
+    /// Reads names with commas between.
+    pub fn parse(text: &str) -> Result<Self> {
+        text.split(',').map(str::trim).filter(|t| !t.is_empty()).map(Scope::from_str).collect()
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Scopes(scopes.into_iter().fold(0, |set, s| set | 1 << s as u8))
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.iter().map(Scope::name).collect();
+        f.write_str(&names.join(","))
+    }
+}
+
+/// What a token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenKind {
+    /// The owner's, in a file of the data directory.
+    Owner,
+    /// Made by hand.
+    Made,
+    /// A browser's cookie.
+    Browser,
+}
+
+impl TokenKind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            TokenKind::Owner => "owner",
+            TokenKind::Made => "made",
+            TokenKind::Browser => "browser",
+        }
+    }
+}
+
+/// A token, without its secret.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// Its id, which may be shown.
+    pub id: String,
+    /// The SHA-256 of its secret.
+    pub hash: [u8; 32],
+    /// What it is for.
+    pub kind: TokenKind,
+    /// What somebody called it.
+    pub name: String,
+    /// What it allows.
+    pub scopes: Scopes,
+    /// Which sessions it sees.
+    pub sight: Sight,
+    /// Milliseconds since 1970.
+    pub created: i64,
+    /// When it ends.
+    pub expires: Option<i64>,
+}
+
+impl Token {
+    /// Whether it is valid at this time.
+    pub fn is_valid(&self, at: i64) -> bool {
+        self.expires.is_none_or(|end| at < end)
+    }
+}
+
+fn words(list: Option<&Vec<String>>) -> Option<String> {
+    list.map(|l| l.join("\n"))
+}
+
+fn list(text: Option<String>) -> Option<Vec<String>> {
+    text.map(|t| t.split('\n').filter(|w| !w.is_empty()).map(str::to_owned).collect())
+}
+
+impl Store {
+    /// Keeps a token. One of the same id is replaced.
+    pub async fn keep_token(&self, token: Token) -> Result<()> {
+        self.write(256, move |db| {
+            db.execute(
+                "INSERT OR REPLACE INTO token VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL)",
+                params![
+                    token.id,
+                    &token.hash[..],
+                    token.kind.name(),
+                    token.name,
+                    token.scopes.to_string(),
+                    words(token.sight.sessions.as_ref()),
+                    words(token.sight.tags.as_ref()),
+                    token.created,
+                    token.expires
+                ],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Revokes a token for good.
+    pub async fn revoke_token(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(64, move |db| match db.execute("DELETE FROM token WHERE id = ?1", [id])? {
+            0 => Err(Error::NotFound("token")),
+            _ => Ok(()),
+        })
+        .await
+    }
+
+    /// Every token that has not ended, oldest first.
+    pub async fn tokens(&self) -> Result<Vec<Token>> {
+        self.read(|db| {
+            let mut query = db.prepare(
+                "SELECT id, hash, kind, name, scopes, sessions, tags, created, expires FROM token
+                 WHERE coalesce(expires, ?1) >= ?1 ORDER BY created, id",
+            )?;
+            let found = query.query_map([now()], read)?;
+            Ok(found.collect::<rusqlite::Result<Vec<_>>>()?)
+        })
+        .await
+    }
+}
+
+fn read(r: &Row<'_>) -> rusqlite::Result<Token> {
+    let kind: String = r.get(2)?;
+    let scopes: String = r.get(4)?;
+    Ok(Token {
+        id: r.get(0)?,
+        hash: r.get(1)?,
+        kind: match kind.as_str() {
+            "owner" => TokenKind::Owner,
+            "browser" => TokenKind::Browser,
+            _ => TokenKind::Made,
+        },
+        name: r.get(3)?,
+        // A scope that this version does not know allows nothing.
+        scopes: scopes.split(',').filter_map(|s| s.parse::<Scope>().ok()).collect(),
+        sight: Sight { sessions: list(r.get(5)?), tags: list(r.get(6)?) },
+        created: r.get(7)?,
+        expires: r.get(8)?,
+    })
+}
