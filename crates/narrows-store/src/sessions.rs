@@ -150,9 +150,9 @@ impl Store {
             } else {
                 let at = now();
                 db.execute(
-                    "INSERT INTO session (id, epoch, label, created, updated, touched)
-                         VALUES (?1, ?2, ?3, ?4, ?4, ?5)",
-                    params![new_id()?, new_epoch()?, new.label, at, touch(db)?],
+                    "INSERT INTO session (id, epoch, label, created, updated, touched, info)
+                         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
+                    params![new_id()?, new_epoch()?, new.label, at, touch(db)?, empty_info()],
                 )?;
                 (db.last_insert_rowid(), true)
             };
@@ -221,6 +221,13 @@ impl Store {
     pub async fn list(&self, filter: ListFilter) -> Result<ListPage> {
         self.read(move |db| list(db, &filter)).await
     }
+}
+
+/// The header of a session of which nothing is known.
+fn empty_info() -> String {
+    let mut text = Vec::new();
+    let printed = narrows::json::print(&mut text, &narrows::session::SessionInfo::default());
+    printed.ok().and_then(|()| String::from_utf8(text).ok()).unwrap_or_else(|| "{}".to_owned())
 }
 
 pub(crate) fn doom(db: &Connection, key: i64) -> Result<()> {

@@ -1,0 +1,243 @@
+//! Packets into a session: once, whatever is sent again, and in order, whoever reads meanwhile.
+
+mod common;
+
+use common::{Frame, Post, TestServer, expected, fixture};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const SAMPLE: &str = "acp/opencode-1.18-c-files";
+
+fn events(frames: &[Frame]) -> Vec<u64> {
+    frames.iter().map(|f| f.json()["seq"].as_u64().expect("seq")).collect()
+}
+
+async fn all_events(server: &TestServer, session: &str) -> Vec<Value> {
+    let path = format!("/api/sessions/{session}/events?view=events");
+    let frames = server.sse(&path, None).await.until_ready().await;
+    frames.iter().map(Frame::json).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_request_again_changes_nothing() {
+    let server = TestServer::start().await;
+    let input = fixture(SAMPLE);
+    let session = server.session().await;
+    let path = format!("/api/sessions/{session}/packets?arrived=none&end=true");
+    let token = format!("Bearer {}", server.token);
+    let headers = [("authorization", token.as_str()), ("idempotency-key", "one")];
+    let first = common::request(server.address, "POST", &path, &headers, &input).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    let again = common::request(server.address, "POST", &path, &headers, &input).await;
+    assert_eq!((again.status, again.json()), (200, first.json()));
+    let truth = expected(&server, &input, &session, None);
+    assert_eq!(all_events(&server, &session).await, truth.events);
+    // After a restart too.
+    let server = server.restart().await;
+    let token = format!("Bearer {}", server.token);
+    let headers = [("authorization", token.as_str()), ("idempotency-key", "one")];
+    let again = common::request(server.address, "POST", &path, &headers, &input).await;
+    assert_eq!((again.status, again.json()), (200, first.json()));
+    assert_eq!(all_events(&server, &session).await, truth.events);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_request_in_parallel_has_one_effect() {
+    let server = Arc::new(TestServer::start().await);
+    let input = Arc::new(fixture(SAMPLE));
+    let session = server.session().await;
+    let mut tasks = Vec::new();
+    for _ in 0..50 {
+        let (server, input, session) = (Arc::clone(&server), Arc::clone(&input), session.clone());
+        tasks.push(tokio::spawn(async move {
+            let path = format!("/api/sessions/{session}/packets?arrived=none&end=true");
+            let token = format!("Bearer {}", server.token);
+            let headers = [("authorization", token.as_str()), ("idempotency-key", "same")];
+            common::request(server.address, "POST", &path, &headers, &input).await
+        }));
+    }
+    let mut answers = Vec::new();
+    for task in tasks {
+        let reply = task.await.expect("task");
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        answers.push(reply.json());
+    }
+    assert!(answers.windows(2).all(|two| two[0] == two[1]), "{answers:?}");
+    let truth = expected(&server, &input, &session, None);
+    assert_eq!(all_events(&server, &session).await, truth.events);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_with_places_can_overlap_but_not_be_missing() {
+    let server = TestServer::start().await;
+    let input = fixture(SAMPLE);
+    let lines: Vec<&[u8]> = input.split_inclusive(|b| *b == b'\n').collect();
+    let session = server.session().await;
+    for (from, until) in [(0, 10), (5, 20), (0, 20), (15, lines.len())] {
+        let query = format!("arrived=none&first={}", from + 1);
+        let answer = server.packets(&session, &query, &lines[from..until].concat()).await;
+        assert_eq!(answer["read"], until, "{answer}");
+    }
+    let path = format!("/api/sessions/{session}/packets?first={}", lines.len() + 2);
+    let gap = server.send("POST", &path, lines[0]).await;
+    assert_eq!(gap.status, 400);
+    let told = gap.json()["error"]["message"].as_str().expect("message").to_owned();
+    assert!(told.contains(&format!("the next one is {}", lines.len() + 1)), "{told}");
+    let state = server.get(&format!("/api/sessions/{session}/packets")).await;
+    assert_eq!(state["sources"][0]["read"], lines.len());
+    server.packets(&session, "end=true", b"").await;
+    let truth = expected(&server, &input, &session, None);
+    assert_eq!(all_events(&server, &session).await, truth.events);
+}
+
+/// Sends a session in parts, with a restart in between, from where the server says.
+async fn with_restart(name: &str, cut: usize) {
+    let mut server = TestServer::start().await;
+    let input = fixture(name);
+    let lines: Vec<&[u8]> = input.split_inclusive(|b| *b == b'\n').collect();
+    let session = server.session().await;
+    server.packets(&session, "arrived=none", &lines[..cut].concat()).await;
+    // As after a crash: what is held back is in memory only.
+    let crashed = server.server.take().expect("server");
+    crashed.app().hub.close();
+    let copy = tempfile::tempdir().expect("folder");
+    let data = copy.path().join("data");
+    std::fs::create_dir(&data).expect("folder");
+    for entry in std::fs::read_dir(server.dir.path().join("data")).expect("data") {
+        let entry = entry.expect("entry");
+        std::fs::copy(entry.path(), data.join(entry.file_name())).expect("copy");
+    }
+    let again = TestServer::on(copy, |_| {}).await;
+    let state = again.get(&format!("/api/sessions/{session}/packets")).await;
+    let known = state["sources"][0]["acknowledged"].as_u64().unwrap_or(0);
+    let rest = lines[usize::try_from(known).expect("small")..].concat();
+    let query = format!("arrived=none&end=true&first={}", known + 1);
+    again.packets(&session, &query, &rest).await;
+    let truth = expected(&again, &input, &session, None);
+    assert_eq!(again.items(&session).await, truth.items, "{name} cut after {cut}");
+    let path = format!("/api/sessions/{session}/events?view=items");
+    let frames = again.sse(&path, None).await.until_ready().await;
+    let frames: Vec<Value> = frames.iter().map(Frame::json).collect();
+    assert_eq!(common::applied(frames.iter()), truth.items, "{name} cut after {cut}, by changes");
+    drop(crashed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_goes_on_after_a_crash_from_what_was_acknowledged() {
+    for name in [SAMPLE, "acp/claude-acp-g-subagent", "claude-stream/2.1-n-partial"] {
+        let lines = fixture(name).split(|b| *b == b'\n').count() - 1;
+        for cut in (1..lines).step_by(1 + lines / 8) {
+            with_restart(name, cut).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_comes_while_packets_come_misses_nothing() {
+    let server = Arc::new(TestServer::start().await);
+    let input = fixture("acp/claude-acp-c-files");
+    let lines: Vec<Vec<u8>> = input.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+    let session = server.session().await;
+    let done = Arc::new(AtomicBool::new(false));
+    let mut readers = Vec::new();
+    for n in 0..40_u64 {
+        let (server, session, done) = (Arc::clone(&server), session.clone(), Arc::clone(&done));
+        readers.push(tokio::spawn(async move {
+            tokio::time::sleep(std::time::Duration::from_millis(n * 7)).await;
+            // A window of items first, then what comes after it: the two must join exactly.
+            let page =
+                server.get(&format!("/api/sessions/{session}/items?limit=500&preview=0")).await;
+            let cursor = page["cursor"].as_str().expect("cursor").to_owned();
+            let path = format!("/api/sessions/{session}/events?view=items&after={cursor}");
+            let mut later = server.sse(&path, None).await;
+            let path = format!("/api/sessions/{session}/events?view=events");
+            let mut whole = server.sse(&path, None).await;
+            let mut seqs = Vec::new();
+            let head = loop {
+                if done.load(Ordering::Relaxed) {
+                    let now = server.get(&format!("/api/sessions/{session}")).await;
+                    break now["cursor"].as_str().expect("cursor").to_owned();
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            };
+            while whole.last_id.as_ref() != Some(&head) {
+                let frame = whole.next().await.expect("goes on");
+                if frame.data.is_some() && !frame.is("ready") {
+                    seqs.push(frame);
+                }
+            }
+            let mut changes =
+                vec![json!({"changes": page["items"].as_array().expect("items").iter()
+                .map(|item| json!({"change": "put", "item": item})).collect::<Vec<_>>()})];
+            while cursor != head && later.last_id.as_ref() != Some(&head) {
+                let frame = later.next().await.expect("goes on");
+                if frame.data.is_some() && !frame.is("ready") {
+                    changes.push(frame.json());
+                }
+            }
+            (events(&seqs), common::applied(changes.iter()))
+        }));
+    }
+    let path = format!("/api/sessions/{session}/packets?arrived=none&end=true");
+    let mut post = Post::open(&server, &path, &[]).await;
+    for line in &lines {
+        post.push(line).await;
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    assert_eq!(post.finish().await.status, 200);
+    done.store(true, Ordering::Relaxed);
+    let truth = expected(&server, &input, &session, None);
+    let dense: Vec<u64> = (1..=truth.events.len() as u64).collect();
+    for reader in readers {
+        let (seqs, items) = reader.await.expect("reader");
+        assert_eq!(seqs, dense);
+        assert_eq!(items, truth.items);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_packets_are_events_and_a_broken_body_keeps_what_came() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let good = br#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hi."}}"#;
+    let body = [&b"not json at all\n\xff\xfe\n"[..], good, b"\n[[[[\n"].concat();
+    let answer = server.packets(&session, "end=true", &body).await;
+    assert_eq!(answer["packets"], 4);
+    let kinds: Vec<Value> =
+        all_events(&server, &session).await.iter().map(|e| e["type"].clone()).collect();
+    assert_eq!(kinds.iter().filter(|k| **k == "malformed").count(), 3, "{kinds:?}");
+    // Cut off in the middle: what is durable stays, and the session goes on.
+    let path = format!("/api/sessions/{session}/packets");
+    let mut post = Post::open(&server, &path, &[]).await;
+    post.push(good).await;
+    post.push(b"\n").await;
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    drop(post);
+    let answer = server.packets(&session, "end=true", b"").await;
+    assert_eq!(answer["read"], 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_deleted_ends_its_streams() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    server.packets(&session, "end=true", &fixture(SAMPLE)).await;
+    let path = format!("/api/sessions/{session}/events");
+    let mut stream = server.sse(&path, None).await;
+    stream.until_ready().await;
+    let mut list = server.sse("/api/sessions/stream", None).await;
+    list.until_ready().await;
+    let gone = server.send("DELETE", &format!("/api/sessions/{session}"), b"").await;
+    assert_eq!(gone.status, 204);
+    let reset = stream.next().await.expect("a frame");
+    assert!(reset.is("reset"), "{reset:?}");
+    assert_eq!(reset.json()["reason"], "deleted");
+    assert_eq!(stream.next().await, None);
+    let removed = list.next().await.expect("a frame").json();
+    assert_eq!(removed, json!({"type": "removed", "sessionId": session}));
+    for path in ["", "/items", "/events", "/packets"] {
+        let reply = server.send("GET", &format!("/api/sessions/{session}{path}"), b"").await;
+        assert_eq!(reply.status, 404, "{path}");
+    }
+}
