@@ -31,6 +31,7 @@ pub struct ApiError {
     status: StatusCode,
     info: ErrorInfo,
     retry_after: Option<u64>,
+    close: bool,
 }
 
 pub(crate) type ApiResult<T> = Result<T, ApiError>;
@@ -42,7 +43,7 @@ impl ApiError {
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         let info = ErrorInfo { code: code.into(), message: message.into(), retryable: false };
-        ApiError { status, info, retry_after: None }
+        ApiError { status, info, retry_after: None, close: false }
     }
 
     pub(crate) fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
@@ -65,6 +66,12 @@ impl ApiError {
 
     pub(crate) fn busy(what: impl Into<Cow<'static, str>>) -> Self {
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", what).retry_after(1)
+    }
+
+    /// The request's body was not read to its end: the connection cannot be used again.
+    pub(crate) fn closing(mut self) -> Self {
+        self.close = true;
+        self
     }
 
     pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
@@ -111,6 +118,9 @@ impl IntoResponse for ApiError {
         let mut response = (self.status, body).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.close {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         if self.status == StatusCode::UNAUTHORIZED {
             response

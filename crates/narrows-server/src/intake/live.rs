@@ -73,6 +73,8 @@ pub(super) struct Live {
     seq: u64,
     marks: BTreeMap<u32, Mark>,
     facts_changed: bool,
+    /// After so many of the steps that wait, nothing was held back.
+    rest_after: Option<usize>,
     roots: Vec<String>,
     /// Something could not be written: what is here is ahead of the log.
     broken: Arc<AtomicBool>,
@@ -90,6 +92,8 @@ struct Mark {
     fed: u64,
     /// The order of the next item at that rest.
     rest_order: u64,
+    /// The place of a rest whose steps are still to be made into rows.
+    resting: u64,
     changed: bool,
 }
 
@@ -164,6 +168,7 @@ impl Live {
             info,
             marks,
             facts_changed: false,
+            rest_after: None,
             roots,
             broken: Arc::default(),
             ended: false,
@@ -175,12 +180,19 @@ impl Live {
         let after = self.seq;
         let mut append = Append { session: self.session.key, after, ..Append::default() };
         let mut rows = Vec::with_capacity(steps.len());
-        for step in steps.drain(..) {
+        let rest = self.rest_after.take();
+        for (at, step) in steps.drain(..).enumerate() {
+            if rest == Some(at) {
+                self.rested();
+            }
             let id = step.event.id;
-            self.marks.entry(id.source).or_default().last = Some(id);
+            let mark = self.marks.entry(id.source).or_default();
+            (mark.last, mark.changed) = (Some(id), true);
             self.seq += 1;
-            let row = self.row(step, &mut append)?;
-            rows.push(row);
+            rows.push(self.row(step, &mut append)?);
+        }
+        if rest.is_some_and(|at| at == rows.len()) {
+            self.rested();
         }
         append.items = self.open.writes(self.seq, all);
         append.settled = self.open.settled(self.seq);
@@ -190,13 +202,6 @@ impl Live {
         }
         append.ended = Some(self.ended);
         append.events.clone_from(&rows);
-        if self.pipeline.is_at_rest() {
-            let order = self.open.next_order;
-            self.marks.values_mut().for_each(|m| {
-                m.changed |= m.fed > m.rest;
-                (m.rest, m.rest_order) = (m.rest.max(m.fed), order);
-            });
-        }
         for root in self.pipeline.roots() {
             if !self.roots.contains(root) {
                 self.roots.push(root.clone());
@@ -286,6 +291,7 @@ impl Live {
         }
         let mut steps = Vec::new();
         self.pipeline.finish(&mut steps);
+        self.look_for_rest(steps.len());
         if let Ok(Some(durable)) = self.keep(store, hub, &mut steps, None, true).await {
             let _ = durable.await;
         }
@@ -370,6 +376,7 @@ impl Take {
         let all = reading.end;
         if all {
             live.pipeline.finish(steps);
+            live.look_for_rest(steps.len());
         }
         live.ended = all;
         self.keep(None, all).await?;
@@ -436,6 +443,7 @@ impl Live {
                 packet.arrived = now;
                 if self.is_next(0, packet.position) {
                     self.pipeline.push(Given::Packet(packet), steps);
+                    self.look_for_rest(steps.len());
                 }
                 Ok(())
             }
@@ -443,6 +451,7 @@ impl Live {
                 fault.position.line += base;
                 if self.is_next(0, fault.position) {
                     self.pipeline.push(Given::Fault(fault), steps);
+                    self.look_for_rest(steps.len());
                 }
                 Ok(())
             }
@@ -472,6 +481,7 @@ impl Live {
             let fault =
                 Malformed { reason: "line too long", position, length, source: wrapped.source };
             self.pipeline.push(Given::Fault(fault), steps);
+            self.look_for_rest(steps.len());
             return Ok(());
         }
         let Some(content) = wrapped.content() else { return bad("holds nothing") };
@@ -480,7 +490,25 @@ impl Live {
         packet.source = wrapped.source;
         packet.parent = wrapped.parent.as_deref();
         self.pipeline.push(Given::Packet(packet), steps);
+        self.look_for_rest(steps.len());
         Ok(())
+    }
+
+    /// Remembers that nothing is held back after so many steps. Not while packets come again: what
+    /// is known is ahead of them then.
+    fn look_for_rest(&mut self, steps: usize) {
+        if self.pipeline.is_at_rest() && self.marks.values().all(|m| m.fed >= m.read) {
+            self.rest_after = Some(steps);
+            self.marks.values_mut().for_each(|m| m.resting = m.fed);
+        }
+    }
+
+    /// Everything up to the place where nothing was held back has been made into rows.
+    fn rested(&mut self) {
+        let order = self.open.next_order;
+        for mark in self.marks.values_mut().filter(|m| m.resting > m.rest) {
+            (mark.rest, mark.rest_order, mark.changed) = (mark.resting, order, true);
+        }
     }
 
     /// Whether this pipeline has not read the packet yet.
@@ -516,6 +544,7 @@ fn mark(source: &SourceMark, again: bool) -> Mark {
         offset: source.offset,
         last: last_event(source),
         rest_order: source.rest_order,
+        resting: source.rest,
         changed: false,
     }
 }

@@ -41,14 +41,25 @@ pub(super) async fn ingest(
     headers: HeaderMap,
     body: Body,
 ) -> ApiResult<Json<Answer>> {
-    let found = session(&app, &grant, &id).await?;
-    let reading = reading(&query, &headers)?;
-    let mut take = app.intake.open(&found, reading).await?;
-    if let Some(known) = take.known() {
-        return Ok(Json(known.clone()));
-    }
-    let mut body = body;
+    let answer =
+        take(&app, &grant, &id, &query, &headers, body).await.map_err(ApiError::closing)?;
+    app.metrics.packets.inc_by(answer.packets);
+    app.metrics.events.inc_by(answer.events);
+    Ok(Json(answer))
+}
+
+async fn take(
+    app: &App,
+    grant: &Grant,
+    id: &str,
+    query: &PacketQuery,
+    headers: &HeaderMap,
+    mut body: Body,
+) -> ApiResult<Answer> {
+    let found = session(app, grant, id).await?;
+    let mut take = app.intake.open(&found, reading(query, headers)?).await?;
     let idle = Duration::from_secs(app.config.limits.body_idle_seconds);
+    let known = take.known().cloned();
     loop {
         let frame = match tokio::time::timeout(idle, body.frame()).await {
             Ok(None) => break,
@@ -60,14 +71,17 @@ pub(super) async fn ingest(
                 return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "TIMEOUT", what));
             }
         };
-        if let Some(data) = frame.data_ref() {
+        // A request that was answered before is only read to its end.
+        if known.is_none()
+            && let Some(data) = frame.data_ref()
+        {
             take.push(data).await?;
         }
     }
-    let answer = take.finish().await?;
-    app.metrics.packets.inc_by(answer.packets);
-    app.metrics.events.inc_by(answer.events);
-    Ok(Json(answer))
+    match known {
+        Some(known) => Ok(known),
+        None => Ok(take.finish().await?),
+    }
 }
 
 fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
