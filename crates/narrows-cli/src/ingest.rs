@@ -8,7 +8,7 @@ use crate::{Fault, hide, serve};
 use narrows::{Format, Given};
 use narrows_server::api::{PacketAnswer, PacketState, Session};
 use narrows_server::hub::Hub;
-use narrows_server::intake::{Answer, Arrival, Hidden, Intake, Reading, Wrapped};
+use narrows_server::intake::{Arrival, Hidden, Intake, Reading, Wrapped};
 use narrows_store::{NewSession, Options, Store};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -195,9 +195,8 @@ async fn to_store(
         take.push(&chunk[..n]).await.map_err(failed)?;
     }
     source.join().map_err(|_| Fault::new("")(Error::other("reading the file failed")))??;
-    let Answer { packets, events, read, acknowledged, cursor } =
-        take.finish().await.map_err(failed)?;
+    let answer = take.finish().await.map_err(failed)?;
     intake.close().await;
     store.close().await;
-    Ok((session.id, PacketAnswer { packets, events, read, acknowledged, cursor }))
+    Ok((session.id, answer))
 }

@@ -1,4 +1,5 @@
 //! What was acknowledged is there, once, whatever happens to the process or the disk.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod served;
 

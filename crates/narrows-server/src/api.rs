@@ -1,5 +1,6 @@
 //! The shapes that travel, as the OpenAPI document tells them.
 
+pub use crate::intake::Answer as PacketAnswer;
 use crate::stream::View;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -110,6 +111,7 @@ pub struct PacketQuery {
     /// Whether the session is over with the last packet.
     pub end: Option<bool>,
     /// `now`: packets without a time get that of their arrival; `none`: they get none.
+    #[param(inline)]
     pub arrived: Option<crate::intake::Arrival>,
     /// Whether each line is an object that says which file and line it comes from.
     pub wrapped: Option<bool>,
@@ -133,22 +135,6 @@ pub struct SourceState {
     pub read: u64,
     /// The place of the last packet none of whose text is held back: send again what comes after.
     pub acknowledged: u64,
-}
-
-/// What a request with packets did.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PacketAnswer {
-    /// Packets of the request.
-    pub packets: u64,
-    /// Events that were appended.
-    pub events: u64,
-    /// The place of the last packet that was read.
-    pub read: u64,
-    /// The place of the last packet none of whose text is held back.
-    pub acknowledged: u64,
-    /// Follow the log from here.
-    pub cursor: String,
 }
 
 /// Which items.

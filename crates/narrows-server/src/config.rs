@@ -150,7 +150,8 @@ impl ServeConfig {
         }
         let local =
             self.bind.ip().is_loopback() && ["localhost", "127.0.0.1", "[::1]"].contains(&name);
-        local && given.and_then(|p| p.parse().ok()).unwrap_or(80) == port
+        let usual = if self.tls.is_some() { 443 } else { 80 };
+        local && given.map_or(port == usual, |given| given == port.to_string())
     }
 
     /// Whether pages of this origin may use the server.
@@ -181,12 +182,28 @@ mod tests {
             "evil.com",
             "localhost",
             "localhost:1",
+            "localhost:+7878",
+            "localhost:07878",
             "localhost.:7878",
             "127.0.0.1.evil.com:7878",
             "evil.com:7878",
         ] {
             assert!(!config.allows_host(host), "{host}");
         }
+    }
+
+    #[test]
+    fn a_name_without_a_port_means_the_usual_one() {
+        let bind = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let plain = ServeConfig { bind: bind(80), ..ServeConfig::default() };
+        let tls = Some((PathBuf::new(), PathBuf::new()));
+        let secure = ServeConfig { bind: bind(443), tls, ..ServeConfig::default() };
+        assert!(plain.allows_host("localhost") && plain.allows_host("localhost:80"));
+        assert!(secure.allows_host("localhost") && secure.allows_host("localhost:443"));
+        for host in ["localhost:x", "localhost:", "localhost:99999", "localhost:443"] {
+            assert!(!plain.allows_host(host), "{host}");
+        }
+        assert!(!secure.allows_host("localhost:80"));
     }
 
     #[test]

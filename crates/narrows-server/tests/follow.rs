@@ -1,5 +1,6 @@
 //! What is followed live, read from the store and made by the core itself is equal; what is cut is
 //! resumed without a gap.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod common;
 

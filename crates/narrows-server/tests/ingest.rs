@@ -1,4 +1,5 @@
 //! Packets into a session: once, whatever is sent again, and in order, whoever reads meanwhile.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod common;
 

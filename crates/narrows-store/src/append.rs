@@ -120,8 +120,9 @@ fn run(db: &Connection, append: Append) -> Result<u64> {
         return Err(Error::Invalid("the session is too long".to_owned()));
     }
     let bytes = insert(db, session, last, &append.events)?;
+    let mut more_items = 0;
     for write in append.items {
-        items::write(db, session, write)?;
+        more_items += items::write(db, session, write)?;
     }
     for blob in &append.blobs {
         blob::keep(db, session, blob)?;
@@ -139,7 +140,7 @@ fn run(db: &Connection, append: Append) -> Result<u64> {
     let touched = sessions::touch(db)?;
     db.prepare_cached(
         "UPDATE session SET seq = ?2, settled = ?3, next_order = ?4, updated = ?5, touched = ?6,
-         bytes = bytes + ?7, ended = coalesce(?8, ended) WHERE key = ?1",
+         bytes = bytes + ?7, ended = coalesce(?8, ended), items = items + ?9 WHERE key = ?1",
     )?
     .execute(params![
         session,
@@ -149,7 +150,8 @@ fn run(db: &Connection, append: Append) -> Result<u64> {
         now(),
         touched,
         bytes,
-        append.ended
+        append.ended,
+        more_items
     ])?;
     if let Some(f) = append.facts {
         db.prepare_cached(

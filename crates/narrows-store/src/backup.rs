@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::names::{new_epoch, now};
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     let shown = path.display().to_string();
@@ -46,7 +47,8 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(from, flags)
         .map_err(|_| Error::Refused(format!("{}: cannot be opened", from.display())))?;
-    if check_schema(&source)? == 0 {
+    let is_store = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'session')";
+    if check_schema(&source)? == 0 || !source.query_row(is_store, [], |r| r.get::<_, bool>(0))? {
         return Err(Error::Refused(format!("{}: not a store of narrows", from.display())));
     }
     let sound: String = source.query_row("PRAGMA quick_check(1)", [], |r| r.get(0))?;
@@ -63,16 +65,23 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     private_again(&fresh)?;
     let sessions = begin_anew(&fresh)?;
     fs::File::open(&fresh).and_then(|f| f.sync_all()).map_err(failed(&fresh))?;
+    let aside = dir.path().join(format!("narrows.db.before-{}", now()));
     if database.exists() {
-        let aside = dir.path().join(format!("narrows.db.before-{}", now()));
-        move_wal_in(&database)?;
+        // A damaged one is set aside as it is.
+        let _ = move_wal_in(&database);
         fs::rename(&database, &aside).map_err(failed(&database))?;
-        for end in ["-wal", "-shm"] {
-            let mut name = database.clone().into_os_string();
-            name.push(end);
-            let _ = fs::remove_file(name);
-        }
     }
+    // What could not be moved in stays with it; it must not come to the new one.
+    let beside = |path: &Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let wal = beside(&database, "-wal");
+    if wal.exists() {
+        fs::rename(&wal, beside(&aside, "-wal")).map_err(failed(&wal))?;
+    }
+    let _ = fs::remove_file(beside(&database, "-shm"));
     fs::rename(&fresh, &database).map_err(failed(&database))?;
     fs::File::open(dir.path()).and_then(|d| d.sync_all()).map_err(failed(data))?;
     Ok(sessions)
@@ -86,6 +95,7 @@ fn private_again(path: &Path) -> Result<()> {
 
 fn move_wal_in(database: &Path) -> Result<()> {
     let db = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    db.busy_timeout(Duration::ZERO)?;
     db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }

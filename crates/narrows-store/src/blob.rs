@@ -43,7 +43,8 @@ impl Store {
         let hash = hash.to_owned();
         self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT mime, body FROM blob JOIN blob_use USING (hash) WHERE session = ?1 AND hash = ?2",
+                "SELECT mime, body FROM blob JOIN blob_use u USING (hash)
+                 JOIN session s ON s.key = u.session WHERE u.session = ?1 AND hash = ?2",
             )?;
             let found = query.query_row(params![session, hash], |r| {
                 Ok(Blob { mime: r.get(0)?, bytes: r.get::<_, Vec<u8>>(1)?.into() })

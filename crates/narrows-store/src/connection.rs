@@ -38,8 +38,9 @@ pub(crate) fn open_writer(dir: &DataDir, max_bytes: Option<u64>) -> Result<Conne
     let mut db = Connection::open_with_flags(&path, flags)?;
     db.busy_timeout(Duration::from_secs(5))?;
     db.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;
-         PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST;
+        "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+         PRAGMA wal_autocheckpoint = 0;
+         PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;
          PRAGMA journal_size_limit = 67108864;",
     )?;
     migrate(&mut db)?;
@@ -67,6 +68,8 @@ pub(crate) fn open_reader(dir: &DataDir) -> Result<Connection> {
 pub(crate) fn open_mover(dir: &DataDir) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(dir.database(), flags)?;
+    // It waits for nobody: the writer would wait for it meanwhile.
+    db.busy_timeout(Duration::ZERO)?;
     db.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")?;
     Ok(db)
 }

@@ -7,6 +7,7 @@ use crate::names::now;
 use crate::sessions::doom;
 use crate::store::Store;
 use rusqlite::{Connection, OptionalExtension, params};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are removed in one go.
 const SLICE_ROWS: usize = 500;
@@ -35,14 +36,13 @@ pub struct Cleared {
     pub bytes: u64,
 }
 
-/// Does some of it; true when there is more.
-pub(crate) fn some(db: &Connection) -> Result<bool> {
-    let indexing = index::some(db)?;
-    let removing = remove_some(db)?;
-    Ok(indexing || removing)
+/// Does some of it; true when there is more. `removed` is told when a session's last row is gone.
+pub(crate) fn some(db: &Connection, removed: &AtomicBool) -> Result<bool> {
+    // What is removed makes room, which the index needs.
+    Ok(remove_some(db, removed)? || index::some(db)?)
 }
 
-fn remove_some(db: &Connection) -> Result<bool> {
+fn remove_some(db: &Connection, removed: &AtomicBool) -> Result<bool> {
     let mut next = db.prepare_cached("SELECT session FROM doomed LIMIT 1")?;
     let Some(session): Option<i64> = next.query_row([], |r| r.get(0)).optional()? else {
         return Ok(false);
@@ -55,7 +55,11 @@ fn remove_some(db: &Connection) -> Result<bool> {
         );
         Ok(db.prepare_cached(&sql)?.execute(params![first, last, SLICE_ROWS])?)
     };
-    // The index first: its rows are found by those of the items.
+    // The log first, and a slice alone: that takes no room even if there is none.
+    if slice("event", "key")? > 0 {
+        return Ok(true);
+    }
+    // Rows of the index are found by those of the items.
     let mut indexed =
         db.prepare_cached("SELECT key FROM item WHERE key BETWEEN ?1 AND ?2 LIMIT ?3")?;
     let items: Vec<i64> = indexed
@@ -64,7 +68,7 @@ fn remove_some(db: &Connection) -> Result<bool> {
     for key in &items {
         db.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([key])?;
     }
-    if slice("item", "key")? + slice("event", "key")? > 0 {
+    if slice("item", "key")? > 0 {
         return Ok(true);
     }
     db.execute(
@@ -75,6 +79,7 @@ fn remove_some(db: &Connection) -> Result<bool> {
     for table in ["blob_use", "source", "request", "doomed"] {
         db.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session])?;
     }
+    removed.store(true, Ordering::Relaxed);
     Ok(true)
 }
 

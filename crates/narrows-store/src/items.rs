@@ -63,11 +63,12 @@ pub struct Kept {
     pub next_order: u64,
 }
 
-pub(crate) fn write(db: &Connection, session: i64, write: ItemWrite) -> Result<()> {
+/// Writes what became of an item; returns how many items more there are.
+pub(crate) fn write(db: &Connection, session: i64, write: ItemWrite) -> Result<i64> {
     match write {
-        ItemWrite::Put { item, seq } => put(db, session, &item, seq),
+        ItemWrite::Put { item, seq } => Ok(i64::from(put(db, session, &item, seq)?)),
         ItemWrite::Patch { id, changes } => {
-            let Some((known, mut item)) = row(db, session, &id)? else { return Ok(()) };
+            let Some((known, mut item)) = row(db, session, &id)? else { return Ok(0) };
             let mut last = known;
             for (seq, change) in changes {
                 if seq > known {
@@ -75,7 +76,10 @@ pub(crate) fn write(db: &Connection, session: i64, write: ItemWrite) -> Result<(
                     last = seq;
                 }
             }
-            if last > known { put(db, session, &item, last) } else { Ok(()) }
+            if last > known {
+                put(db, session, &item, last)?;
+            }
+            Ok(0)
         }
         ItemWrite::Remove { id } => {
             let mut remove = db.prepare_cached(
@@ -84,55 +88,39 @@ pub(crate) fn write(db: &Connection, session: i64, write: ItemWrite) -> Result<(
             let gone: Option<(i64, bool)> = remove
                 .query_row(params![session, id], |r| Ok((r.get(0)?, r.get(1)?)))
                 .optional()?;
-            if let Some((key, indexed)) = gone {
-                if indexed {
-                    db.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([key])?;
-                }
-                db.prepare_cached("UPDATE session SET items = items - 1 WHERE key = ?1")?
-                    .execute([session])?;
-            }
-            Ok(())
+            let Some((key, _)) = gone else { return Ok(0) };
+            db.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([key])?;
+            Ok(-1)
         }
     }
 }
 
-fn put(db: &Connection, session: i64, item: &Item, seq: u64) -> Result<()> {
+/// Writes the row of an item; true when it is new.
+fn put(db: &Connection, session: i64, item: &Item, seq: u64) -> Result<bool> {
+    let mut insert =
+        db.prepare_cached("INSERT OR IGNORE INTO item VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7)")?;
+    let (kind, open) = (item.body.kind(), item.is_open());
+    let key = event_key(session, item.order);
+    if insert.execute(params![key, session, item.id.as_str(), seq, kind, open, print(item)?])? > 0 {
+        return Ok(true);
+    }
     let mut known = db.prepare_cached("SELECT key FROM item WHERE session = ?1 AND id = ?2")?;
-    let known: Option<i64> =
-        known.query_row(params![session, item.id.as_str()], |r| r.get(0)).optional()?;
-    let moved;
-    let item = match known.map(number) {
-        // An item that is put again keeps its place.
-        Some(order) if order != item.order => {
-            moved = Item { order, ..item.clone() };
-            &moved
-        }
-        _ => item,
-    };
+    let key: i64 = known.query_row(params![session, item.id.as_str()], |r| r.get(0))?;
+    // An item that is put again keeps its place.
+    let order = number(key);
+    let body =
+        if order == item.order { print(item)? } else { print(&Item { order, ..item.clone() })? };
+    db.prepare_cached(
+        "UPDATE item SET seq = ?2, open = ?3, indexed = 0, body = ?4, kind = ?5 WHERE key = ?1",
+    )?
+    .execute(params![key, seq, open, body, kind])?;
+    Ok(false)
+}
+
+fn print(item: &Item) -> Result<String> {
     let mut body = Vec::with_capacity(512);
     narrows::json::print(&mut body, item).map_err(|e| Error::Invalid(e.to_string()))?;
-    let body =
-        String::from_utf8(body).map_err(|_| Error::Invalid("an item is not text".to_owned()))?;
-    if let Some(key) = known {
-        db.prepare_cached(
-            "UPDATE item SET seq = ?2, open = ?3, indexed = 0, body = ?4, kind = ?5 WHERE key = ?1",
-        )?
-        .execute(params![key, seq, item.is_open(), body, item.body.kind()])?;
-        return Ok(());
-    }
-    db.prepare_cached("INSERT INTO item VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7)")?.execute(
-        params![
-            event_key(session, item.order),
-            session,
-            item.id.as_str(),
-            seq,
-            item.body.kind(),
-            item.is_open(),
-            body
-        ],
-    )?;
-    db.prepare_cached("UPDATE session SET items = items + 1 WHERE key = ?1")?.execute([session])?;
-    Ok(())
+    String::from_utf8(body).map_err(|_| Error::Invalid("an item is not text".to_owned()))
 }
 
 fn row(db: &Connection, session: i64, id: &str) -> Result<Option<(u64, Item)>> {
@@ -214,6 +202,28 @@ impl Tail {
         }
         Some(item)
     }
+
+    /// An item as it is now.
+    fn item(&self, db: &Connection, session: i64, id: &str) -> Result<Option<Item>> {
+        let new = || self.new.values().map(|(_, item)| item).find(|item| *item.id == *id);
+        Ok(match row(db, session, id)? {
+            Some((seq, item)) => self.complete(seq, item),
+            None => new().cloned(),
+        })
+    }
+
+    /// Items whose rows lack something, and since which event.
+    fn unsettled(&self, db: &Connection, session: i64) -> Result<Vec<(String, u64)>> {
+        let mut query = db.prepare_cached("SELECT seq FROM item WHERE session = ?1 AND id = ?2")?;
+        let mut lack = Vec::new();
+        for (id, changes) in &self.changes {
+            let known = query.query_row(params![session, id], |r| r.get(0)).optional()?;
+            let known: u64 = known.unwrap_or(0);
+            let first = changes.iter().find(|(seq, _)| *seq > known);
+            lack.extend(first.map(|(seq, _)| (id.clone(), *seq)));
+        }
+        Ok(lack)
+    }
 }
 
 impl Store {
@@ -291,10 +301,7 @@ impl Store {
             let (settled, ended) =
                 query.query_row([session], |r| Ok((r.get(0)?, r.get(1)?))).map_err(gone)?;
             let tail = Tail::read(db, session, settled)?;
-            let found = match row(db, session, &id)? {
-                Some((seq, item)) => tail.complete(seq, item),
-                None => tail.new.into_values().map(|(_, item)| item).find(|item| *item.id == *id),
-            };
+            let found = tail.item(db, session, &id)?;
             found.map(|item| (item, ended)).ok_or(Error::NotFound("item"))
         })
         .await
@@ -317,26 +324,24 @@ impl Store {
             let tail = Tail::read(db, session, settled)?;
             let (first, last) = keys(session);
             let mut found = take(db, session, (first, last + 1), true, recent, &tail)?;
-            let known: HashSet<u64> = found.iter().map(|row| row.order).collect();
-            let mut open = db.prepare_cached(
-                "SELECT key, seq, body FROM item WHERE session = ?1 AND open = 1",
-            )?;
-            let mut rows = open.query([session])?;
-            while let Some(row) = rows.next()? {
-                let (order, seq, body) =
-                    (number(row.get(0)?), row.get(1)?, row.get::<_, String>(2)?);
-                if !known.contains(&order)
-                    && let Some(item) = tail.complete(seq, read_item(&body)?)
+            let mut known: HashSet<String> =
+                found.iter().map(|row| row.item.id.as_str().to_owned()).collect();
+            let mut open =
+                db.prepare_cached("SELECT id FROM item WHERE session = ?1 AND open = 1")?;
+            let open = open.query_map([session], |r| r.get::<_, String>(0))?;
+            let mut open = open.collect::<rusqlite::Result<Vec<_>>>()?;
+            // Of these the row may not tell that they are open, or there may be none.
+            let unsettled = tail.unsettled(db, session)?;
+            open.extend(unsettled.iter().map(|(id, _)| id.clone()));
+            for id in open {
+                if !known.contains(&id)
+                    && let Some(item) = tail.item(db, session, &id)?
                 {
-                    found.push(ItemRow { order, item });
+                    found.push(ItemRow { order: item.order, item });
+                    known.insert(id);
                 }
             }
             found.sort_by_key(|row| row.order);
-            let unsettled = tail
-                .changes
-                .iter()
-                .filter_map(|(id, changes)| Some((id.clone(), changes.first()?.0)));
-            let unsettled = unsettled.collect();
             let mut items = Items::from_parts(info, found.into_iter().map(|row| row.item));
             items.set_next_order(next_order);
             Ok(Kept { items, unsettled, seq, next_order })

@@ -1,6 +1,7 @@
 //! Sessions: making, finding, listing, labelling, deleting.
 
 use crate::error::{Error, Result};
+use crate::index::fold_case;
 use crate::log::gone;
 use crate::names::{new_epoch, new_id, now};
 use crate::store::Store;
@@ -126,8 +127,11 @@ pub struct ListPage {
     pub touched: i64,
 }
 
+/// Tags of one session.
+const MAX_TAGS: usize = 32;
+
 const COLUMNS: &str = "s.key, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
-     s.ended, s.info, (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key)";
+     s.ended, s.info, (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key), s.title";
 
 /// The next count of changes.
 pub(crate) fn touch(db: &Connection) -> Result<i64> {
@@ -156,7 +160,9 @@ impl Store {
                 )?;
                 (db.last_insert_rowid(), true)
             };
-            add_tags(db, key, &new.tags)?;
+            if add_tags(db, key, &new.tags)? > 0 && !made {
+                mark_touched(db, key)?;
+            }
             let session = find_by_key(db, key)?.ok_or(Error::NotFound("session"))?;
             Ok((session, made))
         })
@@ -198,11 +204,7 @@ impl Store {
                     params![session.key, tag],
                 )?;
             }
-            db.execute(
-                "UPDATE session SET touched = ?2 WHERE key = ?1",
-                params![session.key, touch(db)?],
-            )?;
-            Ok(())
+            mark_touched(db, session.key)
         })
         .await
     }
@@ -238,12 +240,26 @@ pub(crate) fn doom(db: &Connection, key: i64) -> Result<()> {
     Ok(())
 }
 
-fn add_tags(db: &Connection, key: i64, tags: &[String]) -> Result<()> {
-    for tag in tags {
-        db.prepare_cached("INSERT OR IGNORE INTO tag VALUES (?1, ?2)")?
-            .execute(params![key, tag])?;
-    }
+/// Tells whoever follows the list that a session has changed.
+fn mark_touched(db: &Connection, key: i64) -> Result<()> {
+    let touched = touch(db)?;
+    db.execute("UPDATE session SET touched = ?2 WHERE key = ?1", params![key, touched])?;
     Ok(())
+}
+
+/// Returns how many of them are new.
+fn add_tags(db: &Connection, key: i64, tags: &[String]) -> Result<usize> {
+    let mut add = db.prepare_cached("INSERT OR IGNORE INTO tag VALUES (?1, ?2)")?;
+    let mut added = 0;
+    for tag in tags {
+        added += add.execute(params![key, tag])?;
+    }
+    let all: usize =
+        db.query_row("SELECT count(*) FROM tag WHERE session = ?1", [key], |r| r.get(0))?;
+    if all > MAX_TAGS {
+        return Err(Error::Invalid(format!("a session has at most {MAX_TAGS} tags")));
+    }
+    Ok(added)
 }
 
 fn find_by_key(db: &Connection, key: i64) -> Result<Option<Session>> {
@@ -297,13 +313,6 @@ fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
             only(&format!("s.{column} = ?"), vec![value.clone().into()]);
         }
     }
-    if let Some(text) = &filter.text {
-        let text: Value = text.clone().into();
-        only(
-            "(instr(lower(coalesce(s.title, '')), lower(?)) OR instr(lower(coalesce(s.label, '')), lower(?)))",
-            vec![text.clone(), text],
-        );
-    }
     for (clause, value) in [
         ("s.updated >= ?", filter.since),
         ("s.updated < ?", filter.until),
@@ -334,14 +343,30 @@ fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
         only("(s.updated, s.key) < (?, ?)", vec![updated.into(), key.into()]);
     }
     sql.push_str(" ORDER BY s.updated DESC, s.key DESC LIMIT ?");
-    values.push(i64::try_from(filter.limit + 1).unwrap_or(i64::MAX).into());
+    // Only some letters have a small form for SQLite: texts are compared here.
+    let text = filter.text.as_deref().map(fold_case);
+    let most = if text.is_some() { -1 } else { i64::try_from(filter.limit + 1).unwrap_or(-1) };
+    values.push(most.into());
     let mut query = db.prepare_cached(&sql)?;
-    let found = query.query_map(params_from_iter(values), read)?;
-    let mut sessions = found.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut rows = query.query(params_from_iter(values))?;
+    let mut sessions = Vec::new();
+    while sessions.len() <= filter.limit
+        && let Some(row) = rows.next()?
+    {
+        if text.as_ref().is_none_or(|text| is_about(row, text)) {
+            sessions.push(read(row)?);
+        }
+    }
     let more = sessions.len() > filter.limit;
     sessions.truncate(filter.limit);
     let next = sessions.last().filter(|_| more).map(|s| format!("{}.{}", s.updated_at, s.key));
     Ok(ListPage { sessions, next, touched })
+}
+
+/// Whether a text stands in the title or the label of a session.
+fn is_about(r: &Row<'_>, text: &str) -> bool {
+    let says = |at: usize| r.get::<_, Option<String>>(at).ok().flatten();
+    [says(2), says(12)].iter().flatten().any(|said| fold_case(said).contains(text))
 }
 
 fn read(r: &Row<'_>) -> rusqlite::Result<SessionRow> {

@@ -1,7 +1,7 @@
 //! The store as the rest of narrows sees it.
 
 use crate::connection::{check_schema, open_mover, open_reader, open_writer};
-use crate::dir::{DataDir, Lock};
+use crate::dir::DataDir;
 use crate::error::{Error, Result};
 use crate::housework;
 use crate::names::random;
@@ -10,16 +10,19 @@ use rusqlite::Connection;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
 /// Connections that read at the same time.
-const READERS: usize = 4;
+const READERS: u32 = 4;
 /// A write-ahead log of this size is moved into the database, beside the writing.
 const MOVE_FROM: u64 = 4 << 20;
 const MOVE_FRAMES: i64 = 1000;
 /// A write that takes longer is as bad as none.
 const PROBE: Duration = Duration::from_secs(5);
+/// With less room than that, hardly anything can be appended.
+const MIN_PAGES: i64 = 16;
 const MOVE_EVERY: Duration = Duration::from_millis(50);
 /// One of this size must start anew: the writer waits for that.
 const RESTART_FROM: u64 = 128 << 20;
@@ -53,9 +56,7 @@ struct Inner {
     readers: Mutex<Vec<Connection>>,
     reading: Arc<Semaphore>,
     ended: Mutex<Option<oneshot::Receiver<()>>>,
-    mover: Arc<AtomicBool>,
     mark_key: [u8; 32],
-    lock: Mutex<Option<Lock>>,
 }
 
 impl Store {
@@ -66,19 +67,24 @@ impl Store {
         let db = open_writer(&dir, options.max_bytes)?;
         let mark_key = mark_key(&db)?;
         let (ended, end) = oneshot::channel();
-        let mover = Arc::new(AtomicBool::new(true));
-        let writer = Writer::start(db, housework(), restart_wal(&dir), ended)?;
-        start_mover(&dir, &mover)?;
+        // Also at first: a store that was killed may have had no time for it.
+        let removed = Arc::new(AtomicBool::new(true));
+        let mover = Mover::start(&dir, Arc::clone(&removed))?;
+        // The right to write ends when nobody does any more.
+        let over = move || {
+            drop(mover);
+            drop(lock);
+            let _ = ended.send(());
+        };
+        let writer = Writer::start(db, housework(removed), restart_wal(&dir), over)?;
         Ok(Store {
             inner: Arc::new(Inner {
                 dir,
                 writer: Mutex::new(Some(writer)),
                 readers: Mutex::new(Vec::new()),
-                reading: Arc::new(Semaphore::new(READERS)),
+                reading: Arc::new(Semaphore::new(READERS as usize)),
                 ended: Mutex::new(Some(end)),
-                mover,
                 mark_key,
-                lock: Mutex::new(Some(lock)),
             }),
         })
     }
@@ -96,11 +102,9 @@ impl Store {
                 dir,
                 writer: Mutex::new(None),
                 readers: Mutex::new(vec![db]),
-                reading: Arc::new(Semaphore::new(READERS)),
+                reading: Arc::new(Semaphore::new(READERS as usize)),
                 ended: Mutex::new(None),
-                mover: Arc::new(AtomicBool::new(false)),
                 mark_key: [0; 32],
-                lock: Mutex::new(None),
             }),
         })
     }
@@ -132,6 +136,11 @@ impl Store {
     /// Whether something can be written now.
     pub async fn is_writable(&self) -> bool {
         let probe = |db: &Connection| {
+            let pages = |what| db.query_row(&format!("PRAGMA {what}"), [], |r| r.get::<_, i64>(0));
+            let unused = (pages("max_page_count")? - pages("page_count")?).max(0);
+            if unused + pages("freelist_count")? < MIN_PAGES {
+                return Err(Error::Full);
+            }
             db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', ?1)", [crate::names::now()])?;
             Ok(())
         };
@@ -141,15 +150,17 @@ impl Store {
 
     /// Does everything that waits, then gives the data directory free.
     pub async fn close(&self) {
+        // Whoever reads gets to the end of it. The writer is the last: it leaves one file behind.
+        let all = self.inner.reading.acquire_many(READERS).await;
+        self.inner.reading.close();
+        drop(all);
+        self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(writer);
-        self.inner.mover.store(false, Ordering::Relaxed);
         let ended = self.inner.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(ended) = ended {
             let _ = ended.await;
         }
-        self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.inner.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     fn writer(&self) -> Result<Writer> {
@@ -205,20 +216,14 @@ impl Store {
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.mover.store(false, Ordering::Relaxed);
-    }
-}
-
 fn mark_key(db: &Connection) -> Result<[u8; 32]> {
     let fresh: [u8; 32] = random()?;
     db.execute("INSERT OR IGNORE INTO meta VALUES ('mark_key', ?1)", [&fresh[..]])?;
     Ok(db.query_row("SELECT value FROM meta WHERE key = 'mark_key'", [], |r| r.get(0))?)
 }
 
-fn housework() -> Housework {
-    Box::new(housework::some)
+fn housework(removed: Arc<AtomicBool>) -> Housework {
+    Box::new(move |db| housework::some(db, &removed))
 }
 
 /// When the log has grown large though it is moved all the time, it starts anew in between.
@@ -238,26 +243,51 @@ fn restart_wal(dir: &DataDir) -> AfterCommit {
     })
 }
 
-/// Moves what was committed from the log into the database, without holding anybody up.
-fn start_mover(dir: &DataDir, on: &Arc<AtomicBool>) -> Result<()> {
-    let (db, wal, on) = (open_mover(dir)?, dir.wal(), Arc::clone(on));
-    let run = move || {
-        while on.load(Ordering::Relaxed) {
-            std::thread::sleep(MOVE_EVERY);
-            if std::fs::metadata(&wal).map_or(0, |m| m.len()) < MOVE_FROM {
-                continue;
+/// Moves what was committed from the log into the database, without holding anybody up. When
+/// something was removed, the log is emptied: it would hold that for long.
+struct Mover {
+    on: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Mover {
+    fn start(dir: &DataDir, removed: Arc<AtomicBool>) -> Result<Mover> {
+        let on = Arc::new(AtomicBool::new(true));
+        let (db, wal, goes_on) = (open_mover(dir)?, dir.wal(), Arc::clone(&on));
+        let run = move || {
+            while goes_on.load(Ordering::Relaxed) {
+                std::thread::park_timeout(MOVE_EVERY);
+                if removed.swap(false, Ordering::Relaxed) && move_wal(&db, "TRUNCATE").is_none() {
+                    removed.store(true, Ordering::Relaxed);
+                }
+                if std::fs::metadata(&wal).map_or(0, |m| m.len()) >= MOVE_FROM
+                    && move_wal(&db, "NOOP").is_some_and(|waiting| waiting > MOVE_FRAMES)
+                {
+                    move_wal(&db, "PASSIVE");
+                }
             }
-            // How much of the log waits; the file itself keeps its size when it starts anew.
-            let frames = |how: &str| {
-                db.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |r| {
-                    Ok(r.get::<_, i64>(1)? - r.get::<_, i64>(2)?)
-                })
-            };
-            if frames("NOOP").is_ok_and(|waiting| waiting > MOVE_FRAMES) {
-                let _ = frames("PASSIVE");
-            }
+        };
+        let thread = std::thread::Builder::new().name("narrows-mover".to_owned()).spawn(run);
+        let thread = thread.map_err(|e| Error::Io(e.to_string()))?;
+        Ok(Mover { on, thread: Some(thread) })
+    }
+}
+
+impl Drop for Mover {
+    fn drop(&mut self) {
+        self.on.store(false, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
         }
-    };
-    let thread = std::thread::Builder::new().name("narrows-mover".to_owned()).spawn(run);
-    thread.map(|_| ()).map_err(|e| Error::Io(e.to_string()))
+    }
+}
+
+/// How much of the log waits then (the file itself keeps its size when it starts anew); none when
+/// somebody was in the way.
+fn move_wal(db: &Connection, how: &str) -> Option<i64> {
+    let moved = db.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |r| {
+        Ok((r.get::<_, bool>(0)?, r.get::<_, i64>(1)? - r.get::<_, i64>(2)?))
+    });
+    moved.ok().and_then(|(busy, waiting)| (!busy).then_some(waiting))
 }

@@ -14,10 +14,10 @@ const MAX_WAITING_KIB: u32 = 64 << 10;
 /// What one commit takes at most.
 const MAX_GROUP_JOBS: usize = 512;
 const MAX_GROUP_BYTES: usize = 8 << 20;
-/// Between two looks for housework when nothing comes.
-const IDLE: Duration = Duration::from_millis(50);
-/// Under load, housework gets a turn after so many commits.
-const HOUSEWORK_EVERY: u32 = 64;
+/// When nothing comes for so long, there is time for housework.
+const IDLE: Duration = Duration::from_millis(30);
+/// Under load, housework gets one part in so many of the time.
+const LOAD_SHARE: u32 = 20;
 
 /// Something to be done in a transaction.
 trait Job: Send {
@@ -72,6 +72,7 @@ pub(crate) struct Writer {
     queue: mpsc::Sender<Waiting>,
     room: Arc<Semaphore>,
     pub(crate) counts: Arc<Counts>,
+    thread: std::thread::Thread,
 }
 
 impl std::fmt::Debug for Waiting {
@@ -86,12 +87,13 @@ pub(crate) type Housework = Box<dyn FnMut(&Connection) -> Result<bool> + Send>;
 pub(crate) type AfterCommit = Box<dyn FnMut(&Connection) + Send>;
 
 impl Writer {
-    /// Starts the thread. It ends when every `Writer` is dropped, after all that waits is done.
+    /// Starts the thread. It ends when every `Writer` is dropped, after all that waits is done;
+    /// `end` comes when the connection is closed.
     pub(crate) fn start(
         db: Connection,
         housework: Housework,
         after: AfterCommit,
-        ended: oneshot::Sender<()>,
+        end: impl FnOnce() + Send + 'static,
     ) -> Result<Writer> {
         let (queue, waiting) = mpsc::channel(MAX_JOBS);
         let counts = Arc::new(Counts::default());
@@ -102,18 +104,19 @@ impl Writer {
             housework,
             after,
             counts: Arc::clone(&counts),
-            since_housework: 0,
+            rested: Instant::now(),
+            housework_took: IDLE,
             more_housework: true,
         };
-        std::thread::Builder::new()
+        let running = std::thread::Builder::new()
             .name("narrows-writer".to_owned())
             .spawn(move || {
                 thread.run();
                 drop(thread);
-                let _ = ended.send(());
+                end();
             })
             .map_err(|e| Error::Io(e.to_string()))?;
-        Ok(Writer { queue, room, counts })
+        Ok(Writer { queue, room, counts, thread: running.thread().clone() })
     }
 
     /// Does `work` in a transaction; waits until it is durable. `bytes` is its size in memory.
@@ -141,6 +144,7 @@ impl Writer {
         let room = room.map_err(|_| Error::Closed)?;
         let job = Box::new(Task { work: Some(work), made: None, reply, _room: room });
         self.queue.send(Waiting { job, bytes }).await.map_err(|_| Error::Closed)?;
+        self.thread.unpark();
         Ok(answer)
     }
 }
@@ -151,7 +155,9 @@ struct Thread {
     housework: Housework,
     after: AfterCommit,
     counts: Arc<Counts>,
-    since_housework: u32,
+    /// When the last housework was done, and how long it took.
+    rested: Instant,
+    housework_took: Duration,
     more_housework: bool,
 }
 
@@ -165,35 +171,39 @@ impl Thread {
     fn run(&mut self) {
         loop {
             match self.next() {
-                Next::Job(first) => self.group(first),
-                Next::Nothing => {
-                    self.more_housework = self.do_housework();
-                    if !self.more_housework {
-                        std::thread::sleep(Duration::from_millis(1));
-                    }
+                Next::Job(first) => {
+                    self.group(first);
+                    // Whatever was written may have made some, also right after the last of it.
+                    self.more_housework = true;
                 }
+                Next::Nothing => self.more_housework = self.do_housework(),
                 Next::Closed => return,
             }
         }
     }
 
-    /// Waits for a job, but not for long while there is housework.
+    /// Waits for a job; when none comes for a while, there is time for housework.
     fn next(&mut self) -> Next {
         use mpsc::error::TryRecvError;
-        match self.waiting.try_recv() {
-            Ok(job) => return Next::Job(job),
-            Err(TryRecvError::Disconnected) => return Next::Closed,
-            Err(TryRecvError::Empty) => {}
+        if !self.more_housework {
+            return match self.waiting.blocking_recv() {
+                Some(job) => Next::Job(job),
+                None => Next::Closed,
+            };
         }
-        if self.more_housework {
-            return Next::Nothing;
-        }
-        match self.waiting.blocking_recv() {
-            Some(job) => {
-                self.more_housework = true;
-                Next::Job(job)
+        let until = Instant::now() + IDLE;
+        loop {
+            match self.waiting.try_recv() {
+                Ok(job) => return Next::Job(job),
+                Err(TryRecvError::Disconnected) => return Next::Closed,
+                Err(TryRecvError::Empty) => {}
             }
-            None => Next::Closed,
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Next::Nothing;
+            }
+            // Whoever sends a job wakes this thread.
+            std::thread::park_timeout(left);
         }
     }
 
@@ -240,8 +250,9 @@ impl Thread {
         let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.counts.slowest_us.fetch_max(took, Ordering::Relaxed);
         (self.after)(&self.db);
-        self.since_housework += 1;
-        if self.since_housework >= HOUSEWORK_EVERY {
+        self.more_housework = true;
+        // Under load it gets a small part of the time.
+        if self.rested.elapsed() > self.housework_took * LOAD_SHARE {
             self.do_housework();
         }
     }
@@ -265,14 +276,14 @@ impl Thread {
 
     /// True when there is more of it.
     fn do_housework(&mut self) -> bool {
-        self.since_housework = 0;
+        let began = Instant::now();
         let done = self.db.execute_batch("BEGIN IMMEDIATE").map_err(Error::from);
         let done = done.and_then(|()| (self.housework)(&self.db));
         let done = done.and_then(|more| {
             self.db.execute_batch("COMMIT")?;
             Ok(more)
         });
-        match done {
+        let more = match done {
             Ok(more) => {
                 (self.after)(&self.db);
                 more
@@ -281,11 +292,12 @@ impl Thread {
                 if !self.db.is_autocommit() {
                     let _ = self.db.execute_batch("ROLLBACK");
                 }
-                // Tried again with the next commit.
+                // Tried again after the next commit.
                 tracing::warn!(%error, "housework of the store failed");
-                std::thread::sleep(IDLE);
                 false
             }
-        }
+        };
+        (self.rested, self.housework_took) = (Instant::now(), began.elapsed());
+        more
     }
 }

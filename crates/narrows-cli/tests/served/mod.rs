@@ -63,7 +63,7 @@ pub fn serve_with(
     let token = std::fs::read_to_string(file.join("token")).map_err(|e| e.to_string())?;
     let config = Agent::config_builder()
         .http_status_as_error(false)
-        .timeout_global(Some(Duration::from_secs(60)))
+        .timeout_global(Some(Duration::from_mins(1)))
         .proxy(None)
         .build();
     Ok(Served { child, url, token, agent: Agent::new_with_config(config) })

@@ -92,6 +92,9 @@ fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
         return Err(ApiError::misdirected());
     }
     let foreign = |what| Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN_ORIGIN", what));
+    if headers.get_all(header::ORIGIN).iter().nth(1).is_some() {
+        return foreign("a request has one origin");
+    }
     if let Some(origin) = headers.get(header::ORIGIN) {
         let scheme = if app.config.is_secure() { "https" } else { "http" };
         let same = origin.as_bytes() == format!("{scheme}://{host}").as_bytes();
@@ -172,6 +175,9 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
         return scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned());
+    }
+    if !headers.contains_key(header::UPGRADE) {
+        return None;
     }
     let protocols = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
     let mut protocols = protocols.filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(','));

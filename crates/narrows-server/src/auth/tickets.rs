@@ -1,6 +1,6 @@
 //! Tickets: a way into the browser that works once.
 
-use super::tokens::{hash_of, new_secret};
+use super::tokens::{Grant, hash_of, new_secret};
 use narrows_store::{Result, Scopes, Sight, now};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +14,8 @@ const MAX_TICKETS: usize = 256;
 pub(crate) struct Worth {
     pub(crate) scopes: Scopes,
     pub(crate) sight: Sight,
+    /// Who asked for it, but for the server itself.
+    pub(crate) maker: Option<Grant>,
     until: i64,
 }
 
@@ -26,19 +28,31 @@ pub(crate) struct Tickets {
 impl Tickets {
     /// A new ticket.
     pub(crate) fn make(&self, scopes: Scopes, sight: Sight) -> Result<String> {
+        self.keep(Worth { scopes, sight, maker: None, until: now() + LIFE_MS })
+    }
+
+    /// A new ticket with the rights of whoever asks for it.
+    pub(crate) fn make_for(&self, maker: Grant) -> Result<String> {
+        let (scopes, sight) = (maker.scopes, maker.sight.clone());
+        self.keep(Worth { scopes, sight, maker: Some(maker), until: now() + LIFE_MS })
+    }
+
+    fn keep(&self, worth: Worth) -> Result<String> {
         let secret = new_secret()?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|_, worth| worth.until > now());
         if open.len() >= MAX_TICKETS {
             open.clear();
         }
-        open.insert(hash_of(&secret), Worth { scopes, sight, until: now() + LIFE_MS });
+        open.insert(hash_of(&secret), worth);
         Ok(secret)
     }
 
-    /// Takes a ticket: it works once.
+    /// Takes a ticket: it works once, and only as long as the token does that asked for it.
     pub(crate) fn take(&self, secret: &str) -> Option<Worth> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.remove(&hash_of(secret)).filter(|worth| worth.until > now())
+        let worth = open.remove(&hash_of(secret))?;
+        let lasts = worth.until > now() && worth.maker.as_ref().is_none_or(Grant::lasts);
+        lasts.then_some(worth)
     }
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// A new secret: 256 random bits that the sanitizer knows by their beginning.
@@ -50,6 +51,49 @@ struct Entry {
     token: Token,
     revoked: CancellationToken,
     streams: AtomicUsize,
+    /// Grows when what the token sees may be less than before.
+    sees_less: watch::Sender<u64>,
+}
+
+impl Entry {
+    /// Waits until the token is revoked or ends.
+    async fn ended(&self) {
+        let left = self.token.expires.map(|end| u64::try_from(end - now()).unwrap_or(0));
+        match left {
+            None => self.revoked.cancelled().await,
+            Some(ms) => {
+                let end = tokio::time::sleep(Duration::from_millis(ms));
+                tokio::select! {
+                    () = self.revoked.cancelled() => {}
+                    () = end => {}
+                }
+            }
+        }
+    }
+}
+
+impl Grant {
+    /// Whether the token still lasts.
+    pub fn lasts(&self) -> bool {
+        !self.entry.revoked.is_cancelled() && self.entry.token.is_valid(now())
+    }
+
+    /// How long something may last that this token makes, in milliseconds: not longer than itself.
+    pub fn at_most(&self, ttl: Option<i64>) -> Option<i64> {
+        let left = self.entry.token.expires.map(|end| end - now());
+        [ttl, left].into_iter().flatten().min()
+    }
+
+    /// Waits until the token is revoked or ends.
+    pub async fn ended(&self) {
+        self.entry.ended().await;
+    }
+
+    /// Whether this token may know of another: one that sees only some sessions knows of those that
+    /// see the same.
+    pub fn knows(&self, other: &Token) -> bool {
+        self.sight.is_all() || self.sight == other.sight
+    }
 }
 
 /// All tokens that are valid.
@@ -67,6 +111,7 @@ pub struct Tokens {
 pub struct Stay {
     entry: Arc<Entry>,
     all: Arc<AtomicUsize>,
+    sees_less: watch::Receiver<u64>,
 }
 
 impl Drop for Stay {
@@ -77,18 +122,11 @@ impl Drop for Stay {
 }
 
 impl Stay {
-    /// Waits until the token is revoked or ends.
+    /// Waits until the token is revoked or ends, or may see less than before.
     pub(crate) async fn revoked(&mut self) {
-        let left = self.entry.token.expires.map(|end| u64::try_from(end - now()).unwrap_or(0));
-        match left {
-            None => self.entry.revoked.cancelled().await,
-            Some(ms) => {
-                let end = tokio::time::sleep(Duration::from_millis(ms));
-                tokio::select! {
-                    () = self.entry.revoked.cancelled() => {}
-                    () = end => {}
-                }
-            }
+        tokio::select! {
+            () = self.entry.ended() => {}
+            _ = self.sees_less.changed() => {}
         }
     }
 }
@@ -161,7 +199,21 @@ impl Tokens {
             self.all_streams.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        Some(Stay { entry: Arc::clone(&grant.entry), all: Arc::clone(&self.all_streams) })
+        let (entry, all) = (Arc::clone(&grant.entry), Arc::clone(&self.all_streams));
+        let sees_less = entry.sees_less.subscribe();
+        Some(Stay { entry, all, sees_less })
+    }
+
+    /// Some session has lost these tags: streams of tokens that see by one of them are closed, and
+    /// are asked again when they come back.
+    pub(crate) fn ask_again(&self, tags: &[String]) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        for entry in known.values() {
+            let by = entry.token.sight.tags.iter().flatten();
+            if by.into_iter().any(|tag| tags.contains(tag)) {
+                entry.sees_less.send_modify(|n| *n += 1);
+            }
+        }
     }
 
     /// Streams that are open.
@@ -197,7 +249,12 @@ impl Tokens {
 }
 
 fn entry(token: Token) -> Arc<Entry> {
-    Arc::new(Entry { token, revoked: CancellationToken::new(), streams: AtomicUsize::new(0) })
+    Arc::new(Entry {
+        token,
+        revoked: CancellationToken::new(),
+        streams: AtomicUsize::new(0),
+        sees_less: watch::Sender::new(0),
+    })
 }
 
 fn token(id: String, hash: [u8; 32], kind: TokenKind, new: NewToken) -> Token {

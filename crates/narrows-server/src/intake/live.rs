@@ -1,123 +1,54 @@
-//! A session that is being written.
+//! A session that is being written: its pipeline, and what it makes for the store.
 
 use super::open::OpenItems;
-use super::wrapped::Wrapped;
+use super::places::{Mark, last_event, mark, source_mark};
 use super::{Hidden, Reading};
 use crate::hub::{Delivery, Hub};
 use bytes::Bytes;
 use narrows::change::Change;
-use narrows::event::{Malformed, Position};
 use narrows::id::EventId;
 use narrows::session::SessionInfo;
-use narrows::time::Time;
 use narrows::view::{Activity, ActivityConfig};
-use narrows::{Config, Format, Given, Packet, Packets, Pipeline, Row, Step, stored};
+use narrows::{Config, Format, Pipeline, Row, Step, stored};
 use narrows_store::{
-    Append, Error, EventRow, NewBlob, Request, Result, Session, SessionFacts, SourceMark, Store,
+    Append, Error, EventRow, NewBlob, Request, Result, Session, SessionFacts, Store,
 };
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{OwnedMutexGuard, oneshot};
-use utoipa::ToSchema;
+use tokio::sync::oneshot;
 
 /// Items that are read to go on with a session.
 const RECENT_ITEMS: usize = 2000;
 /// Events that are read to go on with its activity.
 const RECENT_EVENTS: usize = 4096;
-/// Lines over HTTP.
-pub(crate) const MAX_LINE: usize = 16 << 20;
-/// Appends of one request that may be on their way.
-const MAX_ON_THE_WAY: usize = 8;
 /// Seconds of a session's own time between two messages of progress.
 const PROGRESS_MS: u64 = 5000;
-
-/// Which time packets get that have none of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Arrival {
-    /// The time at which they came.
-    #[default]
-    Now,
-    /// None.
-    None,
-}
-
-/// What a request did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Answer {
-    /// Packets of the request.
-    pub packets: u64,
-    /// Events that were appended.
-    pub events: u64,
-    /// The place of the last packet that was read.
-    pub read: u64,
-    /// The place of the last packet none of whose text is held back: what comes after it is sent
-    /// again after a crash.
-    pub acknowledged: u64,
-    /// Follow the log from here.
-    pub cursor: String,
-}
 
 /// The state of one session's pipeline.
 #[derive(Debug)]
 pub(super) struct Live {
-    session: Session,
-    pipeline: Pipeline,
-    activity: Activity,
-    open: OpenItems,
-    info: SessionInfo,
+    pub(super) session: Session,
+    pub(super) pipeline: Pipeline,
+    pub(super) activity: Activity,
+    pub(super) open: OpenItems,
+    pub(super) info: SessionInfo,
     /// Where the log ends when everything on its way is there.
-    seq: u64,
-    marks: BTreeMap<u32, Mark>,
-    facts_changed: bool,
+    pub(super) seq: u64,
+    pub(super) marks: BTreeMap<u32, Mark>,
+    pub(super) facts_changed: bool,
     /// After so many of the steps that wait, nothing was held back.
-    rest_after: Option<usize>,
-    roots: Vec<String>,
+    pub(super) rest_after: Option<usize>,
+    pub(super) roots: Vec<String>,
     /// Something could not be written: what is here is ahead of the log.
-    broken: Arc<AtomicBool>,
-    ended: bool,
-}
-
-/// How far one file of a session was read.
-#[derive(Debug, Clone, Copy, Default)]
-struct Mark {
-    read: u64,
-    rest: u64,
-    offset: u64,
-    last: Option<EventId>,
-    /// The last packet that this pipeline was fed.
-    fed: u64,
-    /// The order of the next item at that rest.
-    rest_order: u64,
-    /// The place of a rest whose steps are still to be made into rows.
-    resting: u64,
-    changed: bool,
-}
-
-/// A request that writes a session.
-#[derive(Debug)]
-pub struct Take {
-    store: Store,
-    hub: Hub,
-    live: OwnedMutexGuard<Option<Live>>,
-    packets: Packets,
-    reading: Reading,
-    /// The place before the request's first packet.
-    base: u64,
-    /// The request came before and was answered.
-    known: Option<Answer>,
-    steps: Vec<Step>,
-    answer: Answer,
-    on_the_way: VecDeque<oneshot::Receiver<Result<u64>>>,
-    fault: Option<Error>,
+    pub(super) broken: Arc<AtomicBool>,
+    pub(super) ended: bool,
 }
 
 impl Live {
     /// Reads what is needed to go on. With `again`, packets since the last rest are given again.
-    async fn load(
+    pub(super) async fn load(
         store: &Store,
         hidden: &Hidden,
         session: &Session,
@@ -252,7 +183,7 @@ impl Live {
     }
 
     /// Queues steps for the store; what is durable goes on to the hub.
-    async fn keep(
+    pub(super) async fn keep(
         &mut self,
         store: &Store,
         hub: &Hub,
@@ -298,272 +229,6 @@ impl Live {
     }
 }
 
-impl Take {
-    pub(super) async fn begin(
-        store: &Store,
-        hub: &Hub,
-        hidden: &Hidden,
-        mut guard: OwnedMutexGuard<Option<Live>>,
-        session: &Session,
-        reading: Reading,
-    ) -> Result<Take> {
-        let (mut first, mut known) = (reading.first, None);
-        if let Some(key) = &reading.key
-            && let Some((at, answer)) = store.request(session.key, key).await?
-        {
-            first = Some(at);
-            known = answer.and_then(|a| serde_json::from_str(&a).ok());
-        }
-        let broken = |live: &Live| live.broken.load(Ordering::Relaxed);
-        if guard.as_ref().is_none_or(broken) {
-            // Packets that were read before come again: what they began is understood anew.
-            let again = reading.wrapped || first.is_some();
-            *guard = Some(Live::load(store, hidden, session, &reading, again).await?);
-        }
-        let mut base = guard.as_ref().and_then(|l| l.marks.get(&0)).map_or(0, |m| m.read);
-        if let Some(first) = first {
-            if first == 0 || first > base + 1 {
-                let next = base + 1;
-                return Err(Error::Invalid(format!("packets are missing: the next one is {next}")));
-            }
-            base = first - 1;
-        }
-        Ok(Take {
-            store: store.clone(),
-            hub: hub.clone(),
-            live: guard,
-            packets: Packets::new(MAX_LINE),
-            reading,
-            base,
-            known,
-            steps: Vec::new(),
-            answer: Answer::default(),
-            on_the_way: VecDeque::new(),
-            fault: None,
-        })
-    }
-
-    /// The answer, when the same request was answered before.
-    pub fn known(&self) -> Option<&Answer> {
-        self.known.as_ref()
-    }
-
-    /// Takes the next bytes of the request. Returns when there is room for more.
-    pub async fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        let now = self.now();
-        let Take { live, packets, reading, base, steps, answer, fault, .. } = self;
-        let Some(live) = live.as_mut() else { return Err(Error::Closed) };
-        packets.push(bytes, |given| {
-            answer.packets += 1;
-            if let Err(e) = live.take(given, reading, *base, now.as_ref(), steps) {
-                fault.get_or_insert(e);
-            }
-        });
-        self.keep(None, false).await
-    }
-
-    /// The request is over. Returns when everything is durable.
-    pub async fn finish(mut self) -> Result<Answer> {
-        let now = self.now();
-        let Take { live, packets, reading, base, steps, answer, fault, .. } = &mut self;
-        let Some(live) = live.as_mut() else { return Err(Error::Closed) };
-        packets.finish(|given| {
-            answer.packets += 1;
-            if let Err(e) = live.take(given, reading, *base, now.as_ref(), steps) {
-                fault.get_or_insert(e);
-            }
-        });
-        let all = reading.end;
-        if all {
-            live.pipeline.finish(steps);
-            live.look_for_rest(steps.len());
-        }
-        live.ended = all;
-        self.keep(None, all).await?;
-        let Some(live) = self.live.as_mut() else { return Err(Error::Closed) };
-        let main = live.marks.get(&0).copied().unwrap_or_default();
-        self.answer.read = main.read;
-        self.answer.acknowledged = main.rest;
-        self.answer.cursor = format!("{}-{}", live.session.epoch, live.seq);
-        if self.reading.key.is_some() {
-            let answer = serde_json::to_string(&self.answer).map_err(unprintable)?;
-            self.keep(Some(answer), false).await?;
-        }
-        while let Some(durable) = self.on_the_way.pop_front() {
-            durable.await.map_err(|_| Error::Closed)??;
-        }
-        Ok(self.answer.clone())
-    }
-
-    fn now(&self) -> Option<Time> {
-        (self.reading.arrival == Arrival::Now).then(|| Time::from_millis(narrows_store::now()))
-    }
-
-    async fn keep(&mut self, answer: Option<String>, all: bool) -> Result<()> {
-        if let Some(fault) = self.fault.take() {
-            return Err(fault);
-        }
-        let Some(live) = self.live.as_mut() else { return Err(Error::Closed) };
-        if live.broken.load(Ordering::Relaxed) {
-            // What is on its way tells why.
-            while let Some(durable) = self.on_the_way.pop_front() {
-                durable.await.map_err(|_| Error::Closed)??;
-            }
-            return Err(Error::Closed);
-        }
-        let first = self.base + 1;
-        let request = self.reading.key.clone().map(|key| Request { key, first, answer });
-        let before = live.seq;
-        let sent = live.keep(&self.store, &self.hub, &mut self.steps, request, all).await?;
-        self.answer.events += live.seq - before;
-        self.on_the_way.extend(sent);
-        while self.on_the_way.len() > MAX_ON_THE_WAY {
-            if let Some(durable) = self.on_the_way.pop_front() {
-                durable.await.map_err(|_| Error::Closed)??;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Live {
-    /// Takes what a request gave: a packet that was read before is passed over.
-    fn take(
-        &mut self,
-        given: Given<'_>,
-        reading: &Reading,
-        base: u64,
-        now: Option<&Time>,
-        steps: &mut Vec<Step>,
-    ) -> Result<()> {
-        match given {
-            Given::Packet(packet) if reading.wrapped => self.take_wrapped(packet.bytes, now, steps),
-            Given::Packet(mut packet) => {
-                packet.position.line += base;
-                packet.arrived = now;
-                if self.is_next(0, packet.position) {
-                    self.pipeline.push(Given::Packet(packet), steps);
-                    self.look_for_rest(steps.len());
-                }
-                Ok(())
-            }
-            Given::Fault(mut fault) => {
-                fault.position.line += base;
-                if self.is_next(0, fault.position) {
-                    self.pipeline.push(Given::Fault(fault), steps);
-                    self.look_for_rest(steps.len());
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn take_wrapped(
-        &mut self,
-        line: &[u8],
-        now: Option<&Time>,
-        steps: &mut Vec<Step>,
-    ) -> Result<()> {
-        let bad = |what: &str| Err(Error::Invalid(format!("a wrapped line {what}")));
-        let Ok(wrapped) = serde_json::from_slice::<Wrapped>(line) else {
-            return bad("cannot be read");
-        };
-        if let (Some(name), Some(text)) = (&wrapped.output, &wrapped.text) {
-            self.pipeline.offloaded(name, text, steps);
-            return Ok(());
-        }
-        let Some(number) = wrapped.line else { return bad("has no number") };
-        let position = Position { line: number, column: 0, offset: wrapped.offset.unwrap_or(0) };
-        if !self.is_next(wrapped.source, position) {
-            return Ok(());
-        }
-        if let Some(length) = wrapped.too_long {
-            let fault =
-                Malformed { reason: "line too long", position, length, source: wrapped.source };
-            self.pipeline.push(Given::Fault(fault), steps);
-            self.look_for_rest(steps.len());
-            return Ok(());
-        }
-        let Some(content) = wrapped.content() else { return bad("holds nothing") };
-        let mut packet = Packet::new(&content, position);
-        packet.arrived = now;
-        packet.source = wrapped.source;
-        packet.parent = wrapped.parent.as_deref();
-        self.pipeline.push(Given::Packet(packet), steps);
-        self.look_for_rest(steps.len());
-        Ok(())
-    }
-
-    /// Remembers that nothing is held back after so many steps. Not while packets come again: what
-    /// is known is ahead of them then.
-    fn look_for_rest(&mut self, steps: usize) {
-        if self.pipeline.is_at_rest() && self.marks.values().all(|m| m.fed >= m.read) {
-            self.rest_after = Some(steps);
-            self.marks.values_mut().for_each(|m| m.resting = m.fed);
-        }
-    }
-
-    /// Everything up to the place where nothing was held back has been made into rows.
-    fn rested(&mut self) {
-        let order = self.open.next_order;
-        for mark in self.marks.values_mut().filter(|m| m.resting > m.rest) {
-            (mark.rest, mark.rest_order, mark.changed) = (mark.resting, order, true);
-        }
-    }
-
-    /// Whether this pipeline has not read the packet yet.
-    fn is_next(&mut self, source: u32, position: Position) -> bool {
-        let mark = self.marks.entry(source).or_default();
-        if position.line <= mark.fed {
-            return false;
-        }
-        mark.fed = position.line;
-        if position.line > mark.read {
-            mark.read = position.line;
-            mark.offset = position.offset;
-            mark.changed = true;
-        }
-        true
-    }
-}
-
-fn last_event(source: &SourceMark) -> Option<EventId> {
-    let (packet, index) = source.last.split_once('.')?;
-    Some(EventId {
-        source: source.number,
-        packet: packet.parse().ok()?,
-        index: index.parse().ok()?,
-    })
-}
-
-fn mark(source: &SourceMark, again: bool) -> Mark {
-    Mark {
-        read: source.read,
-        rest: source.rest,
-        fed: if again { source.rest } else { source.read },
-        offset: source.offset,
-        last: last_event(source),
-        rest_order: source.rest_order,
-        resting: source.rest,
-        changed: false,
-    }
-}
-
-fn source_mark(number: u32, mark: &Mark, roots: &[String], format: Format, at: u64) -> SourceMark {
-    SourceMark {
-        number,
-        format: Some(format.name().to_owned()),
-        path: None,
-        read: mark.read,
-        rest: mark.rest,
-        rest_order: mark.rest_order,
-        offset: mark.offset,
-        last: mark.last.map(|id| format!("{}.{}", id.packet, id.index)).unwrap_or_default(),
-        roots: roots.join("\n"),
-        at,
-    }
-}
-
 fn activity_config(session: &Session) -> ActivityConfig {
     ActivityConfig {
         work_order_id: session.label.clone().unwrap_or_else(|| session.id.clone()),
@@ -593,6 +258,6 @@ fn print(value: &impl Serialize) -> Result<Bytes> {
     Ok(bytes.into())
 }
 
-fn unprintable(error: impl std::fmt::Display) -> Error {
+pub(super) fn unprintable(error: impl std::fmt::Display) -> Error {
     Error::Invalid(format!("an event cannot be printed: {error}"))
 }

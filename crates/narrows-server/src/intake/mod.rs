@@ -2,10 +2,12 @@
 
 mod live;
 mod open;
+mod places;
+mod take;
 mod wrapped;
 
-pub(crate) use live::MAX_LINE;
-pub use live::{Answer, Arrival, Take};
+pub(crate) use take::MAX_LINE;
+pub use take::{Answer, Arrival, Take};
 pub use wrapped::Wrapped;
 
 use crate::hub::Hub;

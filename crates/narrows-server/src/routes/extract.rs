@@ -57,7 +57,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
         // A form on some page cannot send this type without asking first.
-        let plain = |k: &str| k.split(';').next().unwrap_or_default().trim() == "application/json";
+        let plain = |k: &str| {
+            let name = k.split(';').next().unwrap_or_default().trim();
+            name.eq_ignore_ascii_case("application/json")
+        };
         if !kind.is_some_and(plain) {
             let what = "the body must be application/json";
             return Err(ApiError::new(

@@ -3,8 +3,9 @@
 use super::extract::{Params, limit};
 use crate::api::{AuditPage, AuditQuery, Health};
 use crate::app::App;
+use crate::auth::Grant;
 use crate::config::Limits;
-use crate::error::{ApiResult, ErrorBody};
+use crate::error::{ApiError, ApiResult, ErrorBody};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -61,8 +62,13 @@ pub(super) async fn limits(State(app): State<App>) -> Json<Limits> {
 ))]
 pub(super) async fn audit(
     State(app): State<App>,
+    grant: Grant,
     Params(query): Params<AuditQuery>,
 ) -> ApiResult<Response> {
+    if !grant.sight.is_all() {
+        let what = "a token that is limited to some sessions cannot read the audit log";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
+    }
     let limit = limit(query.limit, 100, 500)?;
     let actions = app.store.audited(query.before, limit).await?;
     Ok(Json(serde_json::json!({ "actions": actions })).into_response())

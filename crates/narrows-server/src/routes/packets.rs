@@ -61,7 +61,13 @@ async fn take(
     let idle = Duration::from_secs(app.config.limits.body_idle_seconds);
     let known = take.known().cloned();
     loop {
-        let frame = match tokio::time::timeout(idle, body.frame()).await {
+        let next = tokio::select! {
+            biased;
+            // Whoever may not write any more does not, also not with a request that has begun.
+            () = grant.ended() => return Err(ApiError::unauthorized()),
+            next = tokio::time::timeout(idle, body.frame()) => next,
+        };
+        let frame = match next {
             Ok(None) => break,
             Ok(Some(Ok(frame))) => frame,
             // What came before is kept: an agent that is cut off has said what it said.

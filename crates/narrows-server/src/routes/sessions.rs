@@ -63,9 +63,12 @@ pub(super) async fn create(
             },
             None => None,
         };
-        let seen = known.as_ref().map_or(tagged, |s| grant.sight.sees(&s.id, &s.tags));
+        let seen = known.as_ref().map_or(tagged, |s| {
+            let same = new.tags.iter().all(|tag| s.tags.contains(tag));
+            grant.sight.sees(&s.id, &s.tags) && same
+        });
         if !seen {
-            let what = "this token is limited: a new session needs one of its tags";
+            let what = "this token is limited: a new session needs one of its tags, a known one stays as it is";
             return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
         }
     }
@@ -152,7 +155,10 @@ pub(super) async fn tag(
     if found.tags.len() + change.add_tags.len() > MAX_TAGS {
         return Err(ApiError::invalid(format!("a session has at most {MAX_TAGS} tags")));
     }
+    let removed = change.remove_tags.clone();
     app.store.tag(&id, change.add_tags, change.remove_tags).await?;
+    // Whoever saw the session by such a tag must ask again.
+    app.tokens.ask_again(&removed);
     app.hub.changed();
     Ok(axum::Json(app.store.session_row(&id).await?))
 }

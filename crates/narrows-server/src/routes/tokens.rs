@@ -8,7 +8,7 @@ use crate::error::{ApiError, ApiResult, ErrorBody};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use narrows_store::{NewAudit, Scope, Scopes, Sight, TokenKind};
+use narrows_store::{NewAudit, Scope, Scopes, Sight, Token, TokenKind};
 
 /// A browser stays in for so long.
 const BROWSER_MS: i64 = 30 * 24 * 3600 * 1000;
@@ -25,12 +25,13 @@ pub(super) async fn login(State(app): State<App>, Json(login): Json<Login>) -> A
         return Err(ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what));
     };
     let name = "browser".to_owned();
-    let new = NewToken { name, scopes: worth.scopes, sight: worth.sight, ttl: Some(BROWSER_MS) };
+    let life = worth.maker.and_then(|m| m.at_most(Some(BROWSER_MS))).unwrap_or(BROWSER_MS);
+    let new = NewToken { name, scopes: worth.scopes, sight: worth.sight, ttl: Some(life) };
     let (_, secret) = app.tokens.make(TokenKind::Browser, new).await?;
     let secure = if app.config.is_secure() { "; Secure" } else { "" };
     let cookie = format!(
         "{COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}{secure}",
-        BROWSER_MS / 1000
+        life / 1000
     );
     let mut response = StatusCode::NO_CONTENT.into_response();
     let cookie =
@@ -75,17 +76,18 @@ pub(super) async fn me(grant: Grant) -> axum::Json<Me> {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn ticket(State(app): State<App>, grant: Grant) -> ApiResult<impl IntoResponse> {
-    let ticket = app.tickets.make(grant.scopes, grant.sight)?;
+    let ticket = app.tickets.make_for(grant)?;
     Ok((StatusCode::CREATED, axum::Json(Ticket { path: format!("/#ticket={ticket}") })))
 }
 
 /// List the tokens.
-#[utoipa::path(get, path = "/api/tokens", security(("token" = ["admin"])), responses(
-    (status = 200, description = "Every valid token", body = TokenList),
+#[utoipa::path(get, path = "/api/tokens", operation_id = "list_tokens", security(("token" = ["admin"])), responses(
+    (status = 200, description = "Every valid token that the caller may know of", body = TokenList),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn list(State(app): State<App>) -> axum::Json<TokenList> {
-    let tokens = app.tokens.list().into_iter().map(|t| TokenInfo {
+pub(super) async fn list(State(app): State<App>, grant: Grant) -> axum::Json<TokenList> {
+    let tokens = app.tokens.list().into_iter().filter(|t| grant.knows(t));
+    let tokens = tokens.map(|t| TokenInfo {
         id: t.id,
         name: t.name,
         kind: t.kind.name().to_owned(),
@@ -142,7 +144,7 @@ pub(super) async fn make(
     if ttl == Some(0) {
         return Err(ApiError::invalid("`ttlSeconds` is at least 1"));
     }
-    let new = NewToken { name: new.name, scopes, sight, ttl };
+    let new = NewToken { name: new.name, scopes, sight, ttl: grant.at_most(ttl) };
     let (id, token) = app.tokens.make(TokenKind::Made, new).await?;
     audit(&app, &grant, "make token", &id).await?;
     Ok((StatusCode::CREATED, axum::Json(MadeToken { id, token })))
@@ -163,6 +165,10 @@ pub(super) async fn revoke(
         return Err(ApiError::invalid(
             "the owner's token is the file `token`: remove it and start the server anew",
         ));
+    }
+    let unknown = |t: &Token| t.id == id && !grant.knows(t);
+    if app.tokens.list().iter().any(unknown) {
+        return Err(ApiError::not_found("token"));
     }
     app.tokens.revoke(&id).await?;
     audit(&app, &grant, "revoke token", &id).await?;

@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 /// Nothing in a test takes longer, whatever the machine does.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 pub struct TestServer {
     pub server: Option<Server>,
@@ -138,10 +138,10 @@ impl Reply {
 fn head(method: &str, path: &str, address: SocketAddr, headers: &[(&str, &str)]) -> String {
     let mut head = format!("{method} {path} HTTP/1.1\r\n");
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-        head.push_str(&format!("host: {address}\r\n"));
+        head = format!("{head}host: {address}\r\n");
     }
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        head = format!("{head}{name}: {value}\r\n");
     }
     head
 }
@@ -156,7 +156,7 @@ pub async fn request(
 ) -> Reply {
     let mut stream = TcpStream::connect(address).await.expect("connect");
     let mut head = head(method, path, address, headers);
-    head.push_str(&format!("connection: close\r\ncontent-length: {}\r\n\r\n", body.len()));
+    head = format!("{head}connection: close\r\ncontent-length: {}\r\n\r\n", body.len());
     stream.write_all(head.as_bytes()).await.expect("send");
     // A server may answer before it has read everything.
     let _ = stream.write_all(body).await;
@@ -494,7 +494,7 @@ pub fn expected(server: &TestServer, input: &[u8], session: &str, label: Option<
     items.settle();
     let mut sorted: Vec<&narrows::Item> = items.iter().collect();
     sorted.sort_by_key(|item| item.order);
-    all.items = sorted.into_iter().map(|item| json(item)).collect();
+    all.items = sorted.into_iter().map(json).collect();
     all.info = json(items.info());
     all
 }

@@ -1,0 +1,193 @@
+//! A request that writes a session.
+
+use super::live::{Live, unprintable};
+use super::{Hidden, Reading};
+use crate::hub::Hub;
+use narrows::time::Time;
+use narrows::{Packets, Step};
+use narrows_store::{Error, Request, Result, Session, Store};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use tokio::sync::{OwnedMutexGuard, oneshot};
+use utoipa::ToSchema;
+
+/// Lines over HTTP.
+pub(crate) const MAX_LINE: usize = 16 << 20;
+/// Appends of one request that may be on their way.
+const MAX_ON_THE_WAY: usize = 8;
+
+/// Which time packets get that have none of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrival {
+    /// The time at which they came.
+    #[default]
+    Now,
+    /// None.
+    None,
+}
+
+/// What a request did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PacketAnswer)]
+pub struct Answer {
+    /// Packets of the request.
+    pub packets: u64,
+    /// Events that were appended.
+    pub events: u64,
+    /// The place of the last packet that was read.
+    pub read: u64,
+    /// The place of the last packet none of whose text is held back: what comes after it is sent
+    /// again after a crash.
+    pub acknowledged: u64,
+    /// Follow the log from here.
+    pub cursor: String,
+}
+
+/// A request that writes a session.
+#[derive(Debug)]
+pub struct Take {
+    store: Store,
+    hub: Hub,
+    live: OwnedMutexGuard<Option<Live>>,
+    packets: Packets,
+    reading: Reading,
+    /// The place before the request's first packet.
+    base: u64,
+    /// The request came before and was answered.
+    known: Option<Answer>,
+    steps: Vec<Step>,
+    answer: Answer,
+    on_the_way: VecDeque<oneshot::Receiver<Result<u64>>>,
+    fault: Option<Error>,
+}
+
+impl Take {
+    pub(super) async fn begin(
+        store: &Store,
+        hub: &Hub,
+        hidden: &Hidden,
+        mut guard: OwnedMutexGuard<Option<Live>>,
+        session: &Session,
+        reading: Reading,
+    ) -> Result<Take> {
+        let (mut first, mut known) = (reading.first, None);
+        if let Some(key) = &reading.key
+            && let Some((at, answer)) = store.request(session.key, key).await?
+        {
+            first = Some(at);
+            known = answer.and_then(|a| serde_json::from_str(&a).ok());
+        }
+        let broken = |live: &Live| live.broken.load(Ordering::Relaxed);
+        if guard.as_ref().is_none_or(broken) {
+            // Packets that were read before come again: what they began is understood anew.
+            let again = reading.wrapped || first.is_some();
+            *guard = Some(Live::load(store, hidden, session, &reading, again).await?);
+        }
+        let mut base = guard.as_ref().and_then(|l| l.marks.get(&0)).map_or(0, |m| m.read);
+        if let Some(first) = first {
+            if first == 0 || first > base + 1 {
+                let next = base + 1;
+                return Err(Error::Invalid(format!("packets are missing: the next one is {next}")));
+            }
+            base = first - 1;
+        }
+        Ok(Take {
+            store: store.clone(),
+            hub: hub.clone(),
+            live: guard,
+            packets: Packets::new(MAX_LINE),
+            reading,
+            base,
+            known,
+            steps: Vec::new(),
+            answer: Answer::default(),
+            on_the_way: VecDeque::new(),
+            fault: None,
+        })
+    }
+
+    /// The answer, when the same request was answered before.
+    pub fn known(&self) -> Option<&Answer> {
+        self.known.as_ref()
+    }
+
+    /// Takes the next bytes of the request. Returns when there is room for more.
+    pub async fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        let now = self.now();
+        let Take { live, packets, reading, base, steps, answer, fault, .. } = self;
+        let Some(live) = live.as_mut() else { return Err(Error::Closed) };
+        packets.push(bytes, |given| {
+            answer.packets += 1;
+            if let Err(e) = live.take(given, reading, *base, now.as_ref(), steps) {
+                fault.get_or_insert(e);
+            }
+        });
+        self.keep(None, false).await
+    }
+
+    /// The request is over. Returns when everything is durable.
+    pub async fn finish(mut self) -> Result<Answer> {
+        let now = self.now();
+        let Take { live, packets, reading, base, steps, answer, fault, .. } = &mut self;
+        let Some(live) = live.as_mut() else { return Err(Error::Closed) };
+        packets.finish(|given| {
+            answer.packets += 1;
+            if let Err(e) = live.take(given, reading, *base, now.as_ref(), steps) {
+                fault.get_or_insert(e);
+            }
+        });
+        let all = reading.end;
+        if all {
+            live.pipeline.finish(steps);
+            live.look_for_rest(steps.len());
+        }
+        live.ended = all;
+        self.keep(None, all).await?;
+        let Some(live) = self.live.as_mut() else { return Err(Error::Closed) };
+        let main = live.marks.get(&0).copied().unwrap_or_default();
+        self.answer.read = main.read;
+        self.answer.acknowledged = main.rest;
+        self.answer.cursor = format!("{}-{}", live.session.epoch, live.seq);
+        if self.reading.key.is_some() {
+            let answer = serde_json::to_string(&self.answer).map_err(unprintable)?;
+            self.keep(Some(answer), false).await?;
+        }
+        while let Some(durable) = self.on_the_way.pop_front() {
+            durable.await.map_err(|_| Error::Closed)??;
+        }
+        Ok(self.answer.clone())
+    }
+
+    fn now(&self) -> Option<Time> {
+        (self.reading.arrival == Arrival::Now).then(|| Time::from_millis(narrows_store::now()))
+    }
+
+    async fn keep(&mut self, answer: Option<String>, all: bool) -> Result<()> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        let Some(live) = self.live.as_mut() else { return Err(Error::Closed) };
+        if live.broken.load(Ordering::Relaxed) {
+            // What is on its way tells why.
+            while let Some(durable) = self.on_the_way.pop_front() {
+                durable.await.map_err(|_| Error::Closed)??;
+            }
+            return Err(Error::Closed);
+        }
+        let first = self.base + 1;
+        let request = self.reading.key.clone().map(|key| Request { key, first, answer });
+        let before = live.seq;
+        let sent = live.keep(&self.store, &self.hub, &mut self.steps, request, all).await?;
+        self.answer.events += live.seq - before;
+        self.on_the_way.extend(sent);
+        while self.on_the_way.len() > MAX_ON_THE_WAY {
+            if let Some(durable) = self.on_the_way.pop_front() {
+                durable.await.map_err(|_| Error::Closed)??;
+            }
+        }
+        Ok(())
+    }
+}
