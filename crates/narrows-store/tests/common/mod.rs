@@ -1,0 +1,268 @@
+//! What the tests share: a store in a directory of its own, and somebody who writes a session.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+
+use narrows::{Change, Config, Item, Items, Packets, Pipeline, Row, Step, stored};
+use narrows_store::{
+    Append, EventRow, ItemWrite, NewBlob, NewSession, Options, Result, Session, SessionFacts,
+    Store, Window,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long something may take that happens by itself.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An empty store; it is gone with the directory.
+pub fn fresh() -> (TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    (dir, store)
+}
+
+/// The data directory of a test.
+pub fn data(dir: &TempDir) -> PathBuf {
+    dir.path().join("data")
+}
+
+pub fn open(dir: &TempDir) -> Store {
+    Store::open(&data(dir), &Options::default()).unwrap()
+}
+
+/// Appends, and waits until it is durable.
+pub async fn append(store: &Store, append: Append) -> Result<u64> {
+    store.append(append).await?.await.unwrap()
+}
+
+pub async fn session(store: &Store, label: &str, tags: &[&str]) -> Session {
+    let tags = tags.iter().map(|t| (*t).to_owned()).collect();
+    store.create(NewSession { label: Some(label.to_owned()), tags }).await.unwrap().0
+}
+
+/// Waits until something holds, though not for ever.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !holds().await {
+        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Waits until everything is indexed, and what was deleted is removed.
+pub async fn settled(store: &Store) {
+    until("the store is settled", async || store.is_settled().await.unwrap()).await;
+}
+
+pub fn print(value: &impl Serialize) -> String {
+    let mut bytes = Vec::new();
+    narrows::json::print(&mut bytes, value).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// An event as a row of a log, without changes.
+pub fn event(seq: u64, text: &str) -> EventRow {
+    let event = json!({ "seq": seq, "text": text }).to_string().into();
+    EventRow { seq, kind: "notice".into(), event, changes: None, activity: None }
+}
+
+/// A text that is said, or still being said.
+pub fn text_item(id: &str, order: u64, content: &str, is_streaming: bool) -> Value {
+    json!({
+        "type": "text", "id": id, "order": order, "timestamp": null,
+        "content": content, "isStreaming": is_streaming,
+    })
+}
+
+/// The steps of a recorded session.
+pub fn steps(fixture: &str) -> Vec<Step> {
+    let case =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../narrows/tests/fixtures").join(fixture);
+    let input = std::fs::read(case.join("input.jsonl")).unwrap();
+    let (mut packets, mut pipeline) = (Packets::default(), Pipeline::new(Config::default()));
+    let mut steps = Vec::new();
+    packets.push(&input, |given| pipeline.push(given, &mut steps));
+    packets.finish(|given| pipeline.push(given, &mut steps));
+    pipeline.finish(&mut steps);
+    steps
+}
+
+/// Every item of a session, as the store has it.
+pub async fn all(store: &Store, session: i64) -> Vec<String> {
+    let page = store.items(session, Window::End, usize::MAX - 1).await.unwrap();
+    page.items.iter().map(|row| print(&row.item)).collect()
+}
+
+/// An item and what its row lacks.
+struct Open {
+    item: Item,
+    since: Option<u64>,
+    last: u64,
+}
+
+/// Somebody who writes a session: rows of items are written when they close, as a server does it.
+pub struct Book {
+    pub session: Session,
+    /// What the items must be.
+    pub items: Items,
+    pub seq: u64,
+    /// An open item's row is written when it lags behind by so many events.
+    pub max_lag: u64,
+    open: HashMap<String, Open>,
+    patches: HashMap<String, Vec<(u64, Change)>>,
+    removed: Vec<String>,
+    next: Append,
+}
+
+impl Book {
+    pub async fn new(store: &Store, label: &str) -> Book {
+        Book::of(session(store, label, &[]).await)
+    }
+
+    /// Of a session in which nothing stands yet.
+    pub fn of(session: Session) -> Book {
+        Book {
+            session,
+            items: Items::new(),
+            seq: 0,
+            max_lag: u64::MAX,
+            open: HashMap::new(),
+            patches: HashMap::new(),
+            removed: Vec::new(),
+            next: Append::default(),
+        }
+    }
+
+    pub fn key(&self) -> i64 {
+        self.session.key
+    }
+
+    /// What the items must be, as they are printed.
+    pub fn printed(&self) -> Vec<String> {
+        self.items.iter().map(print).collect()
+    }
+
+    /// A step of a pipeline.
+    pub fn step(&mut self, step: Step) {
+        let row = print(&Row::new(self.seq + 1, &self.session.id, &step.event));
+        self.next.blobs.extend(step.blobs.into_iter().map(|blob| NewBlob {
+            hash: blob.hash,
+            mime: blob.mime_type,
+            bytes: blob.bytes.into(),
+        }));
+        self.event(step.event.body.kind(), row, step.changes);
+    }
+
+    /// Changes as they are printed, made by one event.
+    pub fn change(&mut self, changes: &Value) {
+        let changes = stored::changes(&changes.to_string()).unwrap();
+        self.event("notice", "{}".to_owned(), changes);
+    }
+
+    /// An item, or a new version of it.
+    pub fn put(&mut self, item: &Value) {
+        self.change(&json!([{ "change": "put", "item": item }]));
+    }
+
+    /// A text that is said at once.
+    pub fn say(&mut self, id: &str, content: &str) {
+        let order = self.items.next_order();
+        self.put(&text_item(id, order, content, false));
+    }
+
+    /// Some fields of the session's header.
+    pub fn head(&mut self, fields: &Value) {
+        let mut info = serde_json::to_value(self.items.info()).unwrap();
+        info.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        self.change(&json!([{ "change": "info", "info": info }]));
+    }
+
+    fn event(&mut self, kind: &'static str, event: String, changes: Vec<Change>) {
+        self.seq += 1;
+        let printed = (!changes.is_empty()).then(|| print(&changes).into());
+        let row = EventRow {
+            seq: self.seq,
+            kind: kind.into(),
+            event: event.into(),
+            changes: printed,
+            activity: None,
+        };
+        self.next.events.push(row);
+        for change in changes {
+            self.items.apply(change.clone());
+            match change {
+                Change::Info { info } => {
+                    let own =
+                        |t: &Option<narrows::Clean>| t.as_ref().map(|t| t.as_str().to_owned());
+                    self.next.facts = Some(SessionFacts {
+                        info: print(&info),
+                        state: String::from_utf8(stored::print_info(&info)).unwrap(),
+                        title: own(&info.title),
+                        agent: own(&info.agent),
+                        model: own(&info.model),
+                        status: Some(info.status.name().to_owned()),
+                    });
+                }
+                change => self.take(change),
+            }
+        }
+    }
+
+    fn take(&mut self, change: Change) {
+        let (seq, id) = (self.seq, change.item().unwrap().as_str().to_owned());
+        if let Change::Remove { .. } = change {
+            self.open.remove(&id);
+            self.patches.remove(&id);
+            self.removed.push(id);
+        } else if let Some(open) = self.open.get_mut(&id) {
+            open.item.apply(change);
+            open.since.get_or_insert(seq);
+            open.last = seq;
+        } else if let Change::Put { item } = change {
+            self.open.insert(id, Open { item: *item, since: Some(seq), last: seq });
+        } else {
+            self.patches.entry(id).or_default().push((seq, change));
+        }
+    }
+
+    /// What is to be appended; with `rest`, open items get rows too.
+    pub fn next(&mut self, rest: bool) -> Append {
+        let mut next = std::mem::take(&mut self.next);
+        next.session = self.session.key;
+        next.after = self.seq - next.events.len() as u64;
+        next.items = self.removed.drain(..).map(|id| ItemWrite::Remove { id }).collect();
+        // In their order, so that every run writes the same.
+        let mut open: Vec<&mut Open> = self.open.values_mut().collect();
+        open.sort_by_key(|open| open.item.order);
+        for open in open {
+            let lag = open.since.map(|since| self.seq - since);
+            if lag.is_some_and(|lag| rest || !open.item.is_open() || lag >= self.max_lag) {
+                let item = Box::new(open.item.clone());
+                next.items.push(ItemWrite::Put { item, seq: open.last });
+                open.since = None;
+            }
+        }
+        self.open.retain(|_, open| open.item.is_open());
+        let patches = self.patches.drain();
+        next.items.extend(patches.map(|(id, changes)| ItemWrite::Patch { id, changes }));
+        let first = self.open.values().filter_map(|open| open.since).min();
+        next.settled = first.map_or(self.seq, |first| first - 1);
+        next.next_order = self.items.next_order();
+        next
+    }
+
+    /// Appends what has come.
+    pub async fn keep(&mut self, store: &Store) {
+        let next = self.next(false);
+        assert_eq!(append(store, next).await, Ok(self.seq));
+    }
+
+    /// The same, with rows for open items.
+    pub async fn rest(&mut self, store: &Store) {
+        let next = self.next(true);
+        assert_eq!(append(store, next).await, Ok(self.seq));
+    }
+}

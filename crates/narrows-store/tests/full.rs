@@ -1,0 +1,117 @@
+//! A store without room: it says so, goes on being read, and recovers by itself.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
+mod common;
+
+use common::{Book, append, data, event, session, settled};
+use narrows_store::{Append, Error, NewSession, Options, Query, Store};
+
+/// Appends events to a session until there is no room; returns where its log ends.
+async fn fill(store: &Store, key: i64, mut seq: u64) -> u64 {
+    loop {
+        let events = vec![event(seq + 1, &"x".repeat(8000))];
+        let next = Append { session: key, after: seq, events, ..Append::default() };
+        match append(store, next).await {
+            Ok(last) => seq = last,
+            Err(error) => {
+                assert_eq!(error, Error::Full);
+                return seq;
+            }
+        }
+        assert!(seq < 1000, "it never was full");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_store_is_read_and_recovers_when_something_is_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let most = Options { max_bytes: Some(2 << 20) };
+    let store = Store::open(&data(&dir), &most).unwrap();
+    assert!(store.is_writable().await);
+    let mut small = Book::new(&store, "small").await;
+    small.say("a", "a needle in it");
+    small.keep(&store).await;
+    settled(&store).await;
+    // Many rows of items too, so that the index is large and has to forget much.
+    let mut large = Book::new(&store, "large").await;
+    for n in 0..300 {
+        large.say(&format!("i{n}"), &format!("item {n} of {}", narrows_store::new_id().unwrap()));
+    }
+    large.keep(&store).await;
+    settled(&store).await;
+    let last = fill(&store, large.key(), large.seq).await;
+    assert!(last > large.seq + 10, "there was room for some");
+    assert!(!store.is_writable().await);
+    assert!(store.size().database <= 2 << 20);
+
+    // Nothing of what failed is there, and all else is.
+    let page = store.events_after(large.key(), last - 1, 9, usize::MAX).await.unwrap();
+    assert_eq!((page.rows.len(), page.last), (1, last));
+    assert_eq!(common::all(&store, small.key()).await, small.printed());
+    let asked = || Query { text: "needle".to_owned(), limit: 9, ..Query::default() };
+    assert_eq!(store.search(asked()).await.unwrap().hits.len(), 1);
+    assert!(Error::Full.is_retryable());
+
+    // It stays so, also for those who write at the same time.
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let (store, key) = (store.clone(), small.key());
+        tasks.spawn(async move {
+            let events = vec![event(2, &"x".repeat(100_000))];
+            append(&store, Append { session: key, after: 1, events, ..Append::default() }).await
+        });
+    }
+    assert!(tasks.join_all().await.iter().all(|told| *told == Err(Error::Full)));
+    assert_eq!(common::all(&store, small.key()).await, small.printed());
+
+    store.delete(&large.session.id).await.unwrap();
+    settled(&store).await;
+    assert!(store.is_writable().await);
+    let made = session(&store, "after", &[]).await;
+    assert!(fill(&store, made.key, 0).await > 10, "the room can be used again");
+    assert_eq!(common::all(&store, small.key()).await, small.printed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_is_cleared_though_there_is_no_room_for_its_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let most = Options { max_bytes: Some(1 << 20) };
+    let store = Store::open(&data(&dir), &most).unwrap();
+    // Items that wait for the index when there is no room for it.
+    let mut book = Book::new(&store, "s").await;
+    loop {
+        let words: Vec<String> = (0..100).map(|_| narrows_store::new_id().unwrap()).collect();
+        book.say(&format!("i{}", book.seq), &words.join(" "));
+        if append(&store, book.next(false)).await.is_err() {
+            break;
+        }
+        assert!(book.seq < 1000, "it never was full");
+    }
+    fill(&store, book.key(), book.seq - 1).await;
+    assert!(!store.is_settled().await.unwrap());
+    store.delete(&book.session.id).await.unwrap();
+    settled(&store).await;
+    assert!(store.is_writable().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_larger_than_it_may_become_can_be_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = common::open(&dir);
+    let made = store.create(NewSession::default()).await.unwrap().0;
+    let events = (1..=200).map(|seq| event(seq, &"x".repeat(8000))).collect();
+    append(&store, Append { session: made.key, events, ..Append::default() }).await.unwrap();
+    store.close().await;
+    let most = Options { max_bytes: Some(100_000) };
+    let store = Store::open(&data(&dir), &most).unwrap();
+    assert!(!store.is_writable().await);
+    assert_eq!(store.session(&made.id).await.unwrap().seq, 200);
+    store.delete(&made.id).await.unwrap();
+    settled(&store).await;
+    assert!(store.is_writable().await);
+}

@@ -1,0 +1,235 @@
+//! The log: what is appended is there, in order, or nothing of it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
+mod common;
+
+use common::{append, event, fresh, open, session};
+use narrows_store::{Append, Error, ItemWrite, NewSession, Store};
+use std::collections::BTreeSet;
+
+async fn write(store: &Store, session: i64, after: u64, texts: &[&str]) -> Result<u64, Error> {
+    let events = (after + 1..).zip(texts).map(|(seq, text)| event(seq, text)).collect();
+    append(store, Append { session, after, events, ..Append::default() }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_appended_is_read_in_pages() {
+    let (_dir, store) = fresh();
+    let made = session(&store, "log", &[]).await;
+    let other = session(&store, "other", &[]).await;
+    let texts: Vec<String> = (1..=10).map(|n| format!("event {n}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    assert_eq!(write(&store, made.key, 0, &texts[..4]).await, Ok(4));
+    assert_eq!(write(&store, other.key, 0, &["of another"]).await, Ok(1));
+    assert_eq!(write(&store, made.key, 4, &texts[4..]).await, Ok(10));
+
+    let (mut seen, mut at) = (Vec::new(), 0);
+    loop {
+        let page = store.events_after(made.key, at, 3, usize::MAX).await.unwrap();
+        assert_eq!((page.last, &page.epoch), (10, &made.epoch));
+        let Some(last) = page.rows.last() else { break };
+        assert!(page.rows.len() <= 3);
+        at = last.seq;
+        seen.extend(page.rows);
+    }
+    assert_eq!(seen.iter().map(|r| r.seq).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
+    for (row, text) in seen.iter().zip(texts) {
+        assert_eq!(row.event, event(row.seq, text).event, "served byte for byte");
+        assert_eq!(row.kind, "notice");
+    }
+    assert!(store.events_after(made.key, 99, 5, usize::MAX).await.unwrap().rows.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_cut_by_bytes_but_holds_one_row_at_least() {
+    let (_dir, store) = fresh();
+    let made = session(&store, "log", &[]).await;
+    let long = "x".repeat(1000);
+    write(&store, made.key, 0, &[long.as_str(); 8]).await.unwrap();
+    let rows = async |bytes| store.events_after(made.key, 0, 100, bytes).await.unwrap().rows.len();
+    assert_eq!(rows(0).await, 1);
+    assert_eq!(rows(1).await, 1);
+    // About so many bytes: the row that goes over the limit is the last one.
+    assert_eq!(rows(2500).await, 3);
+    assert_eq!(rows(usize::MAX).await, 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_at_a_wrong_place_changes_nothing() {
+    let (_dir, store) = fresh();
+    let mut book = common::Book::new(&store, "log").await;
+    book.say("a", "first");
+    book.keep(&store).await;
+    let before = store.session_row(&book.session.id).await.unwrap();
+    let mut wrong = Append { session: book.key(), ..Append::default() };
+    for after in [0, 2, 7] {
+        wrong.after = after;
+        wrong.events = vec![event(after + 1, "no")];
+        wrong.items = vec![ItemWrite::Remove { id: "a".to_owned() }];
+        let told = append(&store, std::mem::take(&mut wrong)).await;
+        wrong.session = book.key();
+        assert_eq!(told, Err(Error::Conflict { last: 1 }), "after {after}");
+    }
+    // No event that tells it.
+    wrong.items = vec![ItemWrite::Remove { id: "a".to_owned() }];
+    let told = append(&store, std::mem::take(&mut wrong)).await;
+    wrong.session = book.key();
+    assert_eq!(told, Err(Error::Conflict { last: 1 }));
+    // The right place, but an event with another number.
+    wrong.after = 1;
+    wrong.events = vec![event(2, "no"), event(4, "no")];
+    wrong.items = vec![ItemWrite::Remove { id: "a".to_owned() }];
+    assert_eq!(append(&store, wrong).await, Err(Error::Conflict { last: 1 }));
+
+    let after = store.session_row(&book.session.id).await.unwrap();
+    assert_eq!(
+        (after.events, after.bytes, after.items, after.updated_at),
+        (before.events, before.bytes, before.items, before.updated_at)
+    );
+    assert_eq!(common::all(&store, book.key()).await, book.printed());
+    assert_eq!(store.events_after(book.key(), 0, 10, usize::MAX).await.unwrap().rows.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_writes_or_reads_a_session_that_is_not_there() {
+    let (_dir, store) = fresh();
+    let none = Error::NotFound("session");
+    assert_eq!(write(&store, 77, 0, &["x"]).await, Err(none.clone()));
+    assert_eq!(store.events_after(77, 0, 1, 1).await.unwrap_err(), none);
+    assert_eq!(store.session("nobody").await.unwrap_err(), none);
+    assert_eq!(store.session_by_label("nobody").await.unwrap_err(), none);
+    assert_eq!(store.session_row("nobody").await.unwrap_err(), none);
+    assert_eq!(store.items(77, narrows_store::Window::End, 1).await.unwrap_err(), none);
+    assert_eq!(store.kept(77, 1).await.unwrap_err(), none);
+    assert_eq!(store.item(77, "x").await.unwrap_err(), none);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_fails_in_a_group_does_no_harm_to_its_neighbours() {
+    let (_dir, store) = fresh();
+    let mut sessions = Vec::new();
+    for _ in 0..40 {
+        sessions.push(store.create(NewSession::default()).await.unwrap().0);
+    }
+    // All are on their way before anybody waits, so that they share commits.
+    let mut waiting = Vec::new();
+    for (at, session) in sessions.iter().enumerate() {
+        let wrong = at % 8 == 3;
+        let after = if wrong { 5 } else { 0 };
+        let events = vec![event(after + 1, "one"), event(after + 2, "two")];
+        let append = Append { session: session.key, after, events, ..Append::default() };
+        waiting.push((wrong, store.append(append).await.unwrap()));
+    }
+    let gone = Append { session: 9999, events: vec![event(1, "x")], ..Append::default() };
+    waiting.push((true, store.append(gone).await.unwrap()));
+    for (wrong, answer) in waiting {
+        assert_eq!(answer.await.unwrap().is_err(), wrong);
+    }
+    for (at, session) in sessions.iter().enumerate() {
+        let page = store.events_after(session.key, 0, 9, usize::MAX).await.unwrap();
+        let expected = if at % 8 == 3 { 0 } else { 2 };
+        assert_eq!((page.rows.len(), page.last), (expected, expected as u64));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_who_append_at_the_same_place_one_does() {
+    let (_dir, store) = fresh();
+    let made = session(&store, "log", &[]).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..32 {
+        let store = store.clone();
+        tasks.spawn(async move { write(&store, made.key, 0, &[&format!("by {n}")]).await });
+    }
+    let told = tasks.join_all().await;
+    assert_eq!(told.iter().filter(|t| **t == Ok(1)).count(), 1);
+    assert_eq!(told.iter().filter(|t| **t == Err(Error::Conflict { last: 1 })).count(), 31);
+    assert_eq!(store.events_after(made.key, 0, 99, usize::MAX).await.unwrap().rows.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn appends_at_the_same_time_share_commits_and_outlive_the_store() {
+    let (dir, store) = fresh();
+    let mut keys = Vec::new();
+    for _ in 0..64 {
+        keys.push(store.create(NewSession::default()).await.unwrap().0.key);
+    }
+    let [commits, jobs, ..] = store.counts();
+    let mut waiting = Vec::new();
+    for key in &keys {
+        for seq in 1..=4 {
+            let events = vec![event(seq, "kept")];
+            let append = Append { session: *key, after: seq - 1, events, ..Append::default() };
+            waiting.push(store.append(append).await.unwrap());
+        }
+    }
+    for answer in waiting {
+        answer.await.unwrap().unwrap();
+    }
+    let [commits_then, jobs_then, failed, slowest] = store.counts();
+    assert_eq!(jobs_then - jobs, 256);
+    assert!(commits_then - commits < 256, "{} commits", commits_then - commits);
+    assert_eq!(failed, 0);
+    assert!(slowest > 0);
+
+    // What was answered needs no orderly end.
+    drop(store);
+    let store = reopened(&dir).await;
+    let mut ends = BTreeSet::new();
+    for key in keys {
+        ends.insert(store.events_after(key, 0, 99, usize::MAX).await.unwrap().rows.len());
+    }
+    assert_eq!(ends, BTreeSet::from([4]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_taken_is_done_before_the_store_is_closed() {
+    let (dir, store) = fresh();
+    let made = session(&store, "log", &[]).await;
+    let mut waiting = Vec::new();
+    for seq in 1..=50 {
+        let events = vec![event(seq, "kept")];
+        let append = Append { session: made.key, after: seq - 1, events, ..Append::default() };
+        waiting.push(store.append(append).await.unwrap());
+    }
+    store.close().await;
+    for (n, answer) in (1..).zip(waiting) {
+        assert_eq!(answer.await.unwrap(), Ok(n));
+    }
+    let late = Append { session: made.key, after: 50, ..Append::default() };
+    assert_eq!(append(&store, late).await, Err(Error::Closed));
+    let store = open(&dir);
+    assert_eq!(store.session("nobody").await, Err(Error::NotFound("session")));
+    assert_eq!(store.session(&made.id).await.unwrap().seq, 50);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_committed_moves_into_the_database_by_itself() {
+    let (_dir, store) = fresh();
+    let made = session(&store, "log", &[]).await;
+    // What was there when it was opened is moved at once; not so what comes then.
+    common::until("there is nothing to move", async || store.size().wal == 0).await;
+    let long = "x".repeat(1 << 20);
+    for seq in 0..16 {
+        write(&store, made.key, seq, &[&long]).await.unwrap();
+    }
+    let size = store.size();
+    assert!(size.database + size.wal > 16 << 20, "{size:?}");
+    common::until("most of it is there", async || store.size().database > 8 << 20).await;
+}
+
+/// A store that was dropped is free as soon as its writer has ended.
+async fn reopened(dir: &tempfile::TempDir) -> Store {
+    let mut opened = None;
+    common::until("the store is free", async || {
+        opened = Store::open(&common::data(dir), &narrows_store::Options::default()).ok();
+        opened.is_some()
+    })
+    .await;
+    opened.unwrap()
+}

@@ -1,0 +1,270 @@
+//! Sessions: made once, found by what is known of them, listed page by page.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
+mod common;
+
+use common::{Book, append, fresh, session};
+use narrows_store::{Append, Cursor, Error, ListFilter, NewSession, Place, Sight, Store};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|w| (*w).to_owned()).collect()
+}
+
+fn everything() -> ListFilter {
+    ListFilter { limit: 100, ..ListFilter::default() }
+}
+
+/// The labels of what a filter lets through, sorted.
+async fn labels(store: &Store, filter: ListFilter) -> Vec<String> {
+    let page = store.list(filter).await.unwrap();
+    let mut labels: Vec<String> = page.sessions.into_iter().map(|s| s.label.unwrap()).collect();
+    labels.sort();
+    labels
+}
+
+/// Changes a session, so that it moves to the front of the list.
+async fn touch(store: &Store, id: &str) {
+    let session = store.session(id).await.unwrap();
+    let empty = Append { session: session.key, after: session.seq, ..Append::default() };
+    append(store, empty).await.unwrap();
+}
+
+/// Waits until the clock has moved on, so that what follows is later.
+async fn later() -> i64 {
+    let then = narrows_store::now();
+    common::until("the clock goes on", async || narrows_store::now() > then + 1).await;
+    narrows_store::now()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_label_gives_the_same_session_and_its_tags_grow() {
+    let (_dir, store) = fresh();
+    let make = async |label: Option<&str>, tags: &[&str]| {
+        let new = NewSession { label: label.map(str::to_owned), tags: words(tags) };
+        store.create(new).await.unwrap()
+    };
+    let (first, is_new) = make(Some("order-1"), &["b", "a"]).await;
+    assert!(is_new);
+    assert_eq!((first.label.as_deref(), first.seq), (Some("order-1"), 0));
+    assert_eq!(first.tags, ["a", "b"]);
+    let before = store.list(everything()).await.unwrap().touched;
+    let (again, is_new) = make(Some("order-1"), &["c", "a"]).await;
+    assert!(!is_new);
+    assert_eq!((again.key, &again.id, &again.epoch), (first.key, &first.id, &first.epoch));
+    assert_eq!(again.tags, ["a", "b", "c"]);
+    // Whoever follows the list is told of the new tag.
+    let news = ListFilter { touched_after: Some(before), ..everything() };
+    assert_eq!(labels(&store, news).await, ["order-1"]);
+
+    assert_eq!(store.session_by_label("order-1").await.unwrap(), again);
+    assert_eq!(store.session(&first.id).await.unwrap(), again);
+    let (one, two) = (make(None, &[]).await, make(None, &[]).await);
+    assert!(one.1 && two.1 && one.0.id != two.0.id);
+    assert_ne!(one.0.epoch, two.0.epoch);
+    assert!(one.0.tags.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_who_make_the_same_session_one_does() {
+    let (_dir, store) = fresh();
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..24 {
+        let store = store.clone();
+        tasks.spawn(async move {
+            let tags = vec![format!("t{n:02}")];
+            store.create(NewSession { label: Some("one".to_owned()), tags }).await.unwrap()
+        });
+    }
+    let made = tasks.join_all().await;
+    assert_eq!(made.iter().filter(|(_, new)| *new).count(), 1);
+    assert_eq!(made.iter().map(|(s, _)| &s.id).collect::<BTreeSet<_>>().len(), 1);
+    assert_eq!(store.session_by_label("one").await.unwrap().tags.len(), 24);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tags_come_and_go() {
+    let (_dir, store) = fresh();
+    let made = session(&store, "s", &["old", "both"]).await;
+    let before = store.list(everything()).await.unwrap().touched;
+    store.tag(&made.id, words(&["new", "both"]), words(&["old", "never"])).await.unwrap();
+    assert_eq!(store.session(&made.id).await.unwrap().tags, ["both", "new"]);
+    let news = ListFilter { touched_after: Some(before), ..everything() };
+    assert_eq!(labels(&store, news).await, ["s"]);
+    let none = store.tag("nobody", words(&["x"]), vec![]).await;
+    assert_eq!(none, Err(Error::NotFound("session")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_is_filtered_by_all_that_is_asked() {
+    let (_dir, store) = fresh();
+    let head = async |label: &str, tags: &[&str], info: serde_json::Value| {
+        let mut book = Book::of(session(&store, label, tags).await);
+        book.head(&info);
+        book.keep(&store).await;
+    };
+    let about = |status: &str, agent: &str, title: &str| json!({ "status": status, "agent": agent, "title": title });
+    head("one", &["web", "team-a"], about("idle", "opencode", "Fix the Login page")).await;
+    head("two", &["web"], about("running", "claude", "Ärger mit dem Bau")).await;
+    let middle = later().await;
+    head("THREE", &["team-a"], about("failed", "claude", "100% _done_")).await;
+
+    let only = async |change: &dyn Fn(&mut ListFilter)| {
+        let mut filter = everything();
+        change(&mut filter);
+        labels(&store, filter).await
+    };
+    assert_eq!(only(&|_| {}).await, ["THREE", "one", "two"]);
+    assert_eq!(only(&|f| f.tags = words(&["web"])).await, ["one", "two"]);
+    assert_eq!(only(&|f| f.tags = words(&["web", "team-a"])).await, ["one"]);
+    assert_eq!(only(&|f| f.tags = words(&["we"])).await, [""; 0]);
+    assert_eq!(only(&|f| f.agent = Some("claude".into())).await, ["THREE", "two"]);
+    assert_eq!(only(&|f| f.label = Some("two".into())).await, ["two"]);
+    assert_eq!(only(&|f| f.label = Some("tw".into())).await, [""; 0]);
+    for (status, label) in [("idle", "one"), ("running", "two"), ("failed", "THREE")] {
+        assert_eq!(only(&|f| f.status = Some(status.into())).await, [label]);
+    }
+    assert_eq!(only(&|f| f.since = Some(middle)).await, ["THREE"]);
+    assert_eq!(only(&|f| f.until = Some(middle)).await, ["one", "two"]);
+    // In titles and labels, in any case, and nothing in it means anything else.
+    for (text, found) in [
+        ("lOGIN", vec!["one"]),
+        ("three", vec!["THREE"]),
+        ("ärger", vec!["two"]),
+        ("ÄRGER", vec!["two"]),
+        ("0% _", vec!["THREE"]),
+        ("%", vec!["THREE"]),
+        ("x_y", vec![]),
+        ("'", vec![]),
+    ] {
+        assert_eq!(only(&|f| f.text = Some(text.into())).await, found, "{text}");
+    }
+    let both = |f: &mut ListFilter| {
+        (f.agent, f.tags) = (Some("claude".into()), words(&["web"]));
+    };
+    assert_eq!(only(&both).await, ["two"]);
+    // A text that stands in a few sessions comes in pages too.
+    let few = ListFilter { text: Some("G".into()), limit: 1, ..ListFilter::default() };
+    assert_eq!(pages(&store, few, async |_| {}).await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_tells_what_is_in_a_session() {
+    let (_dir, store) = fresh();
+    let mut book = Book::of(session(&store, "s", &["t"]).await);
+    book.head(&json!({ "status": "running", "title": "About" }));
+    book.say("a", "one");
+    book.say("b", "two");
+    book.keep(&store).await;
+    let row = store.session_row(&book.session.id).await.unwrap();
+    assert_eq!((row.events, row.items, row.ended), (3, 2, false));
+    assert_eq!((row.label.as_deref(), row.tags), (Some("s"), words(&["t"])));
+    let log = store.events_after(book.key(), 0, 9, usize::MAX).await.unwrap().rows;
+    let bytes = log.iter().map(|r| r.event.len() + r.changes.as_ref().unwrap().len());
+    assert_eq!(row.bytes, bytes.sum::<usize>() as u64);
+    assert!(row.created_at <= row.updated_at && row.created_at > narrows_store::now() - 60_000);
+    let info: serde_json::Value = serde_json::from_str(row.info.get()).unwrap();
+    assert_eq!((&info["title"], &info["status"]), (&json!("About"), &json!("running")));
+    let cursor = Cursor::parse(&row.cursor).unwrap();
+    assert_eq!(cursor, Cursor { epoch: book.session.epoch, place: Place::after(3) });
+}
+
+/// Every page's ids, one after the other; `between` may change something.
+async fn pages(
+    store: &Store,
+    mut filter: ListFilter,
+    mut between: impl AsyncFnMut(&[String]),
+) -> Vec<String> {
+    let mut seen = Vec::new();
+    loop {
+        let page = store.list(filter.clone()).await.unwrap();
+        assert!(page.sessions.len() <= filter.limit);
+        seen.extend(page.sessions.into_iter().map(|s| s.id));
+        let Some(next) = page.next else { return seen };
+        filter.after = Some(next);
+        between(&seen).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_visit_each_session_once_while_others_change() {
+    let (_dir, store) = fresh();
+    let mut ids = BTreeSet::new();
+    for n in 0..23 {
+        ids.insert(session(&store, &format!("s{n}"), &[]).await.id);
+    }
+    let small = ListFilter { limit: 4, ..ListFilter::default() };
+    let seen = pages(&store, small.clone(), async |_| {}).await;
+    assert_eq!((seen.len(), seen.iter().cloned().collect::<BTreeSet<_>>()), (23, ids.clone()));
+
+    // Those that were seen move to the front, and new ones are made: none comes twice.
+    let seen = pages(&store, small.clone(), async |seen: &[String]| {
+        later().await;
+        touch(&store, &seen[0]).await;
+        touch(&store, seen.last().unwrap()).await;
+        store.create(NewSession::default()).await.unwrap();
+    })
+    .await;
+    assert_eq!((seen.len(), seen.iter().cloned().collect::<BTreeSet<_>>()), (23, ids.clone()));
+
+    // One that moves to the front before it was seen is in what changed since the first page.
+    let began = store.list(small.clone()).await.unwrap().touched;
+    let all: Vec<String> = pages(&store, everything(), async |_| {}).await;
+    let last = all.last().unwrap().clone();
+    let mut once = false;
+    let mut seen = pages(&store, small, async |_| {
+        if !std::mem::replace(&mut once, true) {
+            later().await;
+            touch(&store, &last).await;
+        }
+    })
+    .await;
+    let news = ListFilter { touched_after: Some(began), ..everything() };
+    let news = store.list(news).await.unwrap();
+    assert_eq!(news.sessions.iter().map(|s| &s.id).collect::<Vec<_>>(), [&last]);
+    assert!(news.touched > began);
+    seen.push(last);
+    assert_eq!(seen.iter().collect::<BTreeSet<_>>(), all.iter().collect::<BTreeSet<_>>());
+    assert_eq!(seen.len(), all.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_no_list_gave_is_refused() {
+    let (_dir, store) = fresh();
+    for after in ["", "x", "1", "1.x", "1.2.3", "' OR 1", "99999999999999999999.1"] {
+        let filter = ListFilter { after: Some(after.to_owned()), ..everything() };
+        let told = store.list(filter).await.unwrap_err();
+        assert!(matches!(told, Error::Invalid(_)), "{after}: {told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_sees_more_than_they_may() {
+    let (_dir, store) = fresh();
+    let one = session(&store, "one", &["red"]).await;
+    session(&store, "two", &["blue"]).await;
+    session(&store, "three", &["red", "blue"]).await;
+    session(&store, "four", &[]).await;
+    let sees = async |sessions: Option<&[&str]>, tags: Option<&[&str]>| {
+        let sight = Sight { sessions: sessions.map(words), tags: tags.map(words) };
+        let listed = labels(&store, ListFilter { sight: sight.clone(), ..everything() }).await;
+        // One meaning of it everywhere.
+        for row in store.list(everything()).await.unwrap().sessions {
+            assert_eq!(sight.sees(&row.id, &row.tags), listed.contains(&row.label.unwrap()));
+        }
+        listed
+    };
+    assert_eq!(sees(None, None).await.len(), 4);
+    assert_eq!(sees(Some(&[&one.id]), None).await, ["one"]);
+    assert_eq!(sees(None, Some(&["blue"])).await, ["three", "two"]);
+    assert_eq!(sees(Some(&[&one.id]), Some(&["blue"])).await, ["one", "three", "two"]);
+    assert_eq!(sees(Some(&[]), None).await, [""; 0]);
+    assert_eq!(sees(None, Some(&[])).await, [""; 0]);
+    assert_eq!(sees(Some(&["' OR 1=1 --"]), Some(&["%"])).await, [""; 0]);
+}
