@@ -2,7 +2,9 @@
 const state = document.getElementById("state");
 const list = document.getElementById("sessions");
 const items = document.getElementById("items");
+const rows = new Map();
 let stream;
+let selected;
 
 async function login() {
   const ticket = new URLSearchParams(location.hash.slice(1)).get("ticket");
@@ -18,11 +20,14 @@ async function login() {
 const text = (item) => {
   const call = item.toolCall;
   if (call) return [call.title, call.description, call.status].filter(Boolean).join(" · ");
-  return item.content ?? item.text ?? item.message ?? "";
+  if (item.todoList) return item.todoList.todos.map((todo) => `${todo.status} · ${todo.content}`).join("\n");
+  return item.content ?? item.text ?? item.message ?? item.title ?? "";
 };
 
 function show(id) {
   stream?.close();
+  selected = id;
+  for (const [one, row] of rows) row.setAttribute("aria-current", one === id);
   items.replaceChildren();
   const known = new Map();
   const draw = (item) => {
@@ -36,9 +41,11 @@ function show(id) {
     if (change.change === "put") return draw(change.item);
     const [row, item] = known.get(change.id) ?? [];
     if (!item) return;
-    if (change.change === "remove") return row.remove();
-    if (change.change === "append") item[change.field] = (item[change.field] ?? "") + change.text;
+    if (change.change === "remove") return row.remove(), known.delete(change.id);
+    const target = change.field === "rawOutput" ? item.toolCall : item;
+    if (change.change === "append") target[change.field] = (target[change.field] ?? "") + change.text;
     if (change.toolCall) item.toolCall = { ...item.toolCall, ...change.toolCall };
+    if (change.todoList) item.todoList = change.todoList;
     if ("content" in change) item.content = change.content;
     draw(item);
   };
@@ -48,10 +55,12 @@ function show(id) {
 }
 
 function follow() {
-  const rows = new Map();
   const sessions = new EventSource("/api/sessions/stream");
   sessions.onopen = () => (state.textContent = "live");
-  sessions.onerror = () => (state.textContent = "not connected: open the address that `narrows serve` prints");
+  sessions.onerror = () => {
+    const refused = sessions.readyState === EventSource.CLOSED;
+    state.textContent = refused ? "not connected: open the address that `narrows open` prints" : "cut off, trying again";
+  };
   sessions.onmessage = (frame) => {
     const told = JSON.parse(frame.data);
     if (told.type === "removed") return rows.get(told.sessionId)?.remove();
@@ -64,6 +73,7 @@ function follow() {
     button.append(about);
     button.onclick = () => show(session.id);
     row.replaceChildren(button);
+    row.setAttribute("aria-current", session.id === selected);
     rows.set(session.id, row);
     list.prepend(row);
   };

@@ -5,9 +5,10 @@ use crate::config::ServeConfig;
 use crate::hub::Hub;
 use crate::intake::Intake;
 use crate::metrics::Metrics;
-use narrows_store::Store;
+use narrows_store::{Session, Store};
+use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The parts of a running server. Clones share them.
 #[derive(Debug, Clone)]
@@ -31,6 +32,35 @@ pub struct Parts {
     /// How the server was started.
     pub config: ServeConfig,
     pub(crate) metrics: Metrics,
+    pub(crate) written: Written,
+}
+
+/// Sessions that are written to, so that not every request has to look them up. Every change of a
+/// session's tags, and its end, passes here.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    known: Mutex<HashMap<String, Session>>,
+}
+
+/// Sessions that are remembered.
+const MAX_WRITTEN: usize = 4096;
+
+impl Written {
+    pub(crate) fn find(&self, id: &str) -> Option<Session> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    pub(crate) fn remember(&self, session: &Session) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_WRITTEN {
+            known.clear();
+        }
+        known.insert(session.id.clone(), session.clone());
+    }
+
+    pub(crate) fn forget(&self, id: &str) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
 }
 
 impl App {

@@ -1,6 +1,6 @@
 //! A server from its start to its end.
 
-use crate::app::{App, Parts};
+use crate::app::{App, Parts, Written};
 use crate::auth::{Throttle, Tickets, Tokens, new_secret};
 use crate::config::ServeConfig;
 use crate::hub::Hub;
@@ -77,6 +77,7 @@ impl Server {
             throttle: Throttle::default(),
             config,
             metrics: Metrics::new(),
+            written: Written::default(),
         });
         let stop = CancellationToken::new();
         let router = routes::router(&app);

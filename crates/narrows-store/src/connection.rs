@@ -38,7 +38,7 @@ pub(crate) fn open_writer(dir: &DataDir, max_bytes: Option<u64>) -> Result<Conne
     let mut db = Connection::open_with_flags(&path, flags)?;
     db.busy_timeout(Duration::from_secs(5))?;
     db.execute_batch(
-        "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
          PRAGMA wal_autocheckpoint = 0;
          PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;
          PRAGMA journal_size_limit = 67108864;",

@@ -63,7 +63,7 @@ pub struct SessionRow {
     /// Agent, model, title, status, tokens.
     pub info: Box<RawValue>,
     #[serde(skip)]
-    pub(crate) key: i64,
+    pub(crate) touched: i64,
 }
 
 /// Which sessions somebody may see: all, or only some by id or tag.
@@ -130,7 +130,7 @@ pub struct ListPage {
 /// Tags of one session.
 const MAX_TAGS: usize = 32;
 
-const COLUMNS: &str = "s.key, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
+const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
      s.ended, s.info, (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key), s.title";
 
 /// The next count of changes.
@@ -334,15 +334,12 @@ fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
         only(&clause, ids.into_iter().chain(tags).map(Value::from).collect());
     }
     if let Some(after) = &filter.after {
-        let (updated, key) = after
-            .split_once('.')
-            .and_then(|(u, k)| Some((u.parse::<i64>().ok()?, k.parse::<i64>().ok()?)))
-            .ok_or_else(|| {
-                Error::Invalid("`after` is not a place in a list of sessions".to_owned())
-            })?;
-        only("(s.updated, s.key) < (?, ?)", vec![updated.into(), key.into()]);
+        let touched = after.parse::<i64>().map_err(|_| {
+            Error::Invalid("`after` is not a place in a list of sessions".to_owned())
+        })?;
+        only("s.touched < ?", vec![touched.into()]);
     }
-    sql.push_str(" ORDER BY s.updated DESC, s.key DESC LIMIT ?");
+    sql.push_str(" ORDER BY s.touched DESC LIMIT ?");
     // Only some letters have a small form for SQLite: texts are compared here.
     let text = filter.text.as_deref().map(fold_case);
     let most = if text.is_some() { -1 } else { i64::try_from(filter.limit + 1).unwrap_or(-1) };
@@ -359,7 +356,7 @@ fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
     }
     let more = sessions.len() > filter.limit;
     sessions.truncate(filter.limit);
-    let next = sessions.last().filter(|_| more).map(|s| format!("{}.{}", s.updated_at, s.key));
+    let next = sessions.last().filter(|_| more).map(|s| s.touched.to_string());
     Ok(ListPage { sessions, next, touched })
 }
 
@@ -373,7 +370,7 @@ fn read(r: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let (epoch, seq): (String, u64) = (r.get(3)?, r.get(4)?);
     let info: String = r.get(10)?;
     Ok(SessionRow {
-        key: r.get(0)?,
+        touched: r.get(0)?,
         id: r.get(1)?,
         label: r.get(2)?,
         cursor: format!("{epoch}-{seq}"),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-const CLIENTS: u64 = 9_500;
+const CLIENTS: u64 = 10_000;
 
 pub(crate) async fn run() {
     idle(Wire::Sse).await;

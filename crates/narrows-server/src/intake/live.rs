@@ -19,6 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 
+/// A buffer for printing that is kept.
+const MAX_SCRATCH: usize = 64 << 10;
 /// Items that are read to go on with a session.
 const RECENT_ITEMS: usize = 2000;
 /// Events that are read to go on with its activity.
@@ -41,6 +43,7 @@ pub(super) struct Live {
     /// After so many of the steps that wait, nothing was held back.
     pub(super) rest_after: Option<usize>,
     pub(super) roots: Vec<String>,
+    scratch: Vec<u8>,
     /// Something could not be written: what is here is ahead of the log.
     pub(super) broken: Arc<AtomicBool>,
     pub(super) ended: bool,
@@ -101,6 +104,7 @@ impl Live {
             facts_changed: false,
             rest_after: None,
             roots,
+            scratch: Vec::new(),
             broken: Arc::default(),
             ended: false,
         })
@@ -148,16 +152,23 @@ impl Live {
 
     fn row(&mut self, step: Step, append: &mut Append) -> Result<EventRow> {
         let Step { event, changes, blobs } = step;
-        let row = print(&Row::new(self.seq, &self.session.id, &event))?;
-        let printed = if changes.is_empty() { None } else { Some(print(&changes)?) };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let row = print(&mut scratch, &Row::new(self.seq, &self.session.id, &event))?;
+        let printed = if changes.is_empty() { None } else { Some(print(&mut scratch, &changes)?) };
         let mut messages = Vec::new();
         self.activity.push(self.seq, &event, &mut messages);
-        let mut activity = Vec::new();
+        scratch.clear();
         for message in &messages {
-            if !activity.is_empty() {
-                activity.push(b'\n');
+            if !scratch.is_empty() {
+                scratch.push(b'\n');
             }
-            narrows::json::print(&mut activity, message).map_err(unprintable)?;
+            narrows::json::print(&mut scratch, message).map_err(unprintable)?;
+        }
+        let activity = (!scratch.is_empty()).then(|| Bytes::copy_from_slice(&scratch));
+        // One large event does not make every session large.
+        scratch.truncate(0);
+        if scratch.capacity() < MAX_SCRATCH {
+            self.scratch = scratch;
         }
         for change in changes {
             match change {
@@ -178,7 +189,7 @@ impl Live {
             kind: event.body.kind().into(),
             event: row,
             changes: printed,
-            activity: (!activity.is_empty()).then(|| activity.into()),
+            activity,
         })
     }
 
@@ -252,10 +263,11 @@ fn facts(info: &SessionInfo) -> Result<SessionFacts> {
     })
 }
 
-fn print(value: &impl Serialize) -> Result<Bytes> {
-    let mut bytes = Vec::with_capacity(512);
-    narrows::json::print(&mut bytes, value).map_err(unprintable)?;
-    Ok(bytes.into())
+/// Prints into a buffer that is used again, then into bytes of just the right size.
+fn print(scratch: &mut Vec<u8>, value: &impl Serialize) -> Result<Bytes> {
+    scratch.clear();
+    narrows::json::print(scratch, value).map_err(unprintable)?;
+    Ok(Bytes::copy_from_slice(scratch))
 }
 
 pub(super) fn unprintable(error: impl std::fmt::Display) -> Error {

@@ -69,11 +69,8 @@ impl OpenItems {
     pub(super) fn writes(&mut self, seq: u64, all: bool) -> Vec<ItemWrite> {
         let mut writes: Vec<ItemWrite> =
             self.removed.drain(..).map(|id| ItemWrite::Remove { id }).collect();
-        let names: Vec<String> = if all {
-            self.items.keys().cloned().collect()
-        } else {
-            std::mem::take(&mut self.touched)
-        };
+        let names: Vec<String> =
+            if all { self.in_order() } else { std::mem::take(&mut self.touched) };
         self.touched.clear();
         for id in names {
             let Some(open) = self.items.get_mut(&id) else { continue };
@@ -97,6 +94,14 @@ impl OpenItems {
         let patches = self.patches.drain().map(|(id, changes)| ItemWrite::Patch { id, changes });
         writes.extend(patches);
         writes
+    }
+
+    /// All of them: rows that are written in order lie in order.
+    fn in_order(&self) -> Vec<String> {
+        let mut names: Vec<(u64, &String)> =
+            self.items.iter().map(|(id, open)| (open.item.order, id)).collect();
+        names.sort_unstable();
+        names.into_iter().map(|(_, id)| id.clone()).collect()
     }
 
     /// The last event up to which all rows are complete, in a log that ends at `seq`.

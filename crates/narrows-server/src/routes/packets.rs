@@ -12,6 +12,7 @@ use axum::extract::State;
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use narrows::Format;
+use narrows_store::Session;
 use std::time::Duration;
 
 const MAX_KEY: usize = 200;
@@ -56,7 +57,7 @@ async fn take(
     headers: &HeaderMap,
     mut body: Body,
 ) -> ApiResult<Answer> {
-    let found = session(app, grant, id).await?;
+    let found = writable(app, grant, id).await?;
     let mut take = app.intake.open(&found, reading(query, headers)?).await?;
     let idle = Duration::from_secs(app.config.limits.body_idle_seconds);
     let known = take.known().cloned();
@@ -88,6 +89,16 @@ async fn take(
         Some(known) => Ok(known),
         None => Ok(take.finish().await?),
     }
+}
+
+/// The session, which is looked up once.
+async fn writable(app: &App, grant: &Grant, id: &str) -> ApiResult<Session> {
+    if let Some(known) = app.written.find(id).filter(|s| grant.sight.sees(&s.id, &s.tags)) {
+        return Ok(known);
+    }
+    let found = session(app, grant, id).await?;
+    app.written.remember(&found);
+    Ok(found)
 }
 
 fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {

@@ -74,6 +74,7 @@ pub(super) async fn create(
     }
     let new = narrows_store::NewSession { label: new.label, tags: new.tags };
     let (session, made) = app.store.create(new).await?;
+    app.written.forget(&session.id);
     app.hub.changed();
     let row = app.store.session_row(&session.id).await?;
     Ok((if made { StatusCode::CREATED } else { StatusCode::OK }, axum::Json(row)))
@@ -158,6 +159,7 @@ pub(super) async fn tag(
     let removed = change.remove_tags.clone();
     app.store.tag(&id, change.add_tags, change.remove_tags).await?;
     // Whoever saw the session by such a tag must ask again.
+    app.written.forget(&id);
     app.tokens.ask_again(&removed);
     app.hub.changed();
     Ok(axum::Json(app.store.session_row(&id).await?))
@@ -183,6 +185,7 @@ pub(super) async fn remove(
 pub(crate) async fn delete(app: &App, token: &str, id: &str) -> Result<(), Error> {
     let found = app.store.session(id).await?;
     app.store.delete(id).await?;
+    app.written.forget(id);
     app.hub.removed(&found);
     app.intake.forget(found.key).await;
     let token = token.to_owned();

@@ -26,7 +26,6 @@ CREATE TABLE session (
   info       TEXT NOT NULL DEFAULT '{}',
   state      TEXT
 );
-CREATE INDEX session_updated ON session (updated, key);
 CREATE INDEX session_touched ON session (touched);
 
 CREATE TABLE tag (session INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (session, tag)) WITHOUT ROWID;
