@@ -1,19 +1,24 @@
-# `make run` shows narrows at work, `make test` checks everything that CI checks.
+# `make run` starts narrows, `make test` checks everything that CI checks.
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
-.PHONY: build run test fmt lint unit doc purity deny bench bench-speed bench-history bench-growth bench-memory precision bless fuzz clean
+.PHONY: build run demo test fmt lint unit doc purity types-check browser types deny soak \
+  bench bench-speed bench-history bench-growth bench-memory bench-serve precision bless fuzz clean
 
 build:
 	$(CARGO) build --release --bin narrows
 
 run: build
+	target/release/narrows serve
+
+# `narrows parse` at work on a recorded session.
+demo: build
 	@$(CARGO) build --release --quiet -p narrows --example transcript
 	@./scripts/demo target/release/narrows target/release/examples/transcript $(DEMO)
 
-test: fmt lint unit doc purity
+test: fmt lint unit doc purity types-check browser
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -31,11 +36,29 @@ doc:
 purity:
 	@./scripts/purity
 
+# The committed OpenAPI document and TypeScript types are what the program says.
+types-check:
+	@$(CARGO) build --quiet --locked -p narrows-cli
+	@./scripts/types/make --check
+
+types:
+	@$(CARGO) build --quiet --locked -p narrows-cli
+	@./scripts/types/make
+
+# The page, and the example of docs/embedding.md, in a real browser.
+browser:
+	@$(CARGO) build --quiet --locked -p narrows-cli
+	@./scripts/browser-test/run
+
+soak:
+	NARROWS_KILLS=1000 $(CARGO) test --locked -p narrows-cli --test crash -- --nocapture kill_9
+	NARROWS_REQUESTS=10000 NARROWS_SEED=$$(date +%s) $(CARGO) test --locked -p narrows-server --test any_request
+
 deny:
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny check licenses bans sources
 
-bench: bench-speed bench-history bench-growth bench-memory
+bench: bench-speed bench-history bench-growth bench-memory bench-serve
 
 bench-speed:
 	$(CARGO) bench -p narrows --bench speed
@@ -51,6 +74,9 @@ bench-growth:
 
 bench-memory:
 	$(CARGO) bench -p narrows-cli --bench memory
+
+bench-serve:
+	$(CARGO) bench -p narrows-server --bench serve
 
 # Marks per MB in ordinary text: `make precision TEXTS="folder folder"`.
 precision: build

@@ -7,8 +7,8 @@ use rusqlite::{Connection, params};
 /// Text of one item that is indexed; what comes after is not found.
 pub(crate) const MAX_INDEXED: usize = 256 << 10;
 /// What is indexed in one go, so that nobody waits for long.
-const SLICE_ITEMS: usize = 200;
-const SLICE_BYTES: usize = 256 << 10;
+const SLICE_ITEMS: usize = 50;
+const SLICE_BYTES: usize = 64 << 10;
 
 /// One meaning of "the same letter" everywhere: small letters, where a letter has just one.
 /// The index ends texts at NUL, so that is another letter.
