@@ -4,6 +4,7 @@
 mod common;
 
 use common::{TestServer, fixture};
+use futures_util::SinkExt;
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +69,6 @@ async fn errors_have_a_code_and_leave_the_socket_open() {
         let error = ws.next().await.expect("an answer");
         assert_eq!((&error["type"], &error["code"]), (&json!("error"), &json!(code)), "{message}");
     }
-    use futures_util::SinkExt;
     let broken = tokio_tungstenite::tungstenite::Message::Text("{nonsense".into());
     ws.socket.send(broken).await.expect("send");
     assert_eq!(ws.next().await.expect("an answer")["code"], "PARSE_ERROR");
