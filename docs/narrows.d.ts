@@ -210,7 +210,8 @@ export interface paths {
         /**
          * Follow a session by server-sent events.
          * @description Every frame has a cursor as its id. `ready`: everything up to now was told. An id without data:
-         *     frames were left out up to there. `reset`: the cursor is of another log; fetch the items anew.
+         *     frames were left out up to there. `ended`: the source said that nothing more comes, so nothing
+         *     streams any more. `reset`: the cursor is of another log; fetch the items anew.
          */
         get: operations["events"];
         put?: never;
@@ -747,11 +748,12 @@ export interface components {
             /** @description The session's label, or its id. */
             workOrderId: string;
         };
-        /** @description What a request with packets did. */
+        /** @description What a request did. */
         PacketAnswer: {
             /**
              * Format: int64
-             * @description The place of the last packet none of whose text is held back.
+             * @description The place of the last packet none of whose text is held back: what comes after it is sent
+             *     again after a crash.
              */
             acknowledged: number;
             /** @description Follow the log from here. */
@@ -887,6 +889,9 @@ export interface components {
         }) | (components["schemas"]["Control"] & {
             /** @enum {string} */
             type: "reset";
+        }) | (components["schemas"]["Control"] & {
+            /** @enum {string} */
+            type: "ended";
         }) | (components["schemas"]["Control"] & {
             /** @enum {string} */
             type: "closed";

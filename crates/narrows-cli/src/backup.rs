@@ -17,5 +17,6 @@ pub(crate) fn backup(args: &BackupArgs) -> Result<(), Fault> {
 
 pub(crate) fn restore(args: &RestoreArgs) -> Result<(), Fault> {
     let sessions = narrows_store::restore(&args.file, &data_dir(&args.data)?).map_err(failed)?;
-    writeln!(stdout().lock(), "{sessions} sessions restored").map_err(Fault::new("standard output"))
+    let word = if sessions == 1 { "session" } else { "sessions" };
+    writeln!(stdout().lock(), "{sessions} {word} restored").map_err(Fault::new("standard output"))
 }

@@ -108,7 +108,7 @@ fn a_backup_is_restored_as_a_new_life_of_every_log() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("another narrows"), "{refused:?}");
     served.delete(&format!("/api/sessions/{session}")).expect("delete");
     assert!(served.terminate().success(), "a clean end");
-    assert!(out(&narrows(&data, &["restore", copy_name])).contains("1 sessions"));
+    assert!(out(&narrows(&data, &["restore", copy_name])).contains("1 session restored"));
     let served = serve(&data, &[], &[]).expect("start");
     let (_, after) = served.get(&format!("/api/sessions/{session}")).expect("session");
     assert_eq!(before["events"], after["events"]);

@@ -254,6 +254,7 @@ pub enum ServerMessage {
     Ready(Control),
     Cursor(Control),
     Reset(Control),
+    Ended(Control),
     Closed(Control),
     Changes(ChangesFrame),
     Session(Box<SessionFrame>),

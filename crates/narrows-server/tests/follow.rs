@@ -57,7 +57,12 @@ async fn check(server: &TestServer, name: &str) {
         let mut followed = Vec::new();
         while !truth.events.is_empty() && stream.last_id.as_ref() != Some(&cursor) {
             let frame = stream.next().await.expect("the stream goes on");
-            followed.extend(frame.data.is_some().then_some(frame));
+            followed.extend((frame.data.is_some() && !frame.is_control()).then_some(frame));
+        }
+        // Whoever follows is told that nothing streams any more, and whoever comes later too.
+        if !truth.events.is_empty() {
+            let ended = stream.next().await.expect("the stream goes on");
+            assert!(ended.is("ended") && ended.id.is_none(), "{name}: {view}: {ended:?}");
         }
         let stored = follow(server, &session, view).await;
         assert_eq!(followed, stored, "{name}: {view} live and stored");

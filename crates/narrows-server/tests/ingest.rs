@@ -92,6 +92,18 @@ async fn packets_with_places_can_overlap_but_not_be_missing() {
     assert_eq!(all_events(&server, &session).await, truth.events);
 }
 
+/// A server on what is on the disk of another at this moment, as after a crash of it.
+async fn crash_copy(server: &TestServer) -> TestServer {
+    let copy = tempfile::tempdir().expect("folder");
+    let data = copy.path().join("data");
+    std::fs::create_dir(&data).expect("folder");
+    for entry in std::fs::read_dir(server.dir.path().join("data")).expect("data") {
+        let entry = entry.expect("entry");
+        std::fs::copy(entry.path(), data.join(entry.file_name())).expect("copy");
+    }
+    TestServer::on(copy, |_| {}).await
+}
+
 /// Sends a session in parts, with a restart in between, from where the server says.
 async fn with_restart(name: &str, cut: usize) {
     let mut server = TestServer::start().await;
@@ -102,14 +114,7 @@ async fn with_restart(name: &str, cut: usize) {
     // As after a crash: what is held back is in memory only.
     let crashed = server.server.take().expect("server");
     crashed.app().hub.close();
-    let copy = tempfile::tempdir().expect("folder");
-    let data = copy.path().join("data");
-    std::fs::create_dir(&data).expect("folder");
-    for entry in std::fs::read_dir(server.dir.path().join("data")).expect("data") {
-        let entry = entry.expect("entry");
-        std::fs::copy(entry.path(), data.join(entry.file_name())).expect("copy");
-    }
-    let again = TestServer::on(copy, |_| {}).await;
+    let again = crash_copy(&server).await;
     let state = again.get(&format!("/api/sessions/{session}/packets")).await;
     let known = state["sources"][0]["acknowledged"].as_u64().unwrap_or(0);
     let rest = lines[usize::try_from(known).expect("small")..].concat();
@@ -132,6 +137,35 @@ async fn a_session_goes_on_after_a_crash_from_what_was_acknowledged() {
             with_restart(name, cut).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_sent_again_after_a_crash_brings_back_what_was_held_back() {
+    let mut server = TestServer::start().await;
+    let session = server.session().await;
+    let say = |text: &str| {
+        let content = json!({"type": "text", "text": text});
+        json!({"sessionUpdate": "agent_message_chunk", "content": content}).to_string() + "\n"
+    };
+    let (first, second) = (say("One file: /srv/run-7"), say("/app/src/main.rs."));
+    let path = format!("/api/sessions/{session}/packets?arrived=none&root=%2Fsrv%2Frun-7%2Fapp");
+    let send = async |server: &TestServer, key: &str, body: &str| {
+        let token = format!("Bearer {}", server.token);
+        let headers = [("authorization", token.as_str()), ("idempotency-key", key)];
+        let reply = common::request(server.address, "POST", &path, &headers, body.as_bytes()).await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        reply.json()
+    };
+    let answer = send(&server, "a", &first).await;
+    assert_eq!((&answer["read"], &answer["acknowledged"]), (&json!(1), &json!(0)));
+    let crashed = server.server.take().expect("server");
+    let again = crash_copy(&server).await;
+    assert_eq!(send(&again, "a", &first).await, answer);
+    send(&again, "b", &second).await;
+    again.packets(&session, "end=true", b"").await;
+    let items = again.items(&session).await;
+    assert_eq!(items[0]["content"], "One file: src/main.rs.");
+    drop(crashed);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,7 +198,7 @@ async fn whoever_comes_while_packets_come_misses_nothing() {
             };
             while whole.last_id.as_ref() != Some(&head) {
                 let frame = whole.next().await.expect("goes on");
-                if frame.data.is_some() && !frame.is("ready") {
+                if frame.data.is_some() && !frame.is_control() {
                     seqs.push(frame);
                 }
             }
@@ -173,7 +207,7 @@ async fn whoever_comes_while_packets_come_misses_nothing() {
                 .map(|item| json!({"change": "put", "item": item})).collect::<Vec<_>>()})];
             while cursor != head && later.last_id.as_ref() != Some(&head) {
                 let frame = later.next().await.expect("goes on");
-                if frame.data.is_some() && !frame.is("ready") {
+                if frame.data.is_some() && !frame.is_control() {
                     changes.push(frame.json());
                 }
             }
@@ -231,7 +265,10 @@ async fn a_session_that_is_deleted_ends_its_streams() {
     list.until_ready().await;
     let gone = server.send("DELETE", &format!("/api/sessions/{session}"), b"").await;
     assert_eq!(gone.status, 204);
-    let reset = stream.next().await.expect("a frame");
+    let mut reset = stream.next().await.expect("a frame");
+    if reset.is("ended") {
+        reset = stream.next().await.expect("a frame");
+    }
     assert!(reset.is("reset"), "{reset:?}");
     assert_eq!(reset.json()["reason"], "deleted");
     assert_eq!(stream.next().await, None);

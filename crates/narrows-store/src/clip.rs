@@ -25,6 +25,7 @@ pub fn clip(value: &mut Value, max: usize, cut: &mut Vec<(String, usize)>) {
     walk(value, &mut String::new(), &mut |path, text| {
         // Bytes first: most texts are short, and counting letters takes time.
         if text.len() > max
+            && !is_name(path)
             && let Some((at, _)) = text.char_indices().nth(max)
         {
             cut.push((path.to_owned(), text.chars().count()));
@@ -36,11 +37,15 @@ pub fn clip(value: &mut Value, max: usize, cut: &mut Vec<(String, usize)>) {
 /// Calls `found` for every string that says something, with its path.
 pub(crate) fn texts(mut value: Value, mut found: impl FnMut(&str, &str)) {
     walk(&mut value, &mut String::new(), &mut |path, text| {
-        let name = path.rsplit('.').next().unwrap_or_default();
-        if !NAMES.contains(&name) && !text.is_empty() {
+        if !is_name(path) && !text.is_empty() {
             found(path, text);
         }
     });
+}
+
+/// Whether a field names something: it is whole, or it is of no use.
+fn is_name(path: &str) -> bool {
+    NAMES.contains(&path.rsplit('.').next().unwrap_or_default())
 }
 
 fn walk(value: &mut Value, path: &mut String, found: &mut dyn FnMut(&str, &mut String)) {

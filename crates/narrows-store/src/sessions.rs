@@ -34,6 +34,8 @@ pub struct Session {
     pub seq: u64,
     /// Its tags.
     pub tags: Vec<String>,
+    /// Whether its source said that nothing more comes.
+    pub ended: bool,
 }
 
 /// A session as lists show it.
@@ -269,7 +271,7 @@ fn find_by_key(db: &Connection, key: i64) -> Result<Option<Session>> {
 fn find(db: &Connection, column: &str, value: &dyn rusqlite::ToSql) -> Result<Option<Session>> {
     let mut query = db.prepare_cached(&format!(
         "SELECT s.key, s.id, s.epoch, s.label, s.seq,
-         (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key)
+         (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key), s.ended
          FROM session s WHERE s.{column} = ?1"
     ))?;
     let found = query.query_row([value], |r| {
@@ -280,6 +282,7 @@ fn find(db: &Connection, column: &str, value: &dyn rusqlite::ToSql) -> Result<Op
             label: r.get(3)?,
             seq: r.get(4)?,
             tags: lines(r.get::<_, Option<String>>(5)?.as_deref()),
+            ended: r.get(6)?,
         })
     });
     Ok(found.optional()?)

@@ -32,6 +32,8 @@ pub struct Delivery {
     pub told: oneshot::Sender<Result<u64>>,
     /// Set when they could not be kept.
     pub broken: Arc<AtomicBool>,
+    /// Whether the source is over with them.
+    pub ended: bool,
 }
 
 /// The sessions that are followed or written.
@@ -85,11 +87,12 @@ impl Hub {
         if tail.queue(delivery) {
             let hub = self.clone();
             tokio::spawn(async move {
-                while let Some(Delivery { rows, durable, told, broken }) = tail.next_delivery() {
+                while let Some(delivery) = tail.next_delivery() {
+                    let Delivery { rows, durable, told, broken, ended } = delivery;
                     let done = durable.await.unwrap_or(Err(narrows_store::Error::Closed));
                     match &done {
                         Ok(_) => {
-                            tail.publish(rows);
+                            tail.publish(rows, ended);
                             hub.changed();
                         }
                         Err(_) => broken.store(true, Ordering::Relaxed),

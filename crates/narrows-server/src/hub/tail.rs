@@ -28,6 +28,9 @@ pub struct Tail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Woken {
     seq: u64,
+    /// The source said that nothing more comes.
+    over: bool,
+    /// The session is gone.
     ended: bool,
 }
 
@@ -37,6 +40,8 @@ struct State {
     bytes: usize,
     /// Durable rows that the next tick tells.
     next: Vec<EventRow>,
+    /// Whether the source is over with them.
+    over: bool,
     told: Instant,
     timer: bool,
     queue: VecDeque<Delivery>,
@@ -50,8 +55,11 @@ pub enum Ahead {
     Batch(Arc<Batch>),
     /// Rows that must be read from the store.
     Stored,
-    /// Nothing.
-    Nothing,
+    /// Nothing; whether the source said that nothing more comes.
+    Nothing {
+        /// Whether it did.
+        over: bool,
+    },
     /// The session is gone.
     Ended,
 }
@@ -62,12 +70,14 @@ impl Tail {
             batches: VecDeque::new(),
             bytes: 0,
             next: Vec::new(),
+            over: session.ended,
             told: Instant::now().checked_sub(TICK).unwrap_or_else(Instant::now),
             timer: false,
             queue: VecDeque::new(),
             delivering: false,
         };
-        let wake = watch::Sender::new(Woken { seq: session.seq, ended: false });
+        let wake =
+            watch::Sender::new(Woken { seq: session.seq, over: session.ended, ended: false });
         Tail { session: session.clone(), state: Mutex::new(state), wake }
     }
 
@@ -105,12 +115,14 @@ impl Tail {
     }
 
     /// Tells rows that are durable, at once or with the next tick.
-    pub(super) fn publish(self: &Arc<Self>, rows: Vec<EventRow>) {
-        if rows.is_empty() {
+    pub(super) fn publish(self: &Arc<Self>, rows: Vec<EventRow>, over: bool) {
+        let known = self.wake.borrow().over;
+        if rows.is_empty() && known == over {
             return;
         }
         let mut state = self.state();
         state.next.extend(rows);
+        state.over = over;
         let since = state.told.elapsed();
         if since >= TICK {
             self.tell(state);
@@ -128,8 +140,13 @@ impl Tail {
 
     fn tell(&self, mut state: MutexGuard<'_, State>) {
         let rows = std::mem::take(&mut state.next);
+        let over = state.over;
         state.told = Instant::now();
-        let Some(batch) = Batch::new(&self.session.epoch, rows) else { return };
+        let Some(batch) = Batch::new(&self.session.epoch, rows) else {
+            drop(state);
+            self.wake.send_modify(|woken| woken.over = over);
+            return;
+        };
         let seq = batch.last();
         // A batch that does not follow the one before cannot be looked up: the store has it all.
         if state.batches.back().is_some_and(|b| b.last() + 1 != batch.first()) {
@@ -143,17 +160,20 @@ impl Tail {
             state.bytes -= oldest.size();
         }
         drop(state);
-        self.wake.send_modify(|woken| woken.seq = woken.seq.max(seq));
+        self.wake.send_modify(|woken| {
+            woken.seq = woken.seq.max(seq);
+            woken.over = over;
+        });
     }
 
     /// What comes after the event `seq`.
     pub fn after(&self, seq: u64) -> Ahead {
-        let Woken { seq: head, ended } = *self.wake.borrow();
+        let Woken { seq: head, over, ended } = *self.wake.borrow();
         if ended {
             return Ahead::Ended;
         }
         if seq >= head {
-            return Ahead::Nothing;
+            return Ahead::Nothing { over };
         }
         let state = self.state();
         let at = state.batches.partition_point(|b| b.last() <= seq);

@@ -47,6 +47,8 @@ pub(super) struct Live {
     /// Something could not be written: what is here is ahead of the log.
     pub(super) broken: Arc<AtomicBool>,
     pub(super) ended: bool,
+    /// As the store has it.
+    pub(super) ended_kept: bool,
 }
 
 impl Live {
@@ -88,7 +90,7 @@ impl Live {
         let turn =
             turn.iter().filter_map(|row| stored::event(std::str::from_utf8(&row.event).ok()?).ok());
         let activity = Activity::resume(activity_config(&session), &kept.items, turn);
-        let info = kept.items.info().clone();
+        let (info, ended) = (kept.items.info().clone(), session.ended);
         let since = |id: &str| kept.unsettled.iter().find(|(i, _)| i == id).map(|(_, seq)| *seq);
         let open = kept.items.iter().filter(|i| i.is_open() || since(&i.id).is_some());
         let open =
@@ -106,7 +108,8 @@ impl Live {
             roots,
             scratch: Vec::new(),
             broken: Arc::default(),
-            ended: false,
+            ended,
+            ended_kept: ended,
         })
     }
 
@@ -207,15 +210,23 @@ impl Live {
         broken.store(true, Ordering::Relaxed);
         let (mut append, rows) = self.append(steps, all)?;
         append.request = request;
-        let idle = append.events.is_empty() && append.items.is_empty() && append.sources.is_empty();
+        let ended_as_known = self.ended == self.ended_kept;
+        let idle = ended_as_known
+            && append.events.is_empty()
+            && append.items.is_empty()
+            && append.sources.is_empty();
         if idle && append.request.is_none() && append.facts.is_none() {
             broken.store(false, Ordering::Relaxed);
             return Ok(None);
         }
         let durable = store.append(append).await?;
+        self.ended_kept = self.ended;
         broken.store(false, Ordering::Relaxed);
         let (told, answer) = oneshot::channel();
-        hub.deliver(&self.session, Delivery { rows, durable, told, broken: Arc::clone(&broken) });
+        hub.deliver(
+            &self.session,
+            Delivery { rows, durable, told, broken: Arc::clone(&broken), ended: self.ended },
+        );
         Ok(Some(answer))
     }
 

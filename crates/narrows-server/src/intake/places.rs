@@ -117,6 +117,7 @@ impl Live {
             return false;
         }
         mark.fed = position.line;
+        self.ended = false;
         if position.line > mark.read {
             mark.read = position.line;
             mark.offset = position.offset;

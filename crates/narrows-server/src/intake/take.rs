@@ -58,6 +58,8 @@ pub struct Take {
     base: u64,
     /// The request came before and was answered.
     known: Option<Answer>,
+    /// The request was answered before, but is read again.
+    before: Option<Answer>,
     steps: Vec<Step>,
     answer: Answer,
     on_the_way: VecDeque<oneshot::Receiver<Result<u64>>>,
@@ -81,12 +83,18 @@ impl Take {
             known = answer.and_then(|a| serde_json::from_str(&a).ok());
         }
         let broken = |live: &Live| live.broken.load(Ordering::Relaxed);
+        let mut before = None;
         if guard.as_ref().is_none_or(broken) {
             // Packets that were read before come again: what they began is understood anew.
             let again = reading.wrapped || first.is_some();
             *guard = Some(Live::load(store, hidden, session, &reading, again).await?);
         }
-        let mut base = guard.as_ref().and_then(|l| l.marks.get(&0)).map_or(0, |m| m.read);
+        let main = guard.as_ref().and_then(|l| l.marks.get(&0)).copied().unwrap_or_default();
+        if main.fed < main.read && known.as_ref().is_some_and(|k: &Answer| k.read > main.fed) {
+            // It was answered, but what was held back of it is gone: it is read once more.
+            before = known.take();
+        }
+        let mut base = main.read;
         if let Some(first) = first {
             if first == 0 || first > base + 1 {
                 let next = base + 1;
@@ -102,6 +110,7 @@ impl Take {
             reading,
             base,
             known,
+            before,
             steps: Vec::new(),
             answer: Answer::default(),
             on_the_way: VecDeque::new(),
@@ -151,14 +160,14 @@ impl Take {
         self.answer.read = main.read;
         self.answer.acknowledged = main.rest;
         self.answer.cursor = format!("{}-{}", live.session.epoch, live.seq);
-        if self.reading.key.is_some() {
+        if self.reading.key.is_some() && self.before.is_none() {
             let answer = serde_json::to_string(&self.answer).map_err(unprintable)?;
             self.keep(Some(answer), false).await?;
         }
         while let Some(durable) = self.on_the_way.pop_front() {
             durable.await.map_err(|_| Error::Closed)??;
         }
-        Ok(self.answer.clone())
+        Ok(self.before.take().unwrap_or(self.answer))
     }
 
     fn now(&self) -> Option<Time> {

@@ -23,7 +23,8 @@ fn stay(app: &App, grant: &Grant) -> ApiResult<Stay> {
 /// Follow a session by server-sent events.
 ///
 /// Every frame has a cursor as its id. `ready`: everything up to now was told. An id without data:
-/// frames were left out up to there. `reset`: the cursor is of another log; fetch the items anew.
+/// frames were left out up to there. `ended`: the source said that nothing more comes, so nothing
+/// streams any more. `reset`: the cursor is of another log; fetch the items anew.
 #[utoipa::path(get, path = "/api/sessions/{id}/events",
     params(
         ("id" = String, Path, description = "The session"),

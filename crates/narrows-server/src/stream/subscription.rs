@@ -51,6 +51,8 @@ pub struct Subscription {
     wire: Wire,
     place: Place,
     ready: bool,
+    /// The source said that nothing more comes, and the client was told.
+    over: bool,
     ended: bool,
     reset: Option<&'static str>,
 }
@@ -88,6 +90,7 @@ impl Subscription {
             wire,
             place,
             ready: false,
+            over: false,
             ended: false,
             reset,
         }
@@ -135,11 +138,18 @@ impl Subscription {
                     }
                     return Ok(Some(self.encode(&page.rows)));
                 }
-                Ahead::Nothing if !self.ready => {
+                Ahead::Nothing { .. } if !self.ready => {
                     self.ready = true;
                     return Ok(Some(self.control("ready", None)));
                 }
-                Ahead::Nothing => self.waker.woken().await,
+                Ahead::Nothing { over } if over != self.over => {
+                    self.over = over;
+                    // A source that goes on after its end is told by what comes.
+                    if over {
+                        return Ok(Some(self.control("ended", None)));
+                    }
+                }
+                Ahead::Nothing { .. } => self.waker.woken().await,
             }
         }
     }

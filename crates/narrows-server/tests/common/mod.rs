@@ -237,6 +237,11 @@ impl Frame {
         serde_json::from_str(self.data.as_deref().expect("data")).expect("JSON")
     }
 
+    /// Whether it says something of the stream rather than of the session.
+    pub fn is_control(&self) -> bool {
+        self.event.as_deref().is_some_and(|e| e != "message")
+    }
+
     pub fn is(&self, event: &str) -> bool {
         self.event.as_deref() == Some(event)
     }
@@ -341,7 +346,7 @@ impl Sse {
             if frame.is("ready") {
                 return frames;
             }
-            if frame.data.is_some() {
+            if frame.data.is_some() && !frame.is_control() {
                 frames.push(frame);
             }
         }
