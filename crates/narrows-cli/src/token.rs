@@ -41,16 +41,7 @@ async fn beside(args: &TokenArgs, data: &std::path::Path) -> Result<(), Fault> {
             tell(&id, &secret)?;
         }
         TokenCommand::List => {
-            let shown = tokens.list().into_iter().map(|t| TokenInfo {
-                id: t.id,
-                name: t.name,
-                kind: t.kind.name().to_owned(),
-                scopes: t.scopes.iter().map(|s| s.name().to_owned()).collect(),
-                sessions: t.sight.sessions,
-                tags: t.sight.tags,
-                created_at: t.created,
-                expires_at: t.expires,
-            });
+            let shown = tokens.list().into_iter().map(TokenInfo::from);
             print_list(&shown.collect::<Vec<_>>())?;
         }
         TokenCommand::Revoke { id } => tokens.revoke(id).await.map_err(failed)?,

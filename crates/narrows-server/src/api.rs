@@ -315,6 +315,21 @@ pub struct TokenInfo {
     pub expires_at: Option<i64>,
 }
 
+impl From<narrows_store::Token> for TokenInfo {
+    fn from(token: narrows_store::Token) -> Self {
+        TokenInfo {
+            id: token.id,
+            name: token.name,
+            kind: token.kind.name().to_owned(),
+            scopes: token.scopes.iter().map(|s| s.name().to_owned()).collect(),
+            sessions: token.sight.sessions,
+            tags: token.sight.tags,
+            created_at: token.created,
+            expires_at: token.expires,
+        }
+    }
+}
+
 /// All tokens.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct TokenList {

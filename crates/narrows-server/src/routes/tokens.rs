@@ -87,16 +87,7 @@ pub(super) async fn ticket(State(app): State<App>, grant: Grant) -> ApiResult<im
 ))]
 pub(super) async fn list(State(app): State<App>, grant: Grant) -> axum::Json<TokenList> {
     let tokens = app.tokens.list().into_iter().filter(|t| grant.knows(t));
-    let tokens = tokens.map(|t| TokenInfo {
-        id: t.id,
-        name: t.name,
-        kind: t.kind.name().to_owned(),
-        scopes: t.scopes.iter().map(|s| s.name().to_owned()).collect(),
-        sessions: t.sight.sessions,
-        tags: t.sight.tags,
-        created_at: t.created,
-        expires_at: t.expires,
-    });
+    let tokens = tokens.map(TokenInfo::from);
     axum::Json(TokenList { tokens: tokens.collect() })
 }
 

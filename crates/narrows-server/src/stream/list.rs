@@ -1,20 +1,16 @@
 //! Following the list of sessions: the first page, then each session that changes.
 
-use super::sse::{closed, response};
+use super::sse::{Frames, tell};
 use crate::auth::Stay;
-use crate::hub::{self, Hub};
-use axum::body::Body;
+use crate::hub::Hub;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream::unfold;
 use narrows_store::{ListFilter, Result};
-use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// A session that changes all the time is told so often.
 const EVERY: Duration = Duration::from_millis(250);
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The state of one follower.
 #[derive(Debug)]
@@ -74,26 +70,15 @@ impl ListFollower {
     }
 }
 
+impl Frames for ListFollower {
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        Ok(Some(sse(&self.next().await?)))
+    }
+}
+
 /// The response that follows the list.
 pub(crate) fn follow_list(hub: &Hub, filter: ListFilter, stay: Stay) -> Response {
-    let state = (ListFollower::new(hub, filter), stay, hub.closing(), false);
-    let stream = unfold(state, |(mut list, mut stay, mut closing, over)| async move {
-        if over {
-            return None;
-        }
-        let (bytes, over) = tokio::select! {
-            biased;
-            () = stay.revoked() => (closed("revoked"), true),
-            () = hub::closed(&mut closing) => (closed("closing"), true),
-            next = tokio::time::timeout(KEEP_ALIVE, list.next()) => match next {
-                Err(_) => (Bytes::from_static(b": keep-alive\n\n"), false),
-                Ok(Ok(frames)) => (sse(&frames), false),
-                Ok(Err(_)) => (closed("store"), true),
-            },
-        };
-        Some((Ok::<_, Infallible>(bytes), (list, stay, closing, over)))
-    });
-    response(Body::from_stream(stream))
+    tell(hub, ListFollower::new(hub, filter), stay)
 }
 
 fn sse(frames: &[String]) -> Bytes {

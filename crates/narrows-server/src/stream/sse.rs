@@ -8,18 +8,39 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use http::header;
+use narrows_store::Result;
 use std::convert::Infallible;
 use std::time::Duration;
 
 /// A sign of life when there is nothing else to send.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The response that follows a subscription. The client's reading sets the pace: nothing is made
-/// before it can be sent.
+/// What can be told as server-sent events.
+pub(super) trait Frames: Send + 'static {
+    /// The next bytes; waits for them. Nothing when there will be no more.
+    fn next(&mut self) -> impl Future<Output = Result<Option<Bytes>>> + Send;
+}
+
+impl Frames for Subscription {
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        match self.next().await? {
+            Some(Output::Bytes(bytes)) => Ok(Some(bytes)),
+            // It was asked for bytes.
+            Some(Output::Messages(_)) | None => Ok(None),
+        }
+    }
+}
+
+/// The response that follows a session.
 pub(crate) fn follow(hub: &Hub, subscription: Subscription, stay: Stay) -> Response {
-    let closing = hub.closing();
-    let state = (subscription, stay, closing, false);
-    let stream = unfold(state, |(mut subscription, mut stay, mut closing, over)| async move {
+    tell(hub, subscription, stay)
+}
+
+/// The response that tells frames as they come. The client's reading sets the pace: nothing is made
+/// before it can be sent.
+pub(super) fn tell(hub: &Hub, frames: impl Frames, stay: Stay) -> Response {
+    let state = (frames, stay, hub.closing(), false);
+    let stream = unfold(state, |(mut frames, mut stay, mut closing, over)| async move {
         if over {
             return None;
         }
@@ -27,25 +48,25 @@ pub(crate) fn follow(hub: &Hub, subscription: Subscription, stay: Stay) -> Respo
             biased;
             () = stay.revoked() => (closed("revoked"), true),
             () = hub::closed(&mut closing) => (closed("closing"), true),
-            next = tokio::time::timeout(KEEP_ALIVE, subscription.next()) => match next {
+            next = tokio::time::timeout(KEEP_ALIVE, frames.next()) => match next {
                 Err(_) => (Bytes::from_static(b": keep-alive\n\n"), false),
-                Ok(Ok(Some(Output::Bytes(bytes)))) => (bytes, false),
-                Ok(Ok(_)) => return None,
+                Ok(Ok(Some(bytes))) => (bytes, false),
+                Ok(Ok(None)) => return None,
                 Ok(Err(_)) => (closed("store"), true),
             },
         };
-        Some((Ok::<_, Infallible>(bytes), (subscription, stay, closing, over)))
+        Some((Ok::<_, Infallible>(bytes), (frames, stay, closing, over)))
     });
     response(Body::from_stream(stream))
 }
 
 /// Why a stream ends; the client comes back with its last id.
-pub(super) fn closed(reason: &str) -> Bytes {
+fn closed(reason: &str) -> Bytes {
     format!("event: closed\ndata: {{\"type\":\"closed\",\"reason\":\"{reason}\"}}\n\n").into()
 }
 
 /// A response that is not kept or buffered by anybody in between.
-pub(super) fn response(body: Body) -> Response {
+fn response(body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     let set = [
