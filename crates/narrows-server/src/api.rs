@@ -4,7 +4,6 @@ pub use crate::intake::Answer as PacketAnswer;
 use crate::stream::View;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
 /// A session to be made.
@@ -173,9 +172,6 @@ pub struct ItemPage {
     /// Whether the session's source said that nothing more comes.
     pub ended: bool,
 }
-
-/// Texts that were cut, by path, and their lengths in characters.
-pub type Clipped = BTreeMap<String, usize>;
 
 /// What is followed.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]

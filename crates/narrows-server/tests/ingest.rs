@@ -279,3 +279,18 @@ async fn a_session_that_is_deleted_ends_its_streams() {
         assert_eq!(reply.status, 404, "{path}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_root_that_a_later_request_names_is_hidden_too() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let say = |text: &str| {
+        let content = json!({"type": "text", "text": text});
+        json!({"sessionUpdate": "agent_message_chunk", "content": content}).to_string() + "\n"
+    };
+    server.packets(&session, "", say("Begun. ").as_bytes()).await;
+    let later = say("See /srv/later-4711/app/src/main.rs now.");
+    server.packets(&session, "end=true&root=%2Fsrv%2Flater-4711%2Fapp", later.as_bytes()).await;
+    let items = server.items(&session).await;
+    assert_eq!(items[0]["content"], "Begun. See src/main.rs now.");
+}

@@ -152,7 +152,7 @@ impl Tail {
             let text = std::str::from_utf8(changes).unwrap_or("[]");
             let changes = stored::changes(text)
                 .map_err(|e| Error::Damaged(format!("changes cannot be read: {e}")))?;
-            changes.into_iter().for_each(|change| tail.take(db, session, row.seq, change));
+            changes.into_iter().for_each(|change| tail.take(row.seq, change));
         }
         // An item whose row is there takes its changes itself.
         let mut new = BTreeMap::new();
@@ -166,7 +166,7 @@ impl Tail {
         Ok(tail)
     }
 
-    fn take(&mut self, _db: &Connection, _session: i64, seq: u64, change: Change) {
+    fn take(&mut self, seq: u64, change: Change) {
         let Some(id) = change.item().map(|id| id.as_str().to_owned()) else { return };
         match &change {
             Change::Remove { .. } => {

@@ -302,6 +302,11 @@ impl Pipeline {
         self.sanitizer.removed()
     }
 
+    /// Hides one root more from now on.
+    pub fn add_root(&mut self, root: &str) {
+        self.sanitizer.add_root(root);
+    }
+
     /// Roots that packets told, to be given to the pipeline that goes on after this one. They are
     /// paths of the machine: never shown.
     pub fn roots(&self) -> &[String] {

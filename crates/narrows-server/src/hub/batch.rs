@@ -1,9 +1,9 @@
 //! Rows that are told together, made into frames once for all who follow.
 
-use crate::stream::{Encoded, View, encode_sse, encode_ws};
+use crate::stream::{Filter, View, encode_sse, encode_ws};
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
-use narrows_store::EventRow;
+use narrows_store::{EventRow, Place};
 use std::sync::{Arc, OnceLock};
 
 /// The name of the first subscription of a socket, which most have only.
@@ -54,21 +54,23 @@ impl Batch {
         self.size
     }
 
+    /// The place before its first row.
+    fn before(&self) -> Place {
+        Place::after(self.first() - 1)
+    }
+
     /// All of it for server-sent events, unfiltered.
     pub fn sse(&self, view: View) -> Bytes {
-        let make = || encode_sse(&self.epoch, view, &self.rows).bytes;
+        let make = || encode_sse(&self.epoch, view, &Filter::default(), self.before(), &self.rows);
         self.sse[view as usize].get_or_init(make).clone()
     }
 
     /// All of it for the first subscription of a socket, unfiltered.
     pub fn ws(&self, view: View) -> Arc<[Utf8Bytes]> {
-        let make = || encode_ws(&self.epoch, view, FIRST, &self.rows).into();
+        let make = || {
+            let all = Filter::default();
+            encode_ws(&self.epoch, view, &all, FIRST, self.before(), &self.rows).into()
+        };
         Arc::clone(self.ws[view as usize].get_or_init(make))
-    }
-}
-
-impl From<Encoded> for Bytes {
-    fn from(encoded: Encoded) -> Bytes {
-        encoded.bytes
     }
 }

@@ -89,6 +89,12 @@ impl Take {
             let again = reading.wrapped || first.is_some();
             *guard = Some(Live::load(store, hidden, session, &reading, again).await?);
         }
+        // A session that is in memory learns of a root that only this request names.
+        if let Some(live) = guard.as_mut() {
+            let known = live.roots.clone();
+            let new = reading.roots.iter().filter(|root| !known.contains(root));
+            new.for_each(|root| live.pipeline.add_root(root));
+        }
         let main = guard.as_ref().and_then(|l| l.marks.get(&0)).copied().unwrap_or_default();
         if main.fed < main.read && known.as_ref().is_some_and(|k: &Answer| k.read > main.fed) {
             // It was answered, but what was held back of it is gone: it is read once more.

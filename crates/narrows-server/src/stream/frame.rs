@@ -5,14 +5,7 @@ use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 use narrows::stored;
 use narrows_store::{EventRow, Place};
-use std::borrow::Cow;
 use std::io::Write;
-
-/// Frames for server-sent events.
-#[derive(Debug)]
-pub(crate) struct Encoded {
-    pub(crate) bytes: Bytes,
-}
 
 /// Calls `tell` for each frame of a row: its number, how many there are, and what it says.
 fn frames(view: View, row: &EventRow, mut tell: impl FnMut(u32, u32, &[u8])) {
@@ -49,7 +42,7 @@ fn frames(view: View, row: &EventRow, mut tell: impl FnMut(u32, u32, &[u8])) {
 
 /// Walks over the frames that come after a place and that a filter takes. Returns the place of the
 /// last one.
-pub(super) fn walk(
+fn walk(
     view: View,
     filter: &Filter,
     from: Place,
@@ -81,7 +74,7 @@ pub(super) fn cursor(epoch: &str, place: Place) -> String {
 }
 
 /// One frame of server-sent events.
-pub(super) fn sse_frame(out: &mut Vec<u8>, epoch: &str, view: View, place: Place, data: &[u8]) {
+fn sse_frame(out: &mut Vec<u8>, epoch: &str, view: View, place: Place, data: &[u8]) {
     out.extend_from_slice(b"id: ");
     out.extend_from_slice(cursor(epoch, place).as_bytes());
     // Front ends of this view look for the name.
@@ -95,52 +88,54 @@ pub(super) fn sse_frame(out: &mut Vec<u8>, epoch: &str, view: View, place: Place
 }
 
 /// One message of a socket: what it says, with the subscription and the cursor.
-pub(super) fn ws_message(epoch: &str, subscription: &str, place: Place, data: &[u8]) -> Utf8Bytes {
+fn ws_message(epoch: &str, subscription: &str, place: Place, data: &[u8]) -> Utf8Bytes {
     let data = String::from_utf8_lossy(data.strip_suffix(b"}").unwrap_or(data));
-    let name = Cow::from(serde_json::to_string(subscription).unwrap_or_else(|_| "\"\"".to_owned()));
+    let name = serde_json::Value::from(subscription);
     let comma = if data.len() > 1 { "," } else { "" };
     let cursor = cursor(epoch, place);
     format!("{data}{comma}\"subscription\":{name},\"cursor\":\"{cursor}\"}}").into()
 }
 
-/// All rows for server-sent events.
-pub(crate) fn encode_sse(epoch: &str, view: View, rows: &[EventRow]) -> Encoded {
+/// The frames after a place for server-sent events; the cursor where the last ones were left out.
+pub(crate) fn encode_sse(
+    epoch: &str,
+    view: View,
+    filter: &Filter,
+    from: Place,
+    rows: &[EventRow],
+) -> Bytes {
     let mut out = Vec::with_capacity(rows.iter().map(EventRow::size).sum());
-    let from = Place::after(rows.first().map_or(0, |r| r.seq - 1));
-    let last = walk(view, &Filter::default(), from, rows, |place, data| {
+    let last = walk(view, filter, from, rows, |place, data| {
         sse_frame(&mut out, epoch, view, place, data);
     });
-    let end = Place::after(rows.last().map_or(0, |r| r.seq));
+    let end = Place::after(rows.last().map_or(from.seq, |r| r.seq));
     if last != Some(end) {
         sse_cursor(&mut out, epoch, end);
     }
-    Encoded { bytes: out.into() }
+    out.into()
 }
 
 /// A cursor without a frame: there was nothing to tell up to it.
-pub(super) fn sse_cursor(out: &mut Vec<u8>, epoch: &str, place: Place) {
+fn sse_cursor(out: &mut Vec<u8>, epoch: &str, place: Place) {
     let _ = write!(out, "id: {}\n\n", cursor(epoch, place));
 }
 
-pub(super) fn ws_cursor(epoch: &str, subscription: &str, place: Place) -> Utf8Bytes {
-    ws_message(epoch, subscription, place, br#"{"type":"cursor"}"#)
-}
-
-/// All rows for a socket's subscription.
+/// The same for a socket's subscription.
 pub(crate) fn encode_ws(
     epoch: &str,
     view: View,
+    filter: &Filter,
     subscription: &str,
+    from: Place,
     rows: &[EventRow],
 ) -> Vec<Utf8Bytes> {
-    let mut out = Vec::new();
-    let from = Place::after(rows.first().map_or(0, |r| r.seq - 1));
-    let last = walk(view, &Filter::default(), from, rows, |place, data| {
+    let mut out = Vec::with_capacity(rows.len());
+    let last = walk(view, filter, from, rows, |place, data| {
         out.push(ws_message(epoch, subscription, place, data));
     });
-    let end = Place::after(rows.last().map_or(0, |r| r.seq));
+    let end = Place::after(rows.last().map_or(from.seq, |r| r.seq));
     if last != Some(end) {
-        out.push(ws_cursor(epoch, subscription, end));
+        out.push(ws_message(epoch, subscription, end, br#"{"type":"cursor"}"#));
     }
     out
 }

@@ -8,7 +8,7 @@ mod subscription;
 mod ws;
 
 pub use filter::{Filter, View};
-pub(crate) use frame::{Encoded, encode_sse, encode_ws};
+pub(crate) use frame::{encode_sse, encode_ws};
 pub(crate) use list::follow_list;
 pub(crate) use sse::follow;
 pub use subscription::{After, Subscription, Wire};

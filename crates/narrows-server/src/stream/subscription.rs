@@ -1,7 +1,7 @@
 //! The one loop: read what comes after the cursor, tell it, wait to be woken.
 
 use super::filter::{Filter, View};
-use super::frame::{cursor, sse_cursor, sse_frame, walk, ws_cursor, ws_message};
+use super::frame::{cursor, encode_sse, encode_ws};
 use crate::hub::{Ahead, Batch, FIRST, Hub, Tail, Waker};
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
@@ -170,31 +170,14 @@ impl Subscription {
     }
 
     fn encode(&mut self, rows: &[EventRow]) -> Output {
-        let epoch = &self.tail.session().epoch;
-        let end = Place::after(rows.last().map_or(self.place.seq, |r| r.seq));
+        let (epoch, view, filter) = (&self.tail.session().epoch, self.view, &self.filter);
         let output = match &self.wire {
-            Wire::Sse => {
-                let mut out = Vec::new();
-                let last = walk(self.view, &self.filter, self.place, rows, |place, data| {
-                    sse_frame(&mut out, epoch, self.view, place, data);
-                });
-                if last != Some(end) {
-                    sse_cursor(&mut out, epoch, end);
-                }
-                Output::Bytes(out.into())
-            }
+            Wire::Sse => Output::Bytes(encode_sse(epoch, view, filter, self.place, rows)),
             Wire::Ws(name) => {
-                let mut out = Vec::new();
-                let last = walk(self.view, &self.filter, self.place, rows, |place, data| {
-                    out.push(ws_message(epoch, name, place, data));
-                });
-                if last != Some(end) {
-                    out.push(ws_cursor(epoch, name, end));
-                }
-                Output::Messages(out.into())
+                Output::Messages(encode_ws(epoch, view, filter, name, self.place, rows).into())
             }
         };
-        self.place = end;
+        self.place = Place::after(rows.last().map_or(self.place.seq, |r| r.seq));
         output
     }
 

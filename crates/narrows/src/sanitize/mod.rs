@@ -108,11 +108,7 @@ impl Sanitizer {
         if let Body::SessionInfo(info) = &event.body
             && let Some(root) = &info.cwd
         {
-            self.cleaner.add_root(root.peek());
-            if self.roots.len() < MAX_ROOTS && !self.roots.iter().any(|known| known == root.peek())
-            {
-                self.roots.push(root.peek().to_owned());
-            }
+            self.add_root(root.peek());
         }
         if event.body.is_streamed() {
             self.push_text(event, out);
@@ -147,7 +143,15 @@ impl Sanitizer {
         &self.cleaner.paths
     }
 
-    /// Roots that events told.
+    /// Hides one root more from now on.
+    pub(crate) fn add_root(&mut self, root: &str) {
+        self.cleaner.add_root(root);
+        if self.roots.len() < MAX_ROOTS && !self.roots.iter().any(|known| known == root) {
+            self.roots.push(root.to_owned());
+        }
+    }
+
+    /// Roots that were told.
     pub(crate) fn roots(&self) -> &[String] {
         &self.roots
     }
