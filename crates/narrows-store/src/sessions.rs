@@ -137,10 +137,17 @@ const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.items, s.byte
 
 /// The next count of changes.
 pub(crate) fn touch(db: &Connection) -> Result<i64> {
-    let mut next = db.prepare_cached(
-        "INSERT INTO meta VALUES ('touched', 1) ON CONFLICT DO UPDATE SET value = value + 1 RETURNING value",
+    Ok(last_touched(db)? + 1)
+}
+
+/// The count of the last change. It is that of the session which changed last, or of one that was
+/// deleted since: so nothing more needs to be written for a change.
+fn last_touched(db: &Connection) -> Result<i64> {
+    let mut last = db.prepare_cached(
+        "SELECT max(coalesce((SELECT max(touched) FROM session), 0),
+                    coalesce((SELECT value FROM meta WHERE key = 'touched'), 0))",
     )?;
-    Ok(next.query_row([], |r| r.get(0))?)
+    Ok(last.query_row([], |r| r.get(0))?)
 }
 
 impl Store {
@@ -235,10 +242,12 @@ fn empty_info() -> String {
 }
 
 pub(crate) fn doom(db: &Connection, key: i64) -> Result<()> {
+    // The session may be the one that was touched last: its count is not given again.
+    let touched = touch(db)?;
+    db.execute("INSERT OR REPLACE INTO meta VALUES ('touched', ?1)", [touched])?;
     db.execute("DELETE FROM session WHERE key = ?1", [key])?;
     db.execute("DELETE FROM tag WHERE session = ?1", [key])?;
     db.execute("INSERT OR IGNORE INTO doomed VALUES (?1)", [key])?;
-    touch(db)?;
     Ok(())
 }
 
@@ -296,10 +305,7 @@ fn lines(text: Option<&str>) -> Vec<String> {
 }
 
 fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
-    let touched: i64 = db
-        .query_row("SELECT value FROM meta WHERE key = 'touched'", [], |r| r.get(0))
-        .optional()?
-        .unwrap_or(0);
+    let touched = last_touched(db)?;
     let (mut sql, mut values) = (format!("SELECT {COLUMNS} FROM session s WHERE 1"), Vec::new());
     let mut only = |clause: &str, given: Vec<Value>| {
         sql.push_str(" AND ");

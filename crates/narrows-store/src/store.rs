@@ -24,6 +24,8 @@ const PROBE: Duration = Duration::from_secs(5);
 /// With less room than that, hardly anything can be appended.
 const MIN_PAGES: i64 = 16;
 const MOVE_EVERY: Duration = Duration::from_millis(50);
+/// So many commits pass between two looks at it.
+const LOOK_EVERY: u32 = 16;
 /// One of this size must start anew: the writer waits for that.
 const RESTART_FROM: u64 = 128 << 20;
 
@@ -226,19 +228,28 @@ fn housework(removed: Arc<AtomicBool>) -> Housework {
     Box::new(move |db| housework::some(db, &removed))
 }
 
-/// When the log has grown large though it is moved all the time, it starts anew in between.
+/// Lets the log start anew when it can: to write over a file costs half of what it costs to make it
+/// grow. The mover has moved nearly all of it by then, and whoever reads is not waited for. When
+/// the log has grown large nevertheless, everybody waits until it can.
 fn restart_wal(dir: &DataDir) -> AfterCommit {
     let wal = dir.wal();
     let mut commits = 0_u32;
     Box::new(move |db| {
         commits = commits.wrapping_add(1);
-        if commits.is_multiple_of(32)
-            && std::fs::metadata(&wal).is_ok_and(|m| m.len() > RESTART_FROM)
-        {
-            let moved = db.query_row("PRAGMA wal_checkpoint(RESTART)", [], |r| r.get::<_, i64>(0));
-            if let Err(error) = moved {
-                tracing::warn!(%error, "the write-ahead log could not start anew");
+        if !commits.is_multiple_of(LOOK_EVERY) {
+            return;
+        }
+        let moved = match wal_state(db, "NOOP") {
+            Ok(Moved { frames, waiting, .. }) if frames > MOVE_FRAMES && waiting <= MOVE_FRAMES => {
+                wal_state(db, "PASSIVE")
             }
+            Ok(_) if std::fs::metadata(&wal).is_ok_and(|m| m.len() > RESTART_FROM) => {
+                wal_state(db, "RESTART")
+            }
+            other => other,
+        };
+        if let Err(error) = moved {
+            tracing::warn!(%error, "the write-ahead log could not start anew");
         }
     })
 }
@@ -283,11 +294,22 @@ impl Drop for Mover {
     }
 }
 
-/// How much of the log waits then (the file itself keeps its size when it starts anew); none when
-/// somebody was in the way.
+/// The log after it was moved.
+struct Moved {
+    busy: bool,
+    /// What is in it (the file itself keeps its size when it starts anew), and what still waits.
+    frames: i64,
+    waiting: i64,
+}
+
+fn wal_state(db: &Connection, how: &str) -> rusqlite::Result<Moved> {
+    db.prepare_cached(&format!("PRAGMA wal_checkpoint({how})"))?.query_row([], |r| {
+        let (busy, frames, moved): (bool, i64, i64) = (r.get(0)?, r.get(1)?, r.get(2)?);
+        Ok(Moved { busy, frames, waiting: frames - moved })
+    })
+}
+
+/// How much of the log waits then; none when somebody was in the way.
 fn move_wal(db: &Connection, how: &str) -> Option<i64> {
-    let moved = db.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |r| {
-        Ok((r.get::<_, bool>(0)?, r.get::<_, i64>(1)? - r.get::<_, i64>(2)?))
-    });
-    moved.ok().and_then(|(busy, waiting)| (!busy).then_some(waiting))
+    wal_state(db, how).ok().filter(|m| !m.busy).map(|m| m.waiting)
 }

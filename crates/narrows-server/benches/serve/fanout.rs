@@ -144,7 +144,7 @@ pub(crate) fn subscribe(session: &str, after: Option<&str>) -> Vec<u8> {
 pub(crate) async fn run() {
     say("fan-out of one hot session; the baseline formats each event once and shares the bytes");
     say(
-        "  wire  clients   events   narrows msg/s  baseline msg/s   ratio   from the store msg/s   paced p50/p99 ms (baseline)   lost+doubled+reordered",
+        "  wire  clients   events   narrows msg/s  baseline msg/s   ratio   from the log msg/s  ratio   paced p50/p99 ms (baseline)   lost+doubled+reordered",
     );
     for wire in [Wire::Sse, Wire::Ws] {
         for (clients, events) in [(1, 40_000), (100, 20_000), (1000, 4_000)] {
@@ -161,11 +161,12 @@ pub(crate) async fn run() {
             let (ours, theirs) = (&results[0], &results[1]);
             let faults: u64 = ours.iter().map(|f| f.lost + f.wrong).sum();
             say(&format!(
-                "  {wire:?}   {clients:>7}  {events:>7}   {:>13.0}  {:>14.0}  {:>6.2}   {:>20.0}   {:.1} / {:.1} ({:.1} / {:.1})   {faults}",
+                "  {wire:?}   {clients:>7}  {events:>7}   {:>13.0}  {:>14.0}  {:>6.2}   {:>18.0} {:>6.2}   {:.1} / {:.1} ({:.1} / {:.1})   {faults}",
                 ours[0].rate,
                 theirs[0].rate,
                 ours[0].rate / theirs[0].rate,
                 ours[0].again,
+                ours[0].again / theirs[0].rate,
                 ms(&ours[1], 0.5),
                 ms(&ours[1], 0.99),
                 ms(&theirs[1], 0.5),

@@ -30,6 +30,31 @@ impl Http {
         let mut request = head.into_bytes();
         request.extend_from_slice(body);
         self.stream.write_all(&request).await.expect("send");
+        self.answer().await
+    }
+
+    /// One request whose body comes piece by piece, without waiting; returns the status.
+    pub(crate) async fn stream(
+        &mut self,
+        method: &str,
+        path: &str,
+        pieces: impl Iterator<Item = String>,
+    ) -> u16 {
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
+             content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n",
+            self.address, self.token,
+        );
+        self.stream.write_all(head.as_bytes()).await.expect("send");
+        for piece in pieces {
+            let chunk = format!("{:x}\r\n{piece}\r\n", piece.len());
+            self.stream.write_all(chunk.as_bytes()).await.expect("send");
+        }
+        self.stream.write_all(b"0\r\n\r\n").await.expect("send");
+        self.answer().await.0
+    }
+
+    async fn answer(&mut self) -> (u16, String) {
         let mut bytes = Vec::new();
         let mut piece = vec![0; 16 << 10];
         loop {

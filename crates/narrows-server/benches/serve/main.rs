@@ -9,6 +9,7 @@
     reason = "a benchmark may fail loudly, and its figures are rough"
 )]
 
+mod bare;
 mod clients;
 mod fanout;
 mod http;
@@ -29,6 +30,10 @@ fn main() {
         tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("runtime");
     match after("--role").map(String::as_str) {
         Some("narrows") => runtime.block_on(serve(Path::new(after("--data").expect("data")))),
+        Some("bare") => {
+            let at = |name| Path::new(after(name).expect("folder"));
+            runtime.block_on(bare::serve(at("--from"), at("--data")));
+        }
         Some("minimal") => runtime.block_on(minimal::serve()),
         _ => {
             let only = after("--only").cloned();
@@ -78,9 +83,20 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(role: &str, data: Option<&Path>) -> Process {
+        let mut process = Process::spawn(role, data, &[]);
+        let token = data.map(|d| std::fs::read_to_string(d.join("token")).expect("token"));
+        process.token = token.unwrap_or_default();
+        process
+    }
+
+    pub(crate) fn start_with(role: &str, data: &Path, more: &[&str]) -> Process {
+        Process::spawn(role, Some(data), more)
+    }
+
+    fn spawn(role: &str, data: Option<&Path>, more: &[&str]) -> Process {
         let own = std::env::current_exe().expect("own path");
         let mut command = Command::new(own);
-        command.args(["--role", role]);
+        command.args(["--role", role]).args(more);
         if let Some(data) = data {
             command.arg("--data").arg(data);
         }
@@ -89,8 +105,7 @@ impl Process {
         let mut out = BufReader::new(child.stdout.take().expect("output"));
         out.read_line(&mut line).expect("address");
         let address = line.trim().parse().expect("address");
-        let token = data.map(|d| std::fs::read_to_string(d.join("token")).expect("token"));
-        Process { child, address, token: token.unwrap_or_default() }
+        Process { child, address, token: String::new() }
     }
 
     /// Its memory in bytes.
