@@ -5,7 +5,8 @@ FUZZ_SECONDS ?= 60
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
 .PHONY: build run demo test fmt lint unit doc purity types-check browser types deny soak \
-  bench bench-speed bench-history bench-growth bench-memory bench-serve precision bless fuzz clean
+  bench bench-speed bench-history bench-index bench-growth bench-memory bench-serve precision \
+  bless fuzz clean
 
 build:
 	$(CARGO) build --release --bin narrows
@@ -58,7 +59,7 @@ deny:
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny check licenses bans sources
 
-bench: bench-speed bench-history bench-growth bench-memory bench-serve
+bench: bench-speed bench-history bench-index bench-growth bench-memory bench-serve
 
 bench-speed:
 	$(CARGO) bench -p narrows --bench speed
@@ -68,6 +69,10 @@ bench-speed:
 # Two thousand kept sessions from files, beside what others run on them.
 bench-history:
 	@CARGO="$(CARGO)" ./scripts/bench-history
+
+# The same sessions read into the store, asked for there, and followed.
+bench-index:
+	@CARGO="$(CARGO)" ./scripts/bench-index
 
 bench-growth:
 	$(CARGO) bench -p narrows --bench growth
@@ -85,6 +90,8 @@ precision: build
 # Rewrites the expected files of the golden cases; the diff is the review.
 bless:
 	NARROWS_BLESS=1 $(CARGO) test -p narrows --test golden --test drift
+	NARROWS_BLESS=1 $(CARGO) test -p narrows-cli --bin narrows show::
+	NARROWS_BLESS=1 $(CARGO) test -p narrows-cli --test library
 
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install --locked cargo-fuzz

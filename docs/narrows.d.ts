@@ -926,6 +926,8 @@ export interface components {
              * @description Events so far.
              */
             events: number;
+            /** @description Whether the agent's own file is still there, where the session was read from one. */
+            fileExists?: boolean | null;
             /** @description Its id. */
             id: string;
             /** @description Agent, model, title, status, tokens. */
@@ -937,6 +939,10 @@ export interface components {
             items: number;
             /** @description The caller's own name for it. */
             label?: string | null;
+            /** @description The agent's own id of the session. */
+            nativeId?: string | null;
+            /** @description The last name of the folder in which the agent works. */
+            project?: string | null;
             /** @description Words to find it by. */
             tags: string[];
             /**
@@ -1258,6 +1264,14 @@ export interface operations {
                 q: string;
                 /** @description Only in this session. */
                 session?: string;
+                /** @description Only in sessions of this agent. */
+                agent?: string;
+                /** @description Only in sessions of projects with this in their name. */
+                project?: string;
+                /** @description Only in sessions that changed at or after this time, in milliseconds since 1970. */
+                since?: number;
+                /** @description Only in sessions that changed before this time. */
+                until?: number;
                 /** @description Where the page before ended. */
                 after?: string;
                 /** @description How many. */
@@ -1294,12 +1308,14 @@ export interface operations {
             query?: {
                 /** @description With all of these tags, commas between. */
                 tags?: string;
-                /** @description Of this agent. */
+                /** @description Of agents with this in their name. */
                 agent?: string;
                 /** @description With this label. */
                 label?: string;
                 /** @description `idle`, `running` or `failed`. */
                 status?: string;
+                /** @description With this in the name of their project. */
+                project?: string;
                 /** @description With this in their title or label. */
                 text?: string;
                 /** @description Changed at or after this time, in milliseconds since 1970. */
@@ -1384,12 +1400,14 @@ export interface operations {
             query?: {
                 /** @description With all of these tags, commas between. */
                 tags?: string;
-                /** @description Of this agent. */
+                /** @description Of agents with this in their name. */
                 agent?: string;
                 /** @description With this label. */
                 label?: string;
                 /** @description `idle`, `running` or `failed`. */
                 status?: string;
+                /** @description With this in the name of their project. */
+                project?: string;
                 /** @description With this in their title or label. */
                 text?: string;
                 /** @description Changed at or after this time, in milliseconds since 1970. */

@@ -1,5 +1,13 @@
 //! What was typed.
 
+mod library;
+
+pub(crate) use library::*;
+use library::{
+    COMPLETIONS_EXAMPLES, EXPORT_EXAMPLES, INDEX_EXAMPLES, LS_EXAMPLES, SEARCH_EXAMPLES,
+    SERVICE_EXAMPLES, SHOW_EXAMPLES, STATS_EXAMPLES, WATCH_EXAMPLES,
+};
+
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -13,6 +21,34 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// List the sessions of this machine
+    #[command(visible_alias = "list", after_help = LS_EXAMPLES)]
+    Ls(LsArgs),
+    /// Read a session
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ShowArgs),
+    /// Find what was said in any session
+    #[command(after_help = SEARCH_EXAMPLES)]
+    Search(SearchArgs),
+    /// See a session as it happens
+    #[command(after_help = WATCH_EXAMPLES)]
+    Watch(WatchArgs),
+    /// Write a session into a file
+    #[command(after_help = EXPORT_EXAMPLES)]
+    Export(ExportArgs),
+    /// Add up tokens, cost, calls and time
+    #[command(after_help = STATS_EXAMPLES)]
+    Stats(StatsArgs),
+    /// Delete sessions from the store; the agent's own files stay
+    Rm(RmArgs),
+    /// Read every session of this machine into the store
+    #[command(after_help = INDEX_EXAMPLES)]
+    Index(IndexArgs),
+    /// Keep following sessions in the background
+    #[command(after_help = SERVICE_EXAMPLES)]
+    Service(ServiceArgs),
+    /// Tell what is found, what is at risk, and how the store is
+    Doctor(DoctorArgs),
     /// Read packets of an agent, print the session as JSON lines
     #[command(after_help = PARSE_EXAMPLES)]
     Parse(ParseArgs),
@@ -48,8 +84,15 @@ pub(crate) enum Command {
     /// Put a copy in the place of the store
     #[command(after_help = BACKUP_EXAMPLES)]
     Restore(RestoreArgs),
+    /// Put a sample session into the store, to see what narrows shows
+    Sample(DataArgs),
     /// Print the OpenAPI document
     Openapi,
+    /// Print completions for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man(ManArgs),
 }
 
 const SERVE_EXAMPLES: &str = "\
@@ -84,6 +127,10 @@ NARROWS_DATA and so on. The command line beats the environment, which beats the 
   keep_days = 90
   [serve.limits]
   streams_per_token = 1000
+  [sources]
+  exclude = [\"~/work/secret\"]    # projects whose sessions are left out
+  claude_dirs = [\"~/.claude\"]    # where Claude Code keeps its own; else $CLAUDE_CONFIG_DIR
+  follow = true
 
 Logs go to standard error, without what sessions say; NARROWS_LOG=debug tells more. SIGTERM or
 Ctrl-C ends it: streams are told, what was held back is kept.";
@@ -343,6 +390,9 @@ pub(crate) struct ServeArgs {
     /// The store grows no further, like 50G; writing is refused then
     #[arg(long, value_name = "BYTES", env = "NARROWS_MAX_STORE", value_parser = size)]
     pub(crate) max_store: Option<u64>,
+    /// Do not look for the sessions of agents on this machine
+    #[arg(long, env = "NARROWS_NO_FOLLOW")]
+    pub(crate) no_follow: bool,
     /// Streams that one token may have open
     #[arg(long, value_name = "N", env = "NARROWS_STREAMS_PER_TOKEN")]
     pub(crate) streams_per_token: Option<usize>,

@@ -2,7 +2,7 @@
 
 use crate::Fault;
 use crate::args::HideArgs;
-use crate::settings::ServeFile;
+use crate::settings::{ServeFile, SourcesFile};
 use narrows::sanitize::{MIN_KNOWN, UserRule};
 use narrows::{Paths, Secrets};
 use serde::Deserialize;
@@ -24,6 +24,8 @@ struct File {
     sanitize: Section,
     #[serde(default)]
     serve: ServeFile,
+    #[serde(default)]
+    sources: SourcesFile,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -49,6 +51,11 @@ pub(crate) fn serve_file(args: &HideArgs) -> Result<ServeFile, Fault> {
     Ok(read_file(args)?.serve)
 }
 
+/// The `[sources]` section of the config file.
+pub(crate) fn sources_file(args: &HideArgs) -> Result<SourcesFile, Fault> {
+    Ok(read_file(args)?.sources)
+}
+
 fn read_file(args: &HideArgs) -> Result<File, Fault> {
     let Some(path) = config_path(args) else { return Ok(File::default()) };
     let name = path.display().to_string();
@@ -67,6 +74,18 @@ fn bad(what: String) -> Error {
 }
 
 impl Hidden {
+    /// The same, with this user's home as `~`: for sessions of this machine.
+    pub(crate) fn at_home(args: &HideArgs) -> Result<Hidden, Fault> {
+        let mut hidden = Hidden::read(args)?;
+        if args.home.is_none()
+            && read_file(args)?.sanitize.home.is_none()
+            && let Some(home) = env::var_os("HOME").as_ref().and_then(|h| h.to_str())
+        {
+            hidden.paths.set_home(home);
+        }
+        Ok(hidden)
+    }
+
     pub(crate) fn read(args: &HideArgs) -> Result<Hidden, Fault> {
         let mut hidden = Hidden::default();
         let name = config_path(args).map(|p| p.display().to_string()).unwrap_or_default();

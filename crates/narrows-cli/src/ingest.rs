@@ -1,6 +1,6 @@
 //! `narrows ingest`: a session's packets into the store.
 
-use crate::args::{From, IngestArgs};
+use crate::args::{DataArgs, From, IngestArgs};
 use crate::client::Client;
 use crate::read::{Piece, pieces};
 use crate::settings::data_dir;
@@ -9,8 +9,8 @@ use narrows::{Format, Given};
 use narrows_server::api::{PacketAnswer, PacketState, Session};
 use narrows_server::hub::Hub;
 use narrows_server::intake::{Arrival, Hidden, Intake, Reading, Wrapped};
+use narrows_server::source::label_of;
 use narrows_store::{NewSession, Options, Store};
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Error, Read, Write, stdout};
 use std::path::Path;
@@ -36,19 +36,22 @@ pub(crate) fn run(args: &IngestArgs) -> Result<(), Fault> {
         .map_err(Fault::new("standard output"))
 }
 
-/// A name that the same file gets again: Claude Code's own id of the session, or the file's name
-/// and place.
-fn label_of(file: &Path) -> String {
-    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let parts: Vec<usize> = name.split('-').map(str::len).collect();
-    if parts == [8, 4, 4, 4, 12] && name.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
-        return name;
-    }
-    let hash = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    let hash: String = hash.iter().take(4).map(|b| format!("{b:02x}")).collect();
-    let plain = |c: char| if c.is_control() { '_' } else { c };
-    format!("{}-{hash}", name.chars().map(plain).take(150).collect::<String>())
+/// `narrows sample`: the bundled session, for whoever has none yet.
+pub(crate) fn sample(data: &DataArgs) -> Result<(), Fault> {
+    let at = data_dir(data)?.join("sample");
+    let file = crate::sample::write_to(&at).map_err(Fault::new("sample"))?;
+    let done = run(&IngestArgs {
+        data: data.clone(),
+        from: From::ClaudeHistory,
+        label: Some("sample".to_owned()),
+        tags: vec!["sample".to_owned()],
+        hide: crate::args::HideArgs { root: Vec::new(), home: None, config: None, no_env: true },
+        file,
+    });
+    let _ = std::fs::remove_dir_all(at);
+    done?;
+    writeln!(stdout().lock(), "`narrows show sample` shows it, `narrows rm sample` removes it")
+        .map_err(Fault::new("standard output"))
 }
 
 fn format_name(from: From) -> &'static str {

@@ -3,18 +3,33 @@
 mod args;
 mod backup;
 mod client;
+mod completions;
+mod doctor;
 mod drift;
+mod export;
 mod hide;
+mod index;
 mod ingest;
+mod library;
+mod ls;
 mod parity;
 mod parse;
 mod prune;
 mod read;
+mod rm;
+mod sample;
 mod sanitize;
+mod search;
 mod serve;
+mod service;
 mod settings;
+mod show;
+mod stats;
+mod table;
 mod token;
 mod usage;
+mod watch;
+mod when;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -39,6 +54,19 @@ fn main() -> ExitCode {
         Command::Prune(args) => prune::run(args).map(|()| true),
         Command::Backup(args) => backup::backup(args).map(|()| true),
         Command::Restore(args) => backup::restore(args).map(|()| true),
+        Command::Ls(args) => ls::run(args).map(|()| true),
+        Command::Show(args) => show::run(args).map(|()| true),
+        Command::Search(args) => search::run(args),
+        Command::Watch(args) => watch::run(args).map(|()| true),
+        Command::Export(args) => export::run(args).map(|()| true),
+        Command::Stats(args) => stats::run(args).map(|()| true),
+        Command::Rm(args) => rm::run(args).map(|()| true),
+        Command::Index(args) => index::run(args).map(|()| true),
+        Command::Service(args) => service::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Completions(args) => completions::completions(args).map(|()| true),
+        Command::Man(args) => completions::man(args).map(|()| true),
+        Command::Sample(args) => ingest::sample(args).map(|()| true),
         Command::Openapi => serve::openapi().map(|()| true),
     };
     match done {
@@ -67,6 +95,11 @@ impl Fault {
         let what = what.into();
         move |error| Fault { what, error }
     }
+}
+
+/// Something that is not as it should be, in words.
+fn fault(what: impl Into<String>) -> Fault {
+    Fault::new("")(std::io::Error::other(what.into()))
 }
 
 /// A file, or standard input for `-` and nothing, with its name for messages.

@@ -3,7 +3,9 @@
 use crate::args::{LogFormat, ServeArgs};
 use crate::settings::serve_config;
 use crate::{Fault, hide};
+use narrows_server::source::{agents, look};
 use narrows_server::{HiddenOptions, Server};
+use narrows_store::ListFilter;
 use std::io::{self, Write};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -11,13 +13,17 @@ use tracing_subscriber::EnvFilter;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Fault> {
     let config = serve_config(args)?;
-    let hidden = hide::Hidden::read(&args.hide)?;
+    let hidden = hide::Hidden::at_home(&args.hide)?;
     logs(args.log_format);
     let runtime = runtime()?;
     runtime.block_on(async {
         let hidden = HiddenOptions { paths: hidden.paths, secrets: hidden.secrets };
         let server = Server::start(config, hidden).await.map_err(Fault::new(""))?;
-        greet(&server).map_err(Fault::new("standard output"))?;
+        match greet(&server).await {
+            // Nobody reads it: the server serves nevertheless.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
+            done => done.map_err(Fault::new("standard output"))?,
+        }
         tracing::info!(address = %server.address(), "listening");
         wait().await.map_err(Fault::new("signals"))?;
         tracing::info!("closing");
@@ -26,7 +32,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Fault> {
     })
 }
 
-fn greet(server: &Server) -> io::Result<()> {
+async fn greet(server: &Server) -> io::Result<()> {
+    let found = found(server).await;
     let mut out = io::stdout().lock();
     let shown = |path: &std::path::Path| {
         let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
@@ -37,6 +44,7 @@ fn greet(server: &Server) -> io::Result<()> {
     };
     let data = &server.app().config.data;
     writeln!(out, "narrows {} listens on http://{}", env!("CARGO_PKG_VERSION"), server.address())?;
+    writeln!(out, "  found  {found}")?;
     writeln!(
         out,
         "  page   {}  (works once; `narrows open` prints another)",
@@ -47,8 +55,28 @@ fn greet(server: &Server) -> io::Result<()> {
     out.flush()
 }
 
+/// What there is to see, in a few words.
+async fn found(server: &Server) -> String {
+    let app = server.app();
+    let one = ListFilter { limit: 1, ..ListFilter::default() };
+    let empty = app.store.list(one).await.is_ok_and(|page| page.sessions.is_empty());
+    let Some(options) = app.config.sources.clone() else {
+        return "nothing is looked for on this machine (--no-follow)".to_owned();
+    };
+    let seen = tokio::task::spawn_blocking(move || look(&agents(&options))).await;
+    let counts = seen.unwrap_or_default().into_iter().map(|s| s.sessions.len());
+    match counts.sum::<usize>() {
+        0 if empty => {
+            "no sessions of agents yet: `narrows sample` puts one in to look at".to_owned()
+        }
+        0 => "no sessions in the agents' own folders".to_owned(),
+        1 => "one session of an agent on this machine".to_owned(),
+        n => format!("{n} sessions of agents on this machine; what is new is being read"),
+    }
+}
+
 /// Waits for somebody to end it.
-async fn wait() -> io::Result<()> {
+pub(crate) async fn wait() -> io::Result<()> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         _ = term.recv() => {}

@@ -1,8 +1,9 @@
 //! Where things are, and how a server is started: command line, environment, config file.
 
 use crate::Fault;
-use crate::args::{DataArgs, KeepArgs, ServeArgs, size};
-use crate::hide::serve_file;
+use crate::args::{DataArgs, HideArgs, KeepArgs, ServeArgs, size};
+use crate::hide::{serve_file, sources_file};
+use narrows_server::source::SourceOptions;
 use narrows_server::{Limits, ServeConfig};
 use narrows_store::Retention;
 use serde::Deserialize;
@@ -41,6 +42,39 @@ struct LimitsFile {
     streams_per_token: Option<usize>,
     stalled_seconds: Option<u64>,
     preview_characters: Option<usize>,
+}
+
+/// The `[sources]` section of the config file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SourcesFile {
+    follow: Option<bool>,
+    claude_dirs: Vec<PathBuf>,
+    exclude: Vec<PathBuf>,
+    poll: bool,
+}
+
+/// Where sessions of this machine are looked for; none when they are not to be.
+pub(crate) fn sources(hide: &HideArgs) -> Result<Option<SourceOptions>, Fault> {
+    let file = sources_file(hide)?;
+    let given = |name: &str| env::var_os(name).filter(|p| !p.is_empty());
+    let home = given("HOME").map(PathBuf::from);
+    let full = |path: PathBuf| match (path.strip_prefix("~"), &home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path,
+    };
+    let mut claude_dirs: Vec<PathBuf> = file.claude_dirs.into_iter().map(full).collect();
+    if claude_dirs.is_empty()
+        && let Some(dirs) = given("CLAUDE_CONFIG_DIR")
+    {
+        let dirs = dirs.to_string_lossy().into_owned();
+        claude_dirs = dirs.split(',').map(|d| full(PathBuf::from(d.trim()))).collect();
+    }
+    if file.follow == Some(false) {
+        return Ok(None);
+    }
+    let exclude = file.exclude.into_iter().map(full).collect();
+    Ok(Some(SourceOptions { home, claude_dirs, exclude, poll: file.poll }))
 }
 
 /// The data directory.
@@ -97,6 +131,7 @@ pub(crate) fn serve_config(args: &ServeArgs) -> Result<ServeConfig, Fault> {
         tls: args.tls_cert.clone().or(file.tls_cert).zip(args.tls_key.clone().or(file.tls_key)),
         behind_proxy: args.behind_proxy || file.behind_proxy,
         retention: retention(&keep, None),
+        sources: if args.no_follow { None } else { sources(&args.hide)? },
         limits: Limits {
             body_bytes: limits.body_bytes.unwrap_or(usual.body_bytes),
             body_idle_seconds: limits.body_idle_seconds.unwrap_or(usual.body_idle_seconds),

@@ -59,6 +59,12 @@ pub struct Session {
     /// Agent, model, title, status, tokens.
     #[schema(value_type = Object)]
     pub info: Value,
+    /// The last name of the folder in which the agent works.
+    pub project: Option<String>,
+    /// The agent's own id of the session.
+    pub native_id: Option<String>,
+    /// Whether the agent's own file is still there, where the session was read from one.
+    pub file_exists: Option<bool>,
 }
 
 /// One page of sessions, those first that changed last.
@@ -77,12 +83,14 @@ pub struct SessionPage {
 pub struct SessionQuery {
     /// With all of these tags, commas between.
     pub tags: Option<String>,
-    /// Of this agent.
+    /// Of agents with this in their name.
     pub agent: Option<String>,
     /// With this label.
     pub label: Option<String>,
     /// `idle`, `running` or `failed`.
     pub status: Option<String>,
+    /// With this in the name of their project.
+    pub project: Option<String>,
     /// With this in their title or label.
     pub text: Option<String>,
     /// Changed at or after this time, in milliseconds since 1970.
@@ -211,6 +219,14 @@ pub struct SearchQuery {
     pub q: String,
     /// Only in this session.
     pub session: Option<String>,
+    /// Only in sessions of this agent.
+    pub agent: Option<String>,
+    /// Only in sessions of projects with this in their name.
+    pub project: Option<String>,
+    /// Only in sessions that changed at or after this time, in milliseconds since 1970.
+    pub since: Option<i64>,
+    /// Only in sessions that changed before this time.
+    pub until: Option<i64>,
     /// Where the page before ended.
     pub after: Option<String>,
     /// How many.

@@ -26,6 +26,8 @@ pub struct ServeConfig {
     pub limits: Limits,
     /// What is kept.
     pub retention: Retention,
+    /// Where sessions of agents are found and followed; none when they are not.
+    pub sources: Option<crate::source::SourceOptions>,
 }
 
 /// What is allowed at most.
@@ -97,6 +99,7 @@ impl Default for ServeConfig {
             behind_proxy: false,
             limits: Limits::default(),
             retention: Retention::default(),
+            sources: None,
         }
     }
 }

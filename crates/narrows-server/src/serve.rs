@@ -6,6 +6,7 @@ use crate::config::ServeConfig;
 use crate::hub::Hub;
 use crate::intake::{Hidden, Intake};
 use crate::metrics::Metrics;
+use crate::source::{Follower, Progress};
 use crate::{listen, routes};
 use narrows::Secrets;
 use narrows_store::{ADDRESS_FILE, Options, Store, TOKEN_FILE, write_private};
@@ -35,6 +36,7 @@ pub struct Server {
     stop: CancellationToken,
     serving: JoinHandle<()>,
     tidying: JoinHandle<()>,
+    follower: Option<Follower>,
     address: SocketAddr,
 }
 
@@ -84,12 +86,20 @@ impl Server {
         let serving =
             tokio::spawn(listen::serve(listener, acceptor, router, app.clone(), stop.clone()));
         let tidying = tokio::spawn(tidy(app.clone(), stop.clone()));
-        Ok(Server { app, stop, serving, tidying, address })
+        let follower = app.config.sources.clone().map(|options| {
+            Follower::start(app.store.clone(), app.intake.clone(), app.hub.clone(), options)
+        });
+        Ok(Server { app, stop, serving, tidying, follower, address })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// How far reading the sessions of this machine is.
+    pub fn progress(&self) -> Option<&Arc<Progress>> {
+        self.follower.as_ref().map(Follower::progress)
     }
 
     /// Its parts.
@@ -112,6 +122,9 @@ impl Server {
         self.stop.cancel();
         let _ = self.serving.await;
         let _ = self.tidying.await;
+        if let Some(follower) = self.follower {
+            follower.stop().await;
+        }
         self.app.intake.close().await;
         let _ = std::fs::remove_file(self.app.config.data.join(ADDRESS_FILE));
         self.app.store.close().await;

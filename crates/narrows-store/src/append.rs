@@ -4,11 +4,16 @@ use crate::blob::NewBlob;
 use crate::error::{Error, Result};
 use crate::log::{EventRow, MAX_SEQ, event_key};
 use crate::names::now;
+use crate::rows::{self, RowWrite};
 use crate::source::SourceMark;
+use crate::stats::{self, UsageRow};
 use crate::store::Store;
-use crate::{blob, items, sessions, source};
+use crate::threes::Threes;
+use crate::{blob, files, pack, sessions, source};
+use bytes::Bytes;
 use narrows::{Change, Item};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::borrow::Cow;
 use tokio::sync::oneshot;
 
 /// What happens to the row of an item.
@@ -50,6 +55,10 @@ pub struct SessionFacts {
     pub model: Option<String>,
     /// Whether something is going on.
     pub status: Option<String>,
+    /// The agent's own id of the session.
+    pub native: Option<String>,
+    /// The last name of the folder in which the agent works.
+    pub project: Option<String>,
 }
 
 /// A request that may be sent again.
@@ -84,30 +93,86 @@ pub struct Append {
     pub sources: Vec<SourceMark>,
     /// Pictures.
     pub blobs: Vec<NewBlob>,
+    /// When the events were: the first and the last of them, in milliseconds since 1970.
+    pub times: Option<(i64, i64)>,
+    /// How long something was going on, by hours since 1970.
+    pub active: Vec<(i64, u64)>,
+    /// What answers of models used, and what was paid.
+    pub usage: Vec<UsageRow>,
+    /// More records that were read up to the last rest.
+    pub seen: Vec<u64>,
+    /// All that were read since, when they have changed.
+    pub loose: Option<Vec<u64>>,
+    /// Items go into the index of search at once, rather than when there is time: for much at once,
+    /// which nobody waits for.
+    pub at_once: bool,
     /// The request that this belongs to.
     pub request: Option<Request>,
     /// Whether the source is over.
     pub ended: Option<bool>,
 }
 
-impl Append {
-    /// Bytes that it holds, about.
-    pub fn size(&self) -> usize {
-        let events = self.events.iter().map(EventRow::size);
-        let blobs = self.blobs.iter().map(|b| b.bytes.len());
-        256 + events.sum::<usize>() + blobs.sum::<usize>()
-    }
-}
-
 impl Store {
     /// Appends; the receiver tells when it is durable, and where the log ends then.
     /// Returns when there is room: callers that are too fast wait here.
     pub async fn append(&self, append: Append) -> Result<oneshot::Receiver<Result<u64>>> {
-        self.send(append.size(), move |db| run(db, append)).await
+        // Printing and packing is done here: there is one writer, and many who wait for it.
+        let ready = Ready::new(append)?;
+        self.send(ready.size, move |db| run(db, ready)).await
     }
 }
 
-fn run(db: &Connection, append: Append) -> Result<u64> {
+/// What is to be written, as it will be kept.
+struct Ready {
+    append: Append,
+    events: Vec<Row>,
+    items: Vec<RowWrite>,
+    /// Bytes of the events.
+    bytes: u64,
+    /// Bytes that it holds, about.
+    size: usize,
+}
+
+/// A row of the log.
+struct Row {
+    seq: u64,
+    kind: Cow<'static, str>,
+    /// All of it packed, or its three parts.
+    kept: std::result::Result<Vec<u8>, [Option<Bytes>; 3]>,
+}
+
+impl Ready {
+    fn new(mut append: Append) -> Result<Ready> {
+        let mut ready = Ready {
+            events: Vec::with_capacity(append.events.len()),
+            items: Vec::with_capacity(append.items.len()),
+            bytes: 0,
+            size: append.blobs.iter().map(|b| b.bytes.len()).sum::<usize>() + 256,
+            append: Append::default(),
+        };
+        for event in append.events.drain(..) {
+            let EventRow { seq, kind, event, changes, activity } = event;
+            let parts = [Some(event), changes, activity];
+            let size = parts.iter().flatten().map(Bytes::len).sum::<usize>();
+            ready.bytes += size as u64;
+            // Whoever waits for this has it unpacked.
+            ready.size += 96 + size;
+            let kept = pack::pack(&parts.each_ref().map(Option::as_deref)).ok_or(parts);
+            ready.events.push(Row { seq, kind, kept });
+        }
+        let mut threes = append.at_once.then(Threes::default);
+        for write in append.items.drain(..) {
+            let (row, size) = RowWrite::new(write, threes.as_mut())?;
+            ready.size += size;
+            ready.items.push(row);
+        }
+        ready.append = append;
+        Ok(ready)
+    }
+}
+
+fn run(db: &Connection, ready: Ready) -> Result<u64> {
+    let Ready { append, events, items, bytes, .. } = ready;
     let session = append.session;
     let mut ends = db.prepare_cached("SELECT seq FROM session WHERE key = ?1")?;
     let last: Option<u64> = ends.query_row([session], |r| r.get(0)).optional()?;
@@ -115,14 +180,14 @@ fn run(db: &Connection, append: Append) -> Result<u64> {
     if last != append.after {
         return Err(Error::Conflict { last });
     }
-    let next = last + append.events.len() as u64;
+    let next = last + events.len() as u64;
     if next > MAX_SEQ {
         return Err(Error::Invalid("the session is too long".to_owned()));
     }
-    let bytes = insert(db, session, last, &append.events)?;
+    insert(db, session, last, &events)?;
     let mut more_items = 0;
-    for write in append.items {
-        more_items += items::write(db, session, write)?;
+    for write in items {
+        more_items += rows::write(db, session, write)?;
     }
     for blob in &append.blobs {
         blob::keep(db, session, blob)?;
@@ -137,52 +202,80 @@ fn run(db: &Connection, append: Append) -> Result<u64> {
         )?
         .execute(params![session, key, first, answer, now()])?;
     }
+    for row in &append.usage {
+        stats::keep_usage(db, session, row)?;
+    }
+    for (hour, ms) in &append.active {
+        db.prepare_cached(
+            "INSERT INTO active VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET ms = ms + excluded.ms",
+        )?
+        .execute(params![session, hour, ms])?;
+    }
+    if !append.seen.is_empty() {
+        files::keep_seen(db, session, next, &append.seen)?;
+    }
+    if let Some(loose) = &append.loose {
+        files::keep_loose(db, session, loose)?;
+    }
     let touched = sessions::touch(db)?;
+    let at = now();
+    // A session is as old as what it tells; one that tells no times is as old as its rows.
+    let (first, newest) = match append.times {
+        Some((first, newest)) => (Some(first), Some(newest)),
+        // Events without a time, as those of a file that was found, make an old session no newer.
+        None => (None, (next > last && last == 0).then_some(at)),
+    };
     db.prepare_cached(
-        "UPDATE session SET seq = ?2, settled = ?3, next_order = ?4, updated = ?5, touched = ?6,
-         bytes = bytes + ?7, ended = coalesce(?8, ended), items = items + ?9 WHERE key = ?1",
+        "UPDATE session SET seq = ?2, settled = ?3, next_order = ?4, touched = ?5,
+         bytes = bytes + ?6, ended = coalesce(?7, ended), items = items + ?8,
+         created = min(created, coalesce(?9, created)),
+         updated = CASE WHEN ?10 IS NULL THEN updated WHEN seq = 0 THEN ?10 ELSE max(updated, ?10) END
+         WHERE key = ?1",
     )?
     .execute(params![
         session,
         next,
         append.settled,
         append.next_order,
-        now(),
         touched,
         bytes,
         append.ended,
-        more_items
+        more_items,
+        first,
+        newest
     ])?;
     if let Some(f) = append.facts {
         db.prepare_cached(
-            "UPDATE session SET info = ?2, state = ?3, title = ?4, agent = ?5, model = ?6, status = ?7
-             WHERE key = ?1",
+            "UPDATE session SET info = ?2, state = ?3, title = ?4, agent = ?5, model = ?6, status = ?7,
+             native = coalesce(?8, native), project = coalesce(?9, project) WHERE key = ?1",
         )?
-        .execute(params![session, f.info, f.state, f.title, f.agent, f.model, f.status])?;
+        .execute(params![
+            session, f.info, f.state, f.title, f.agent, f.model, f.status, f.native, f.project
+        ])?;
     }
     Ok(next)
 }
 
-fn insert(db: &Connection, session: i64, last: u64, events: &[EventRow]) -> Result<u64> {
+fn insert(db: &Connection, session: i64, last: u64, events: &[Row]) -> Result<()> {
     let mut insert = db.prepare_cached("INSERT INTO event VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    let mut bytes = 0;
-    for (seq, event) in (last + 1..).zip(events) {
-        if event.seq != seq {
+    for (seq, row) in (last + 1..).zip(events) {
+        if row.seq != seq {
             return Err(Error::Conflict { last });
         }
-        let changes = event.changes.as_deref().map(text).transpose()?;
-        let activity = event.activity.as_deref().map(text).transpose()?;
-        insert.execute(params![
-            event_key(session, seq),
-            event.kind,
-            text(&event.event)?,
-            changes,
-            activity
-        ])?;
-        let parts = [changes, activity].into_iter().flatten().map(str::len);
-        bytes += (event.event.len() + parts.sum::<usize>()) as u64;
+        let key = event_key(session, seq);
+        match &row.kept {
+            Ok(packed) => {
+                insert.execute(params![key, row.kind, packed, None::<&str>, None::<&str>])?
+            }
+            Err(parts) => {
+                let [event, changes, activity] =
+                    parts.each_ref().map(|p| p.as_deref().map(text).transpose());
+                insert.execute(params![key, row.kind, event?, changes?, activity?])?
+            }
+        };
     }
-    Ok(bytes)
+    Ok(())
 }
 
 fn text(bytes: &[u8]) -> Result<&str> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 
 /// Migrations are only ever added.
-const MIGRATIONS: &[&str] = &[include_str!("sql/001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("sql/001.sql"), include_str!("sql/002.sql")];
 
 /// The number of the newest schema.
 pub(crate) const SCHEMA: u32 = MIGRATIONS.len() as u32;

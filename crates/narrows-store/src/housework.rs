@@ -37,9 +37,9 @@ pub struct Cleared {
 }
 
 /// Does some of it; true when there is more. `removed` is told when a session's last row is gone.
-pub(crate) fn some(db: &Connection, removed: &AtomicBool) -> Result<bool> {
+pub(crate) fn some(db: &Connection, removed: &AtomicBool, idle: bool) -> Result<bool> {
     // What is removed makes room, which the index needs.
-    Ok(remove_some(db, removed)? || index::some(db)?)
+    Ok(remove_some(db, removed)? || index::some(db, idle)?)
 }
 
 fn remove_some(db: &Connection, removed: &AtomicBool) -> Result<bool> {
@@ -68,6 +68,8 @@ fn remove_some(db: &Connection, removed: &AtomicBool) -> Result<bool> {
     for key in &items {
         db.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([key])?;
     }
+    slice("fresh", "key")?;
+    slice("call", "key")?;
     if slice("item", "key")? > 0 {
         return Ok(true);
     }
@@ -76,7 +78,7 @@ fn remove_some(db: &Connection, removed: &AtomicBool) -> Result<bool> {
          AND NOT EXISTS (SELECT 1 FROM blob_use u WHERE u.hash = blob.hash AND u.session <> ?1)",
         [session],
     )?;
-    for table in ["blob_use", "source", "request", "doomed"] {
+    for table in ["blob_use", "source", "request", "seen", "usage", "active", "doomed"] {
         db.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session])?;
     }
     removed.store(true, Ordering::Relaxed);
@@ -127,7 +129,7 @@ impl Store {
     pub async fn is_settled(&self) -> Result<bool> {
         self.read(|db| {
             let waits: bool = db.query_row(
-                "SELECT EXISTS (SELECT 1 FROM item WHERE indexed = 0) OR EXISTS (SELECT 1 FROM doomed)",
+                "SELECT EXISTS (SELECT 1 FROM fresh) OR EXISTS (SELECT 1 FROM doomed)",
                 [],
                 |r| r.get(0),
             )?;

@@ -1,8 +1,8 @@
 //! Rows of items: written when an item closes, completed from the log's tail on read.
 
-use crate::append::ItemWrite;
 use crate::error::{Error, Result};
 use crate::log::{after, event_key, gone, keys, number};
+use crate::pack::text;
 use crate::store::Store;
 use narrows::session::SessionInfo;
 use narrows::{Change, Item, Items, stored};
@@ -63,75 +63,16 @@ pub struct Kept {
     pub next_order: u64,
 }
 
-/// Writes what became of an item; returns how many items more there are.
-pub(crate) fn write(db: &Connection, session: i64, write: ItemWrite) -> Result<i64> {
-    match write {
-        ItemWrite::Put { item, seq } => Ok(i64::from(put(db, session, &item, seq)?)),
-        ItemWrite::Patch { id, changes } => {
-            let Some((known, mut item)) = row(db, session, &id)? else { return Ok(0) };
-            let mut last = known;
-            for (seq, change) in changes {
-                if seq > known {
-                    item.apply(change);
-                    last = seq;
-                }
-            }
-            if last > known {
-                put(db, session, &item, last)?;
-            }
-            Ok(0)
-        }
-        ItemWrite::Remove { id } => {
-            let mut remove = db.prepare_cached(
-                "DELETE FROM item WHERE session = ?1 AND id = ?2 RETURNING key, indexed",
-            )?;
-            let gone: Option<(i64, bool)> = remove
-                .query_row(params![session, id], |r| Ok((r.get(0)?, r.get(1)?)))
-                .optional()?;
-            let Some((key, _)) = gone else { return Ok(0) };
-            db.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([key])?;
-            Ok(-1)
-        }
-    }
-}
-
-/// Writes the row of an item; true when it is new.
-fn put(db: &Connection, session: i64, item: &Item, seq: u64) -> Result<bool> {
-    let mut insert =
-        db.prepare_cached("INSERT OR IGNORE INTO item VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7)")?;
-    let (kind, open) = (item.body.kind(), item.is_open());
-    let key = event_key(session, item.order);
-    if insert.execute(params![key, session, item.id.as_str(), seq, kind, open, print(item)?])? > 0 {
-        return Ok(true);
-    }
-    let mut known = db.prepare_cached("SELECT key FROM item WHERE session = ?1 AND id = ?2")?;
-    let key: i64 = known.query_row(params![session, item.id.as_str()], |r| r.get(0))?;
-    // An item that is put again keeps its place.
-    let order = number(key);
-    let body =
-        if order == item.order { print(item)? } else { print(&Item { order, ..item.clone() })? };
-    db.prepare_cached(
-        "UPDATE item SET seq = ?2, open = ?3, indexed = 0, body = ?4, kind = ?5 WHERE key = ?1",
-    )?
-    .execute(params![key, seq, open, body, kind])?;
-    Ok(false)
-}
-
-fn print(item: &Item) -> Result<String> {
-    let mut body = Vec::with_capacity(512);
-    narrows::json::print(&mut body, item).map_err(|e| Error::Invalid(e.to_string()))?;
-    String::from_utf8(body).map_err(|_| Error::Invalid("an item is not text".to_owned()))
-}
-
-fn row(db: &Connection, session: i64, id: &str) -> Result<Option<(u64, Item)>> {
+/// The row of an item: the last event in it, and the item.
+pub(crate) fn row(db: &Connection, session: i64, id: &str) -> Result<Option<(u64, Item)>> {
     let mut query =
         db.prepare_cached("SELECT seq, body FROM item WHERE session = ?1 AND id = ?2")?;
-    let found: Option<(u64, String)> =
-        query.query_row(params![session, id], |r| Ok((r.get(0)?, r.get(1)?))).optional()?;
-    found.map(|(seq, body)| Ok((seq, read_item(&body)?))).transpose()
+    let mut rows = query.query(params![session, id])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some((row.get(0)?, read_item(&text(row.get_ref(1)?)?)?)))
 }
 
-fn read_item(body: &str) -> Result<Item> {
+pub(crate) fn read_item(body: &str) -> Result<Item> {
     stored::item(body).map_err(|e| Error::Damaged(format!("an item cannot be read: {e}")))
 }
 
@@ -384,7 +325,7 @@ fn take(
         {
             out.push(ItemRow { order, item: item.clone() });
         }
-        let body: String = row.get(2)?;
+        let body = text(row.get_ref(2)?)?;
         if out.len() < limit
             && let Some(item) = tail.complete(row.get(1)?, read_item(&body)?)
         {

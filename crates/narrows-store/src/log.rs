@@ -1,8 +1,10 @@
 //! Reading a session's log.
 
 use crate::error::Result;
+use crate::pack::unpack;
 use crate::store::Store;
 use bytes::Bytes;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 use std::borrow::Cow;
 
@@ -131,9 +133,24 @@ pub(crate) fn after(
     Ok(out)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+fn read(row: &Row<'_>) -> Result<EventRow> {
+    if let ValueRef::Blob(kept) = row.get_ref(2)? {
+        let mut parts = unpack(kept)?.into_iter().map(|part| part.map(Bytes::from));
+        let mut next = || parts.next().flatten();
+        return Ok(EventRow {
+            seq: number(row.get(0)?),
+            kind: Cow::Owned(row.get(1)?),
+            event: next().unwrap_or_default(),
+            changes: next(),
+            activity: next(),
+        });
+    }
     let bytes = |at: usize| -> rusqlite::Result<Option<Bytes>> {
-        Ok(row.get_ref(at)?.as_bytes_or_null()?.map(Bytes::copy_from_slice))
+        Ok(row
+            .get_ref(at)?
+            .as_bytes_or_null()
+            .map_err(rusqlite::Error::from)?
+            .map(Bytes::copy_from_slice))
     };
     Ok(EventRow {
         seq: number(row.get(0)?),

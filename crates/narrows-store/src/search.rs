@@ -6,13 +6,16 @@ use crate::index::{MAX_INDEXED, fold_case, small};
 use crate::log::number;
 use crate::sessions::Sight;
 use crate::store::Store;
+use crate::threes::Threes;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 
 /// Items that are looked at for one page; then the page says that there may be more.
 const MAX_LOOKED_AT: usize = 20_000;
+/// Items that may have what is looked for; of more, those of sessions that came first are left out.
+const MAX_CANDIDATES: usize = 500_000;
 /// Letters around a hit.
 const AROUND: usize = 60;
 const MAX_TERMS: usize = 16;
@@ -25,6 +28,16 @@ pub struct Query {
     pub text: String,
     /// Only in this session.
     pub session: Option<i64>,
+    /// Only in sessions of this agent.
+    pub agent: Option<String>,
+    /// Only in sessions of projects with this in their name.
+    pub project: Option<String>,
+    /// Only in sessions that changed at or after this time.
+    pub since: Option<i64>,
+    /// Only in sessions that changed before this time.
+    pub until: Option<i64>,
+    /// Only the first hit of each session.
+    pub one_each: bool,
     /// What the caller may see.
     pub sight: Sight,
     /// Where the page before ended.
@@ -91,15 +104,11 @@ fn terms(text: &str) -> Vec<String> {
 
 /// Each three letters of each term must be there; whether they stand together is seen in the item.
 fn trigrams(terms: &[String]) -> Option<String> {
-    let mut all = BTreeSet::new();
-    for term in terms {
-        let letters: Vec<char> = term.chars().collect();
-        for three in letters.windows(3) {
-            let three: String = three.iter().collect();
-            all.insert(format!("\"{}\"", three.replace('"', "\"\"")));
-        }
-    }
-    (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(" AND "))
+    let mut tokens = String::new();
+    let mut threes = Threes::default();
+    terms.iter().for_each(|term| threes.add(term));
+    threes.tokens(&mut tokens);
+    (!tokens.is_empty()).then(|| tokens.split(' ').collect::<Vec<_>>().join(" AND "))
 }
 
 impl Store {
@@ -119,44 +128,78 @@ fn search(db: &Connection, query: &Query) -> Result<SearchPage> {
             "a search has at most {MAX_TERMS} terms of {MAX_TERM} characters"
         )));
     }
-    let before = match &query.after {
-        Some(after) => after
-            .parse::<i64>()
-            .map_err(|_| Error::Invalid("`after` is not a place in a search".to_owned()))?,
-        None => i64::MAX,
-    };
+    let after = query.after.as_deref().map(place).transpose()?;
+    let sessions = sessions(db, query)?;
     let (low, high) = query.session.map_or((0, i64::MAX), crate::log::keys);
-    let high = high.min(before.saturating_sub(1));
     // What is not in the index yet is looked at itself.
     let (from, mut values): (&str, Vec<Value>) = match trigrams(&terms) {
         Some(three) => (
             "SELECT rowid AS key FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ?
-             UNION SELECT key FROM item WHERE indexed = 0 AND key BETWEEN ? AND ?",
+             UNION SELECT key FROM fresh WHERE key BETWEEN ? AND ?",
             vec![three.into(), low.into(), high.into(), low.into(), high.into()],
         ),
         None => ("SELECT key FROM item WHERE key BETWEEN ? AND ?", vec![low.into(), high.into()]),
     };
-    values.push(i64::try_from(MAX_LOOKED_AT).unwrap_or(i64::MAX).into());
+    values.push(i64::try_from(MAX_CANDIDATES).unwrap_or(i64::MAX).into());
     let mut candidates = db.prepare_cached(&format!("{from} ORDER BY 1 DESC LIMIT ?"))?;
-    let mut rows = candidates.query(params_from_iter(values))?;
+    let keys = candidates.query_map(params_from_iter(values), |r| r.get::<_, i64>(0))?;
+    // The newest sessions first; the last items of each first.
+    let mut places = Vec::new();
+    for key in keys {
+        let key = key?;
+        if let Some(updated) = sessions.get(&(key >> 32))
+            && after.is_none_or(|after| (*updated, key) < after)
+        {
+            places.push((*updated, key));
+        }
+    }
+    places.sort_unstable_by(|a, b| b.cmp(a));
     let mut page = SearchPage::default();
-    let (mut looked, mut last) = (0, None);
-    while let Some(row) = rows.next()? {
-        let key: i64 = row.get(0)?;
-        looked += 1;
-        if page.hits.len() == query.limit {
-            page.next = last.map(|key: i64| key.to_string());
+    let (mut last, mut done) = (None, None);
+    for (looked, (updated, key)) in places.into_iter().enumerate() {
+        if page.hits.len() == query.limit || looked == MAX_LOOKED_AT {
+            page.next = last.map(|(updated, key): (i64, i64)| format!("{updated}.{key}"));
             return Ok(page);
         }
-        last = Some(key);
+        last = Some((updated, key));
+        if done == Some(key >> 32) {
+            continue;
+        }
         if let Some(hit) = look(db, key, &terms, &query.sight)? {
             page.hits.push(hit);
+            done = query.one_each.then_some(key >> 32);
         }
     }
-    if looked == MAX_LOOKED_AT {
-        page.next = last.map(|key| key.to_string());
-    }
     Ok(page)
+}
+
+/// The place at which a page ended.
+fn place(after: &str) -> Result<(i64, i64)> {
+    let bad = || Error::Invalid("`after` is not a place in a search".to_owned());
+    let (updated, key) = after.split_once('.').ok_or_else(bad)?;
+    Ok((updated.parse().map_err(|_| bad())?, key.parse().map_err(|_| bad())?))
+}
+
+/// The sessions that are searched, and when they changed.
+fn sessions(db: &Connection, query: &Query) -> Result<HashMap<i64, i64>> {
+    let mut rows = db.prepare_cached("SELECT key, updated, agent, project FROM session")?;
+    let mut rows = rows.query([])?;
+    let mut found = HashMap::new();
+    let has = |name: Option<String>, part: &Option<String>| match part {
+        Some(part) => fold_case(&name.unwrap_or_default()).contains(&fold_case(part)),
+        None => true,
+    };
+    while let Some(r) = rows.next()? {
+        let (key, updated): (i64, i64) = (r.get(0)?, r.get(1)?);
+        if query.since.is_none_or(|t| updated >= t)
+            && query.until.is_none_or(|t| updated < t)
+            && has(r.get(2)?, &query.agent)
+            && has(r.get(3)?, &query.project)
+        {
+            found.insert(key, updated);
+        }
+    }
+    Ok(found)
 }
 
 /// Looks whether everything stands in an item.
@@ -166,14 +209,12 @@ fn look(db: &Connection, key: i64, terms: &[String], sight: &Sight) -> Result<Op
          (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key)
          FROM item i JOIN session s ON s.key = i.session WHERE i.key = ?1",
     )?;
-    let found = query.query_row([key], |r| {
-        let row: (String, Option<String>, Option<String>, String, String, String) =
-            (r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?, r.get(5)?);
-        Ok((row, r.get::<_, Option<String>>(6)?))
-    });
-    let Some(((session_id, title, label, item_id, kind, body), tags)) = found.optional()? else {
-        return Ok(None);
-    };
+    let mut rows = query.query([key])?;
+    let Some(r) = rows.next()? else { return Ok(None) };
+    let (session_id, title, label): (String, Option<String>, Option<String>) =
+        (r.get(0)?, r.get(1)?, r.get(2)?);
+    let (item_id, kind): (String, String) = (r.get(3)?, r.get(4)?);
+    let (body, tags) = (crate::pack::text(r.get_ref(5)?)?, r.get::<_, Option<String>>(6)?);
     let tags: Vec<String> = tags.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect();
     if !sight.sees(&session_id, &tags) {
         return Ok(None);

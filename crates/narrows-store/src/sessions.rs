@@ -9,6 +9,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::path::Path;
 
 /// A session to be made.
 #[derive(Debug, Clone, Default)]
@@ -64,8 +65,14 @@ pub struct SessionRow {
     pub ended: bool,
     /// Agent, model, title, status, tokens.
     pub info: Box<RawValue>,
+    /// The last name of the folder in which the agent works.
+    pub project: Option<String>,
+    /// The agent's own id of the session.
+    pub native_id: Option<String>,
+    /// Whether the agent's own file is still there, where the session was read from one.
+    pub file_exists: Option<bool>,
     #[serde(skip)]
-    pub(crate) touched: i64,
+    key: i64,
 }
 
 /// Which sessions somebody may see: all, or only some by id or tag.
@@ -96,12 +103,14 @@ impl Sight {
 pub struct ListFilter {
     /// With all of these tags.
     pub tags: Vec<String>,
-    /// Of this agent.
+    /// Of agents with this in their name.
     pub agent: Option<String>,
     /// With this label.
     pub label: Option<String>,
     /// `idle`, `running` or `failed`.
     pub status: Option<String>,
+    /// With this in the name of their project, in any case.
+    pub project: Option<String>,
     /// With this in their title or label, in any case.
     pub text: Option<String>,
     /// Updated at or after this time.
@@ -133,7 +142,9 @@ pub struct ListPage {
 const MAX_TAGS: usize = 32;
 
 const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
-     s.ended, s.info, (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key), s.title";
+     s.ended, s.info, (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key), s.title, \
+     s.project, s.native, (SELECT NOT min(gone) FROM source WHERE session = s.key \
+     AND path IS NOT NULL AND parent IS NULL), s.key";
 
 /// The next count of changes.
 pub(crate) fn touch(db: &Connection) -> Result<i64> {
@@ -158,6 +169,9 @@ impl Store {
                 Some(label) => find(db, "label", label),
                 None => Ok(None),
             };
+            if let Some(label) = &new.label {
+                db.prepare_cached("DELETE FROM forgotten WHERE label = ?1")?.execute([label])?;
+            }
             let (key, made) = if let Some(known) = find(db)? {
                 (known.key, false)
             } else {
@@ -218,6 +232,56 @@ impl Store {
         .await
     }
 
+    /// Begins a session's log anew under the same id: what was in it is removed little by little,
+    /// and whoever follows it is told to read it again.
+    pub async fn begin_anew(&self, id: &str) -> Result<Session> {
+        let id = id.to_owned();
+        self.write(256, move |db| {
+            let old = find(db, "id", &id)?.ok_or(Error::NotFound("session"))?;
+            let created: i64 =
+                db.query_row("SELECT created FROM session WHERE key = ?1", [old.key], |r| {
+                    r.get(0)
+                })?;
+            let names = names_on_disk(db, old.key)?;
+            doom(db, old.key)?;
+            for name in names {
+                db.execute("DELETE FROM forgotten WHERE label = ?1", [name])?;
+            }
+            db.execute(
+                "INSERT INTO session (id, epoch, label, created, updated, touched, info)
+                 VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
+                params![old.id, new_epoch()?, old.label, created, touch(db)?, empty_info()],
+            )?;
+            let key = db.last_insert_rowid();
+            add_tags(db, key, &old.tags)?;
+            find_by_key(db, key)?.ok_or(Error::NotFound("session"))
+        })
+        .await
+    }
+
+    /// A session by the agent's own id of it; the one that changed last where several have it.
+    pub async fn session_by_native(&self, native: &str) -> Result<Session> {
+        let native = native.to_owned();
+        self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT key FROM session WHERE native = ?1 ORDER BY updated DESC LIMIT 1",
+            )?;
+            let key: i64 = query.query_row([native], |r| r.get(0)).map_err(gone)?;
+            find_by_key(db, key)?.ok_or(Error::NotFound("session"))
+        })
+        .await
+    }
+
+    /// The labels of sessions that were deleted here though the agent's files are there.
+    pub async fn forgotten(&self) -> Result<Vec<String>> {
+        self.read(|db| {
+            let mut query = db.prepare_cached("SELECT label FROM forgotten")?;
+            let labels = query.query_map([], |r| r.get(0))?;
+            Ok(labels.collect::<rusqlite::Result<_>>()?)
+        })
+        .await
+    }
+
     /// Deletes a session. It is gone at once; its rows are removed little by little.
     pub async fn delete(&self, id: &str) -> Result<()> {
         let id = id.to_owned();
@@ -245,14 +309,35 @@ pub(crate) fn doom(db: &Connection, key: i64) -> Result<()> {
     // The session may be the one that was touched last: its count is not given again.
     let touched = touch(db)?;
     db.execute("INSERT OR REPLACE INTO meta VALUES ('touched', ?1)", [touched])?;
+    for name in names_on_disk(db, key)? {
+        db.execute("INSERT OR REPLACE INTO forgotten VALUES (?1, ?2)", params![name, now()])?;
+    }
     db.execute("DELETE FROM session WHERE key = ?1", [key])?;
     db.execute("DELETE FROM tag WHERE session = ?1", [key])?;
     db.execute("INSERT OR IGNORE INTO doomed VALUES (?1)", [key])?;
     Ok(())
 }
 
+/// What a session is called that is read from files: its label, and the names of its own files.
+fn names_on_disk(db: &Connection, key: i64) -> Result<Vec<String>> {
+    let mut query = db.prepare_cached(
+        "SELECT s.label, f.path FROM session s JOIN source f ON f.session = s.key
+         WHERE s.key = ?1 AND f.path IS NOT NULL AND f.parent IS NULL",
+    )?;
+    let mut rows = query.query([key])?;
+    let mut names = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (label, path): (Option<String>, String) = (row.get(0)?, row.get(1)?);
+        let file = Path::new(&path).file_stem().map(|n| n.to_string_lossy().into_owned());
+        names.extend(label.into_iter().chain(file));
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
 /// Tells whoever follows the list that a session has changed.
-fn mark_touched(db: &Connection, key: i64) -> Result<()> {
+pub(crate) fn mark_touched(db: &Connection, key: i64) -> Result<()> {
     let touched = touch(db)?;
     db.execute("UPDATE session SET touched = ?2 WHERE key = ?1", params![key, touched])?;
     Ok(())
@@ -315,9 +400,11 @@ fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
     for tag in &filter.tags {
         only("s.key IN (SELECT session FROM tag WHERE tag = ?)", vec![tag.clone().into()]);
     }
-    for (column, value) in
-        [("agent", &filter.agent), ("label", &filter.label), ("status", &filter.status)]
-    {
+    if let Some(agent) = &filter.agent {
+        let clause = "instr(lower(coalesce(s.agent, '')), lower(?)) > 0";
+        only(clause, vec![agent.clone().into()]);
+    }
+    for (column, value) in [("label", &filter.label), ("status", &filter.status)] {
         if let Some(value) = value {
             only(&format!("s.{column} = ?"), vec![value.clone().into()]);
         }
@@ -343,15 +430,27 @@ fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
         only(&clause, ids.into_iter().chain(tags).map(Value::from).collect());
     }
     if let Some(after) = &filter.after {
-        let touched = after.parse::<i64>().map_err(|_| {
+        let place = after.split_once('.').and_then(|(updated, key)| {
+            Some((updated.parse::<i64>().ok()?, key.parse::<i64>().ok()?))
+        });
+        let (updated, key) = place.ok_or_else(|| {
             Error::Invalid("`after` is not a place in a list of sessions".to_owned())
         })?;
-        only("s.touched < ?", vec![touched.into()]);
+        only("(s.updated, s.key) < (?, ?)", vec![updated.into(), key.into()]);
     }
-    sql.push_str(" ORDER BY s.touched DESC LIMIT ?");
+    sql.push_str(" ORDER BY s.updated DESC, s.key DESC LIMIT ?");
     // Only some letters have a small form for SQLite: texts are compared here.
     let text = filter.text.as_deref().map(fold_case);
-    let most = if text.is_some() { -1 } else { i64::try_from(filter.limit + 1).unwrap_or(-1) };
+    let project = filter.project.as_deref().map(fold_case);
+    let in_project = |row: &Row<'_>| {
+        let name = row.get::<_, Option<String>>(13).ok().flatten().unwrap_or_default();
+        project.as_ref().is_none_or(|project| fold_case(&name).contains(project))
+    };
+    let most = if text.is_some() || project.is_some() {
+        -1
+    } else {
+        i64::try_from(filter.limit + 1).unwrap_or(-1)
+    };
     values.push(most.into());
     let mut query = db.prepare_cached(&sql)?;
     let mut rows = query.query(params_from_iter(values))?;
@@ -359,13 +458,13 @@ fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
     while sessions.len() <= filter.limit
         && let Some(row) = rows.next()?
     {
-        if text.as_ref().is_none_or(|text| is_about(row, text)) {
+        if text.as_ref().is_none_or(|text| is_about(row, text)) && in_project(row) {
             sessions.push(read(row)?);
         }
     }
     let more = sessions.len() > filter.limit;
     sessions.truncate(filter.limit);
-    let next = sessions.last().filter(|_| more).map(|s| s.touched.to_string());
+    let next = sessions.last().filter(|_| more).map(|s| format!("{}.{}", s.updated_at, s.key));
     Ok(ListPage { sessions, next, touched })
 }
 
@@ -379,7 +478,6 @@ fn read(r: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let (epoch, seq): (String, u64) = (r.get(3)?, r.get(4)?);
     let info: String = r.get(10)?;
     Ok(SessionRow {
-        touched: r.get(0)?,
         id: r.get(1)?,
         label: r.get(2)?,
         cursor: format!("{epoch}-{seq}"),
@@ -391,5 +489,9 @@ fn read(r: &Row<'_>) -> rusqlite::Result<SessionRow> {
         ended: r.get(9)?,
         info: RawValue::from_string(info).unwrap_or_default(),
         tags: lines(r.get::<_, Option<String>>(11)?.as_deref()),
+        project: r.get(13)?,
+        native_id: r.get(14)?,
+        file_exists: r.get(15)?,
+        key: r.get(16)?,
     })
 }

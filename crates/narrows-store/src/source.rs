@@ -17,8 +17,10 @@ pub struct SourceMark {
     pub read: u64,
     /// The last packet of which, and of all before it, nothing was held back.
     pub rest: u64,
-    /// The bytes up to there, where they were counted.
+    /// Where the last line that was read begins, where bytes are counted.
     pub offset: u64,
+    /// Where the line after the last rest begins.
+    pub rest_offset: u64,
     /// The order of the next item at that rest.
     pub rest_order: u64,
     /// Its last event: `packet.index`.
@@ -31,11 +33,12 @@ pub struct SourceMark {
 
 pub(crate) fn keep(db: &Connection, session: i64, mark: &SourceMark) -> Result<()> {
     db.prepare_cached(
-        "INSERT INTO source VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+        "INSERT INTO source (session, number, format, path, read, rest, offset, last, roots,
+         rest_order, at, rest_offset) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT DO UPDATE SET format = coalesce(excluded.format, format),
          path = coalesce(excluded.path, path), read = excluded.read, rest = excluded.rest,
          offset = excluded.offset, last = excluded.last, roots = excluded.roots,
-         rest_order = excluded.rest_order, at = excluded.at",
+         rest_order = excluded.rest_order, at = excluded.at, rest_offset = excluded.rest_offset",
     )?
     .execute(params![
         session,
@@ -48,7 +51,8 @@ pub(crate) fn keep(db: &Connection, session: i64, mark: &SourceMark) -> Result<(
         mark.last,
         mark.roots,
         i64::try_from(mark.rest_order).unwrap_or(i64::MAX),
-        mark.at
+        mark.at,
+        mark.rest_offset
     ])?;
     Ok(())
 }
@@ -58,7 +62,8 @@ impl Store {
     pub async fn sources(&self, session: i64) -> Result<Vec<SourceMark>> {
         self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT format, path, read, rest, offset, last, roots, number, rest_order, at FROM source
+                "SELECT format, path, read, rest, offset, last, roots, number, rest_order, at,
+                 rest_offset FROM source
                  WHERE session = ?1",
             )?;
             let marks = query.query_map([session], |r| {
@@ -66,6 +71,7 @@ impl Store {
                     number: r.get(7)?,
                     rest_order: r.get(8)?,
                     at: r.get(9)?,
+                    rest_offset: r.get(10)?,
                     format: r.get(0)?,
                     path: r.get(1)?,
                     read: r.get(2)?,

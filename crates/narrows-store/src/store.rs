@@ -150,6 +150,17 @@ impl Store {
         matches!(asked, Ok(Ok(())))
     }
 
+    /// Looks whether the database is whole; tells what is not. Takes as long as reading all of it.
+    pub async fn check(&self) -> Result<Vec<String>> {
+        self.read(|db| {
+            let mut query = db.prepare("PRAGMA quick_check(20)")?;
+            let told = query.query_map([], |r| r.get::<_, String>(0))?;
+            let told = told.collect::<rusqlite::Result<Vec<_>>>()?;
+            Ok(told.into_iter().filter(|line| line != "ok").collect())
+        })
+        .await
+    }
+
     /// Does everything that waits, then gives the data directory free.
     pub async fn close(&self) {
         // Whoever reads gets to the end of it. The writer is the last: it leaves one file behind.
@@ -225,7 +236,7 @@ fn mark_key(db: &Connection) -> Result<[u8; 32]> {
 }
 
 fn housework(removed: Arc<AtomicBool>) -> Housework {
-    Box::new(move |db| housework::some(db, &removed))
+    Box::new(move |db, idle| housework::some(db, &removed, idle))
 }
 
 /// Lets the log start anew when it can: to write over a file costs half of what it costs to make it

@@ -16,6 +16,8 @@ const MAX_GROUP_JOBS: usize = 512;
 const MAX_GROUP_BYTES: usize = 8 << 20;
 /// When nothing comes for so long, there is time for housework.
 const IDLE: Duration = Duration::from_millis(30);
+/// After so long nobody is expected.
+const LONG_IDLE: Duration = Duration::from_millis(500);
 /// Under load, housework gets one part in so many of the time.
 const LOAD_SHARE: u32 = 20;
 
@@ -81,8 +83,9 @@ impl std::fmt::Debug for Waiting {
     }
 }
 
-/// Work that can wait, done in small parts between commits. True when there is more of it.
-pub(crate) type Housework = Box<dyn FnMut(&Connection) -> Result<bool> + Send>;
+/// Work that can wait, done in small parts between commits, in larger ones when nobody has come for
+/// a while. True when there is more of it.
+pub(crate) type Housework = Box<dyn FnMut(&Connection, bool) -> Result<bool> + Send>;
 /// What is looked at after a commit, outside of a transaction.
 pub(crate) type AfterCommit = Box<dyn FnMut(&Connection) + Send>;
 
@@ -104,6 +107,7 @@ impl Writer {
             housework,
             after,
             counts: Arc::clone(&counts),
+            worked: Instant::now(),
             rested: Instant::now(),
             housework_took: IDLE,
             more_housework: true,
@@ -155,6 +159,8 @@ struct Thread {
     housework: Housework,
     after: AfterCommit,
     counts: Arc<Counts>,
+    /// When the last job was done.
+    worked: Instant,
     /// When the last housework was done, and how long it took.
     rested: Instant,
     housework_took: Duration,
@@ -176,7 +182,10 @@ impl Thread {
                     // Whatever was written may have made some, also right after the last of it.
                     self.more_housework = true;
                 }
-                Next::Nothing => self.more_housework = self.do_housework(),
+                Next::Nothing => {
+                    let idle = self.worked.elapsed() > LONG_IDLE;
+                    self.more_housework = self.do_housework(idle);
+                }
                 Next::Closed => return,
             }
         }
@@ -191,7 +200,7 @@ impl Thread {
                 None => Next::Closed,
             };
         }
-        let until = Instant::now() + IDLE;
+        let until = self.worked + IDLE;
         loop {
             match self.waiting.try_recv() {
                 Ok(job) => return Next::Job(job),
@@ -253,8 +262,9 @@ impl Thread {
         self.more_housework = true;
         // Under load it gets a small part of the time.
         if self.rested.elapsed() > self.housework_took * LOAD_SHARE {
-            self.do_housework();
+            self.do_housework(false);
         }
+        self.worked = Instant::now();
     }
 
     /// One job within the transaction: what fails leaves no trace of itself.
@@ -275,10 +285,10 @@ impl Thread {
     }
 
     /// True when there is more of it.
-    fn do_housework(&mut self) -> bool {
+    fn do_housework(&mut self, idle: bool) -> bool {
         let began = Instant::now();
         let done = self.db.execute_batch("BEGIN IMMEDIATE").map_err(Error::from);
-        let done = done.and_then(|()| (self.housework)(&self.db));
+        let done = done.and_then(|()| (self.housework)(&self.db, idle));
         let done = done.and_then(|more| {
             self.db.execute_batch("COMMIT")?;
             Ok(more)

@@ -14,7 +14,7 @@ use narrows_store::{Append, Error, NewSession, Options, Query, Store};
 /// Appends events to a session until there is no room; returns where its log ends.
 async fn fill(store: &Store, key: i64, mut seq: u64) -> u64 {
     loop {
-        let events = vec![event(seq + 1, &"x".repeat(8000))];
+        let events = vec![event(seq + 1, &common::noise(8000, seq + 1))];
         let next = Append { session: key, after: seq, events, ..Append::default() };
         match append(store, next).await {
             Ok(last) => seq = last,
@@ -62,7 +62,7 @@ async fn a_full_store_is_read_and_recovers_when_something_is_deleted() {
     for _ in 0..8 {
         let (store, key) = (store.clone(), small.key());
         tasks.spawn(async move {
-            let events = vec![event(2, &"x".repeat(100_000))];
+            let events = vec![event(2, &common::noise(200_000, 2))];
             append(&store, Append { session: key, after: 1, events, ..Append::default() }).await
         });
     }
@@ -104,7 +104,7 @@ async fn a_store_that_is_larger_than_it_may_become_can_be_opened() {
     let dir = tempfile::tempdir().unwrap();
     let store = common::open(&dir);
     let made = store.create(NewSession::default()).await.unwrap().0;
-    let events = (1..=200).map(|seq| event(seq, &"x".repeat(8000))).collect();
+    let events = (1..=200).map(|seq| event(seq, &common::noise(8000, seq))).collect();
     append(&store, Append { session: made.key, events, ..Append::default() }).await.unwrap();
     store.close().await;
     let most = Options { max_bytes: Some(100_000) };

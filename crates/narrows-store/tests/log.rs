@@ -214,7 +214,7 @@ async fn what_was_committed_moves_into_the_database_by_itself() {
     let made = session(&store, "log", &[]).await;
     // What was there when it was opened is moved at once; not so what comes then.
     common::until("there is nothing to move", async || store.size().wal == 0).await;
-    let long = "x".repeat(1 << 20);
+    let long = common::noise(2 << 20, 1);
     for seq in 0..16 {
         write(&store, made.key, seq, &[&long]).await.unwrap();
     }

@@ -137,6 +137,7 @@ async fn a_source_goes_on_where_it_was_read_to() {
         read: 10,
         rest: 8,
         offset: 1234,
+        rest_offset: 7,
         rest_order: 5,
         last: "10.1".to_owned(),
         roots: "/a\n/b".to_owned(),

@@ -102,7 +102,7 @@ async fn what_stands_in_an_item_is_found_before_and_after_it_is_indexed() {
     }
     // Without an index at all: what waits for it is looked at itself.
     let db = rusqlite::Connection::open(store.dir().database()).unwrap();
-    db.execute_batch("BEGIN; UPDATE item SET indexed = 0; INSERT INTO search(search) VALUES('delete-all'); COMMIT")
+    db.execute_batch("BEGIN; INSERT OR IGNORE INTO fresh SELECT key FROM item; INSERT INTO search(search) VALUES('delete-all'); COMMIT")
         .unwrap();
     drop(db);
     for (text, ids) in LOOKED_FOR {

@@ -33,6 +33,8 @@ struct File {
     bytes: Vec<u8>,
     at: usize,
     line: u64,
+    /// Where in its file these bytes begin.
+    offset: u64,
     /// When the next line was written.
     time: i64,
 }
@@ -48,7 +50,20 @@ impl Beside {
     /// Adds the file of the subagent that `call` began.
     pub fn add(&mut self, call: impl Into<String>, bytes: Vec<u8>) {
         let source = self.files.len() as u32 + 1;
-        let mut file = File { source, call: call.into(), bytes, at: 0, line: 0, time: i64::MIN };
+        self.add_rest(call, source, Position::default(), bytes);
+    }
+
+    /// Adds what follows after so many lines and bytes of a file, the session's source `source`.
+    pub fn add_rest(
+        &mut self,
+        call: impl Into<String>,
+        source: u32,
+        after: Position,
+        bytes: Vec<u8>,
+    ) {
+        let (line, offset) = (after.line, after.offset);
+        let mut file =
+            File { source, call: call.into(), bytes, at: 0, line, offset, time: i64::MIN };
         file.look();
         self.files.push(file);
     }
@@ -97,7 +112,8 @@ impl File {
     fn take(&mut self, found: &mut impl FnMut(Given<'_>)) {
         let end = self.end();
         self.line += 1;
-        let (source, number, offset) = (self.source, self.line, self.at as u64);
+        let (source, number) = (self.source, self.line);
+        let offset = self.offset + self.at as u64;
         // The same rules for lines as everywhere.
         let mut lines = Lines::default();
         let mut give = |line: Line<'_>| {

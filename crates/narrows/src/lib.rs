@@ -72,3 +72,7 @@ pub use pipeline::{Config, Pipeline, Step};
 pub use sanitize::{
     Clean, Paths, Raw, Secrets, TextCleaner, sanitize_paths_in_text, strip_session_prefix,
 };
+
+/// Grows when sessions that were read by an older version should be read again, since this one
+/// understands more of them.
+pub const PARSER: u32 = 1;

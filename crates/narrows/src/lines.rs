@@ -56,6 +56,16 @@ impl Lines {
         Lines { cap, part: Vec::new(), lost: 0, number: 0, offset: 0 }
     }
 
+    /// Goes on after so many lines and bytes.
+    pub fn after(cap: usize, lines: u64, bytes: u64) -> Self {
+        Lines { number: lines, offset: bytes, ..Lines::new(cap) }
+    }
+
+    /// How many lines have ended, and how many bytes they have.
+    pub fn ended(&self) -> (u64, u64) {
+        (self.number, self.offset)
+    }
+
     /// Takes the next bytes; calls `found` for each line that ends in them.
     pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(Line<'_>)) {
         let Some(last) = memrchr(b'\n', bytes) else {

@@ -95,6 +95,17 @@ impl Packets {
         Packets { lines: Lines::new(cap), sse: Sse { held: Vec::new(), position: None, cap } }
     }
 
+    /// Goes on with a source after so many lines and bytes.
+    pub fn after(cap: usize, place: Position) -> Self {
+        Packets { lines: Lines::after(cap, place.line, place.offset), ..Packets::new(cap) }
+    }
+
+    /// Where the lines that have ended end.
+    pub fn ended(&self) -> Position {
+        let (line, offset) = self.lines.ended();
+        Position { line, column: 0, offset }
+    }
+
     /// Takes the next bytes; calls `found` for each packet in them.
     pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(Given<'_>)) {
         let sse = &mut self.sse;

@@ -7,7 +7,7 @@ use crate::event::{Body, Event, Malformed};
 use crate::fold::Fold;
 use crate::id::EventId;
 use crate::packet::{Format, Given, Packet};
-use crate::sanitize::{Paths, Removed, Sanitizer, Secrets};
+use crate::sanitize::{Clean, Paths, Removed, Sanitizer, Secrets};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -161,6 +161,18 @@ impl Pipeline {
         }
     }
 
+    /// Ids of the records that were read since this was asked last, where the format has such: to be
+    /// [given](Pipeline::recall_records) to the pipeline that goes on after this one.
+    pub fn records(&mut self) -> Vec<u64> {
+        self.adapter.records()
+    }
+
+    /// Tells a resumed pipeline which records were read before its last rest; those are not read
+    /// again, wherever they stand.
+    pub fn recall_records(&mut self, ids: impl IntoIterator<Item = u64>) {
+        self.adapter.recall_records(ids.into_iter());
+    }
+
     /// Whether nothing that was read is held back or half understood: a pipeline that is resumed
     /// here and given what follows does what this one would.
     pub fn is_at_rest(&self) -> bool {
@@ -311,6 +323,11 @@ impl Pipeline {
     /// paths of the machine: never shown.
     pub fn roots(&self) -> &[String] {
         self.sanitizer.roots()
+    }
+
+    /// The last name of the folder in which the agent works.
+    pub fn project(&mut self) -> Option<Clean> {
+        self.sanitizer.project()
     }
 
     /// Packets so far that were mere bookkeeping.

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files that are full of samples.
-const SAMPLES: [&str; 10] = [
+const SAMPLES: [&str; 14] = [
     "rules.rs",
     "vendors.rs",
     "secrets.txt",
@@ -26,6 +26,10 @@ const SAMPLES: [&str; 10] = [
     "args.rs",
     "README.md",
     "sanitize.rs",
+    "sample.rs",
+    "machine.rs",
+    "source.rs",
+    "export.mjs",
 ];
 
 fn files(dir: &Path, out: &mut Vec<PathBuf>) {
@@ -33,7 +37,10 @@ fn files(dir: &Path, out: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() {
-            if !["target", "fuzz", "fixtures"].contains(&name.as_str()) && !name.starts_with('.') {
+            if !["target", "fuzz", "fixtures", "node_modules", "sample", "machine"]
+                .contains(&name.as_str())
+                && !name.starts_with('.')
+            {
                 files(&path, out);
             }
         } else if !SAMPLES.contains(&name.as_str()) {

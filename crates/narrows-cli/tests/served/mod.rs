@@ -38,6 +38,9 @@ pub fn serve_with(
         .args(more)
         .env("NARROWS_LOG", "warn")
         .env_remove("NARROWS_CONFIG")
+        .env_remove("CLAUDE_CONFIG_DIR")
+        // Whoever runs the tests has sessions of their own.
+        .env("HOME", data.join("home"))
         .envs(environment.iter().copied())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -76,6 +76,14 @@ impl Hub {
         Arc::clone(tails.entry(session.key).or_insert_with(fresh))
     }
 
+    /// Lets go of a session's newest rows, if nobody follows it.
+    pub fn release(&self, session: i64) {
+        let mut tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        if tails.get(&session).is_some_and(|tail| Arc::strong_count(tail) == 1) {
+            tails.remove(&session);
+        }
+    }
+
     /// The store, for what is not in memory.
     pub fn store(&self) -> &Store {
         &self.inner.store
@@ -108,13 +116,22 @@ impl Hub {
         self.inner.list.send_modify(|n| *n += 1);
     }
 
-    /// A session was deleted: whoever follows it is told.
-    pub fn removed(&self, session: &Session) {
-        let tail =
-            self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(&session.key);
+    /// The log of a session began anew: whoever follows the old one is told.
+    pub fn begun_anew(&self, old: &Session) {
+        self.end(old.key);
+        self.changed();
+    }
+
+    fn end(&self, session: i64) {
+        let tail = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
         if let Some(tail) = tail {
             tail.end();
         }
+    }
+
+    /// A session was deleted: whoever follows it is told.
+    pub fn removed(&self, session: &Session) {
+        self.end(session.key);
         {
             let count = *self.inner.list.borrow() + 1;
             let mut removed = self.inner.removed.lock().unwrap_or_else(PoisonError::into_inner);

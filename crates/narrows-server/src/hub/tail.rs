@@ -121,6 +121,18 @@ impl Tail {
             return;
         }
         let mut state = self.state();
+        if self.wake.receiver_count() == 0 && state.next.is_empty() {
+            // Nobody follows: whoever comes finds it in the store.
+            (state.over, state.bytes) = (over, 0);
+            state.batches.clear();
+            drop(state);
+            let last = rows.last().map_or(0, |row| row.seq);
+            self.wake.send_modify(|woken| {
+                woken.seq = woken.seq.max(last);
+                woken.over = over;
+            });
+            return;
+        }
         state.next.extend(rows);
         state.over = over;
         let since = state.told.elapsed();

@@ -2,6 +2,7 @@
 
 use super::open::OpenItems;
 use super::places::{Mark, last_event, mark, source_mark};
+use super::sums::Sums;
 use super::{Hidden, Reading};
 use crate::hub::{Delivery, Hub};
 use bytes::Bytes;
@@ -9,7 +10,7 @@ use narrows::change::Change;
 use narrows::id::EventId;
 use narrows::session::SessionInfo;
 use narrows::view::{Activity, ActivityConfig};
-use narrows::{Config, Format, Pipeline, Row, Step, stored};
+use narrows::{Clean, Config, Format, Pipeline, Row, Step, stored};
 use narrows_store::{
     Append, Error, EventRow, NewBlob, Request, Result, Session, SessionFacts, Store,
 };
@@ -43,6 +44,19 @@ pub(super) struct Live {
     /// After so many of the steps that wait, nothing was held back.
     pub(super) rest_after: Option<usize>,
     pub(super) roots: Vec<String>,
+    /// What is read is old, and much: nobody waits for it.
+    pub(super) at_once: bool,
+    /// Records that were read up to the rest that is still to be made into rows, and up to the last.
+    pub(super) resting_records: Vec<u64>,
+    pub(super) rested_records: Vec<u64>,
+    /// Those that were read since, and whether the store has others.
+    pub(super) loose_records: Vec<u64>,
+    pub(super) loose_changed: bool,
+    /// Those that were read since the last rest, before this pipeline began: they come again.
+    pub(super) before_records: Vec<u64>,
+    /// It is read from files, which can be read again.
+    pub(super) placed: bool,
+    sums: Sums,
     scratch: Vec<u8>,
     /// Something could not be written: what is here is ahead of the log.
     pub(super) broken: Arc<AtomicBool>,
@@ -85,6 +99,13 @@ impl Live {
         let mut pipeline =
             Pipeline::reread(config, &kept.items, last, if again { since } else { u64::MAX });
         sources.iter().for_each(|s| pipeline.was_read(s.number, s.read));
+        let (seen, mut before_records) = store.seen(session.key).await?;
+        pipeline.recall_records(seen);
+        let mut rested_records = Vec::new();
+        if !again {
+            pipeline.recall_records(before_records.iter().copied());
+            rested_records = std::mem::take(&mut before_records);
+        }
         let marks = sources.iter().map(|s| (s.number, mark(s, again))).collect();
         let turn = store.last_turn(session.key, RECENT_EVENTS).await?;
         let turn =
@@ -106,6 +127,14 @@ impl Live {
             facts_changed: false,
             rest_after: None,
             roots,
+            at_once: false,
+            resting_records: Vec::new(),
+            loose_records: Vec::new(),
+            loose_changed: !rested_records.is_empty(),
+            rested_records,
+            before_records,
+            placed: reading.placed,
+            sums: Sums::default(),
             scratch: Vec::new(),
             broken: Arc::default(),
             ended,
@@ -123,6 +152,7 @@ impl Live {
             if rest == Some(at) {
                 self.rested();
             }
+            self.sums.take(&self.session.id, self.seq + 1, &step.event, &self.info, &mut append);
             let id = step.event.id;
             let mark = self.marks.entry(id.source).or_default();
             (mark.last, mark.changed) = (Some(id), true);
@@ -136,8 +166,11 @@ impl Live {
         append.settled = self.open.settled(self.seq);
         append.next_order = self.open.next_order;
         if std::mem::take(&mut self.facts_changed) {
-            append.facts = Some(facts(&self.info)?);
+            let project = self.pipeline.project();
+            append.facts = Some(facts(&self.info, project)?);
         }
+        append.seen = std::mem::take(&mut self.rested_records);
+        append.loose = self.new_loose();
         append.ended = Some(self.ended);
         append.events.clone_from(&rows);
         for root in self.pipeline.roots() {
@@ -210,11 +243,14 @@ impl Live {
         broken.store(true, Ordering::Relaxed);
         let (mut append, rows) = self.append(steps, all)?;
         append.request = request;
+        append.at_once = self.at_once;
         let ended_as_known = self.ended == self.ended_kept;
         let idle = ended_as_known
             && append.events.is_empty()
             && append.items.is_empty()
-            && append.sources.is_empty();
+            && append.sources.is_empty()
+            && append.seen.is_empty()
+            && append.loose.is_none();
         if idle && append.request.is_none() && append.facts.is_none() {
             broken.store(false, Ordering::Relaxed);
             return Ok(None);
@@ -243,8 +279,11 @@ impl Live {
             return;
         }
         let mut steps = Vec::new();
-        self.pipeline.finish(&mut steps);
-        self.look_for_rest(steps.len());
+        // What a file tells only in part may go on there: it is read again then.
+        if !self.placed || self.ended {
+            self.pipeline.finish(&mut steps);
+            self.look_for_rest(steps.len());
+        }
         if let Ok(Some(durable)) = self.keep(store, hub, &mut steps, None, true).await {
             let _ = durable.await;
         }
@@ -259,9 +298,9 @@ fn activity_config(session: &Session) -> ActivityConfig {
     }
 }
 
-fn facts(info: &SessionInfo) -> Result<SessionFacts> {
+fn facts(info: &SessionInfo, project: Option<Clean>) -> Result<SessionFacts> {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(unprintable);
-    let own = |t: &Option<narrows::Clean>| t.as_ref().map(|t| t.as_str().to_owned());
+    let own = |t: &Option<Clean>| t.as_ref().map(|t| t.as_str().to_owned());
     let mut shown = Vec::new();
     narrows::json::print(&mut shown, info).map_err(unprintable)?;
     Ok(SessionFacts {
@@ -271,6 +310,8 @@ fn facts(info: &SessionInfo) -> Result<SessionFacts> {
         agent: own(&info.agent),
         model: own(&info.model),
         status: Some(info.status.name().to_owned()),
+        native: own(&info.native_id),
+        project: project.map(|p| p.as_str().to_owned()),
     })
 }
 

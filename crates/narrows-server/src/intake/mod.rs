@@ -3,6 +3,7 @@
 mod live;
 mod open;
 mod places;
+mod sums;
 mod take;
 mod wrapped;
 
@@ -48,6 +49,8 @@ pub struct Reading {
     pub arrival: Arrival,
     /// Whether lines say where they come from.
     pub wrapped: bool,
+    /// Whether packets say which place they have, as those of files do.
+    pub placed: bool,
     /// Whether the source is over with the last packet.
     pub end: bool,
     /// More roots to hide.
@@ -89,6 +92,12 @@ impl Intake {
             .await
     }
 
+    /// Whether nobody is writing a session now.
+    pub fn is_free(&self, session: i64) -> bool {
+        let live = self.inner.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.get(&session).is_none_or(|slot| slot.gate.try_lock().is_ok())
+    }
+
     fn gate(&self, session: i64) -> Arc<Gate<Option<Live>>> {
         let mut live = self.inner.live.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = live
@@ -96,6 +105,14 @@ impl Intake {
             .or_insert_with(|| Slot { gate: Arc::default(), used: Instant::now() });
         slot.used = Instant::now();
         Arc::clone(&slot.gate)
+    }
+
+    /// Lets go of a session: everything that is held back comes out and is kept.
+    pub async fn release(&self, session: i64) {
+        let gate = self.gate(session);
+        if let Ok(mut guard) = tokio::time::timeout(PATIENCE, gate.lock_owned()).await {
+            self.rest(&mut guard, session).await;
+        }
     }
 
     /// Forgets a session that was deleted.

@@ -8,6 +8,10 @@ use narrows::id::EventId;
 use narrows::time::Time;
 use narrows::{Format, Given, Packet, Step};
 use narrows_store::{Error, Result, SourceMark};
+use std::collections::HashSet;
+
+/// Records since the last rest that are kept.
+const MAX_LOOSE: usize = 4096;
 
 /// How far one file of a session was read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,6 +26,10 @@ pub(super) struct Mark {
     pub(super) rest_order: u64,
     /// The place of a rest whose steps are still to be made into rows.
     pub(super) resting: u64,
+    /// Where the line after that place begins; 0 where that is not known.
+    pub(super) resting_offset: u64,
+    /// The same of the last rest.
+    pub(super) rest_offset: u64,
     pub(super) changed: bool,
 }
 
@@ -93,12 +101,82 @@ impl Live {
         Ok(())
     }
 
+    /// Takes a packet of a file that says itself which place it has.
+    pub(super) fn take_placed(&mut self, given: Given<'_>, steps: &mut Vec<Step>) {
+        let (source, position) = match &given {
+            Given::Packet(packet) => (packet.source, packet.position),
+            Given::Fault(fault) => (fault.source, fault.position),
+        };
+        if self.is_next(source, position) {
+            self.pipeline.push(given, steps);
+            self.look_for_rest(steps.len());
+        }
+    }
+
+    /// Leaves a packet out, as if it had said nothing.
+    pub(super) fn pass_over(&mut self, source: u32, position: Position, steps: usize) {
+        if self.is_next(source, position) {
+            self.look_for_rest(steps);
+        }
+    }
+
+    /// The lines that were taken of a source end here.
+    pub(super) fn ends_at(&mut self, source: u32, place: Position) {
+        if let Some(mark) = self.marks.get_mut(&source)
+            && mark.fed == place.line
+            && mark.resting == place.line
+        {
+            mark.resting_offset = place.offset;
+        }
+    }
+
     /// Remembers that nothing is held back after so many steps. Not while packets come again: what
     /// is known is ahead of them then.
     pub(super) fn look_for_rest(&mut self, steps: usize) {
         if self.pipeline.is_at_rest() && self.marks.values().all(|m| m.fed >= m.read) {
             self.rest_after = Some(steps);
-            self.marks.values_mut().for_each(|m| m.resting = m.fed);
+            for mark in self.marks.values_mut().filter(|m| m.resting != m.fed) {
+                (mark.resting, mark.resting_offset) = (mark.fed, 0);
+            }
+            self.take_records();
+            self.resting_records.append(&mut self.loose_records);
+            self.before_records.clear();
+        }
+    }
+
+    fn take_records(&mut self) {
+        let mut new = self.pipeline.records();
+        self.loose_changed |= !new.is_empty();
+        self.loose_records.append(&mut new);
+    }
+
+    /// The records that were read since the last rest, when they are not those that the store has.
+    pub(super) fn new_loose(&mut self) -> Option<Vec<u64>> {
+        self.take_records();
+        if !std::mem::take(&mut self.loose_changed) {
+            return None;
+        }
+        let loose = [&self.before_records, &self.resting_records, &self.loose_records];
+        let mut loose: Vec<u64> = loose.into_iter().flatten().copied().collect();
+        // Those that come again are in both.
+        let mut known = HashSet::new();
+        loose.retain(|record| known.insert(*record));
+        loose.drain(..loose.len().saturating_sub(MAX_LOOSE));
+        Some(loose)
+    }
+
+    /// Nothing comes again of other sources than these: what was read of them stays read.
+    pub(super) fn only(&mut self, sources: &[u32]) {
+        let others = self.marks.iter_mut().filter(|(number, _)| !sources.contains(number));
+        let mut lost = false;
+        for (_, mark) in others.filter(|(_, m)| m.fed < m.read) {
+            (mark.fed, lost) = (mark.read, true);
+        }
+        if lost {
+            let known = std::mem::take(&mut self.before_records);
+            self.pipeline.recall_records(known.iter().copied());
+            self.rested_records.extend(known);
+            self.loose_changed = true;
         }
     }
 
@@ -108,6 +186,11 @@ impl Live {
         for mark in self.marks.values_mut().filter(|m| m.resting > m.rest) {
             (mark.rest, mark.rest_order, mark.changed) = (mark.resting, order, true);
         }
+        for mark in self.marks.values_mut().filter(|m| m.rest == m.resting) {
+            mark.changed |= mark.rest_offset != mark.resting_offset;
+            mark.rest_offset = mark.resting_offset;
+        }
+        self.rested_records.append(&mut self.resting_records);
     }
 
     /// Whether this pipeline has not read the packet yet.
@@ -115,6 +198,9 @@ impl Live {
         let mark = self.marks.entry(source).or_default();
         if position.line <= mark.fed {
             return false;
+        }
+        if mark.resting == mark.fed && mark.resting_offset == 0 {
+            mark.resting_offset = position.offset;
         }
         mark.fed = position.line;
         self.ended = false;
@@ -145,6 +231,8 @@ pub(super) fn mark(source: &SourceMark, again: bool) -> Mark {
         last: last_event(source),
         rest_order: source.rest_order,
         resting: source.rest,
+        resting_offset: source.rest_offset,
+        rest_offset: source.rest_offset,
         changed: false,
     }
 }
@@ -163,6 +251,7 @@ pub(super) fn source_mark(
         read: mark.read,
         rest: mark.rest,
         rest_order: mark.rest_order,
+        rest_offset: mark.rest_offset,
         offset: mark.offset,
         last: mark.last.map(|id| format!("{}.{}", id.packet, id.index)).unwrap_or_default(),
         roots: roots.join("\n"),

@@ -3,8 +3,9 @@
 use super::live::{Live, unprintable};
 use super::{Hidden, Reading};
 use crate::hub::Hub;
+use narrows::event::Position;
 use narrows::time::Time;
-use narrows::{Packets, Step};
+use narrows::{Given, Packets, Step};
 use narrows_store::{Error, Request, Result, Session, Store};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -15,7 +16,7 @@ use utoipa::ToSchema;
 /// Lines over HTTP.
 pub(crate) const MAX_LINE: usize = 16 << 20;
 /// Appends of one request that may be on their way.
-const MAX_ON_THE_WAY: usize = 8;
+const MAX_ON_THE_WAY: usize = 64;
 
 /// Which time packets get that have none of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -86,11 +87,13 @@ impl Take {
         let mut before = None;
         if guard.as_ref().is_none_or(broken) {
             // Packets that were read before come again: what they began is understood anew.
-            let again = reading.wrapped || first.is_some();
+            let again = reading.wrapped || reading.placed || first.is_some();
             *guard = Some(Live::load(store, hidden, session, &reading, again).await?);
         }
         // A session that is in memory learns of a root that only this request names.
         if let Some(live) = guard.as_mut() {
+            live.at_once = reading.placed && reading.end;
+            live.placed = reading.placed;
             let known = live.roots.clone();
             let new = reading.roots.iter().filter(|root| !known.contains(root));
             new.for_each(|root| live.pipeline.add_root(root));
@@ -140,6 +143,63 @@ impl Take {
                 fault.get_or_insert(e);
             }
         });
+        self.keep(None, false).await
+    }
+
+    /// Takes a packet of a file, which says which place it has; it waits until [`Take::flush`].
+    pub fn give(&mut self, given: Given<'_>) {
+        let Take { live, steps, answer, .. } = self;
+        if let Some(live) = live.as_mut() {
+            answer.packets += 1;
+            live.take_placed(given, steps);
+        }
+    }
+
+    /// Passes over a packet of a file.
+    pub fn skip(&mut self, source: u32, position: Position) {
+        let Take { live, steps, .. } = self;
+        if let Some(live) = live.as_mut() {
+            live.pass_over(source, position, steps.len());
+        }
+    }
+
+    /// Takes the text of a file into which the agent put the output of a call; false when nothing
+    /// has named the file yet.
+    pub fn output(&mut self, name: &str, text: &str) -> bool {
+        let Take { live, steps, .. } = self;
+        let before = steps.len();
+        if let Some(live) = live.as_mut() {
+            live.pipeline.offloaded(name, text, steps);
+        }
+        steps.len() > before
+    }
+
+    /// Packets of other sources than these do not come again.
+    pub fn only(&mut self, sources: &[u32]) {
+        if let Some(live) = self.live.as_mut() {
+            live.only(sources);
+        }
+    }
+
+    /// How many steps wait.
+    pub fn waiting(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The lines that were given of a source end here: it can be read on from there.
+    pub fn ends_at(&mut self, source: u32, place: Position) {
+        if let Some(live) = self.live.as_mut() {
+            live.ends_at(source, place);
+        }
+    }
+
+    /// The last line of a source that was given.
+    pub fn last_line(&self, source: u32) -> u64 {
+        self.live.as_ref().and_then(|l| l.marks.get(&source)).map_or(0, |m| m.fed)
+    }
+
+    /// Gives the store what was given. Returns when there is room for more.
+    pub async fn flush(&mut self) -> Result<()> {
         self.keep(None, false).await
     }
 

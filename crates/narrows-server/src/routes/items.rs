@@ -162,7 +162,18 @@ pub(super) async fn search(
         Some(id) => Some(session(&app, &grant, id).await?.key),
         None => None,
     };
-    let query = Query { text: query.q, session, sight: grant.sight, after: query.after, limit };
+    let query = Query {
+        text: query.q,
+        session,
+        agent: query.agent,
+        project: query.project,
+        since: query.since,
+        until: query.until,
+        one_each: false,
+        sight: grant.sight,
+        after: query.after,
+        limit,
+    };
     let page = app.store.search(query).await?;
     Ok(Json(Found { hits: page.hits, next: page.next }).into_response())
 }

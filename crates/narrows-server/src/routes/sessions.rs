@@ -88,6 +88,7 @@ pub(super) fn list_filter(query: SessionQuery, sight: Sight, limit: usize) -> Li
         agent: query.agent,
         label: query.label,
         status: query.status,
+        project: query.project.filter(|p| !p.is_empty()),
         text: query.text.filter(|t| !t.is_empty()),
         since: query.since,
         until: query.until,

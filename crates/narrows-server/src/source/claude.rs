@@ -3,6 +3,7 @@
 
 use narrows::Beside;
 use narrows::adapter::launched;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -24,9 +25,11 @@ pub struct Found {
     /// The session's id, where the file tells.
     pub session: Option<String>,
     /// Files of subagents, and the calls that began them.
-    agents: Vec<(PathBuf, String)>,
+    pub(super) agents: Vec<(PathBuf, String)>,
     /// Files of long outputs.
-    outputs: Vec<PathBuf>,
+    pub(super) outputs: Vec<PathBuf>,
+    /// Files of subagents that nobody asked for, as far as is known.
+    pub(super) orphans: Vec<PathBuf>,
 }
 
 impl Found {
@@ -83,6 +86,20 @@ pub fn find(path: &Path) -> io::Result<Found> {
     Ok(found)
 }
 
+/// Finds the files of a session that lies where the agent put it: the file's name is its id.
+pub(super) fn kept(main: &Path) -> io::Result<Found> {
+    let mut found = Found { session: session(main)?, main: main.to_owned(), ..Found::default() };
+    let (own, id) = (main.with_extension(""), stem(main));
+    let mut files = Vec::new();
+    walk(&own, 0, &mut files);
+    // Older versions put subagents of all sessions beside them: they tell whose they are.
+    let beside = entries(main.parent().unwrap_or(main)).into_iter().filter(|p| is_agent(p));
+    files.extend(beside.filter(|p| session(p).ok().flatten().as_ref() == Some(&id)));
+    files.sort();
+    sort_out(files, &mut found)?;
+    Ok(found)
+}
+
 /// Tells files of subagents of this session from those of others, and from outputs.
 fn sort_out(files: Vec<PathBuf>, found: &mut Found) -> io::Result<()> {
     let mut orphans = Vec::new();
@@ -104,8 +121,9 @@ fn sort_out(files: Vec<PathBuf>, found: &mut Found) -> io::Result<()> {
     let calls = calls(&found.main)?;
     for path in orphans {
         let id = stem(&path);
-        if let Some(call) = id.strip_prefix("agent-").and_then(|id| calls.get(id)) {
-            found.agents.push((path, call.clone()));
+        match id.strip_prefix("agent-").and_then(|id| calls.get(id)) {
+            Some(call) => found.agents.push((path, call.clone())),
+            None => found.orphans.push(path),
         }
     }
     found.agents.sort();
@@ -142,21 +160,38 @@ fn main_of(folder: &Path) -> io::Result<PathBuf> {
 }
 
 /// The id of the session that a file keeps; none of what is no such file.
-fn session(path: &Path) -> io::Result<Option<String>> {
-    let mut reader = BufReader::new(File::open(path)?.take(HEAD));
-    let mut line = Vec::new();
-    loop {
+pub(super) fn session(path: &Path) -> io::Result<Option<String>> {
+    told(path, |root| root.text("sessionId").filter(|id| is_plain(id)).map(Cow::into_owned))
+}
+
+/// The folder in which the agent worked, as the records tell.
+pub(super) fn cwd(path: &Path) -> io::Result<Option<String>> {
+    told(path, |root| root.text("cwd").map(Cow::into_owned))
+}
+
+/// The first answer that a record at the beginning of a file gives.
+fn told(
+    path: &Path,
+    ask: impl Fn(narrows::json::Json<'_>) -> Option<String>,
+) -> io::Result<Option<String>> {
+    let mut reader = BufReader::new(File::open(path)?);
+    let (mut line, mut read) = (Vec::new(), 0);
+    // The first record may hold a picture, and is longer than all that is looked at else.
+    while read < HEAD {
         line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
-            return Ok(None);
+        let limit = narrows::lines::MAX_LINE as u64;
+        match reader.by_ref().take(limit).read_until(b'\n', &mut line)? {
+            0 => break,
+            n => read += n as u64,
         }
         let Ok(text) = std::str::from_utf8(&line) else { continue };
         let mut index = narrows::json::Index::default();
         let Ok(doc) = index.read(text.trim()) else { continue };
-        if let Some(id) = doc.root().text("sessionId").filter(|id| is_plain(id)) {
-            return Ok(Some(id.into_owned()));
+        if let Some(answer) = ask(doc.root()) {
+            return Ok(Some(answer));
         }
     }
+    Ok(None)
 }
 
 /// An id that is a name and no path.
@@ -170,7 +205,7 @@ fn call_of(agent: &Path) -> Option<String> {
     let text = String::from_utf8(note).ok()?;
     let mut index = narrows::json::Index::default();
     let doc = index.read(text.trim()).ok()?;
-    doc.root().text("toolUseId").map(std::borrow::Cow::into_owned)
+    doc.root().text("toolUseId").map(Cow::into_owned)
 }
 
 /// The calls that began subagents, from the session's own file.
@@ -213,21 +248,21 @@ fn walk_some(folder: &Path, depth: usize, left: &mut usize, out: &mut Vec<PathBu
     }
 }
 
-fn is_agent(path: &Path) -> bool {
+pub(super) fn is_agent(path: &Path) -> bool {
     let named = has_ending(path, "jsonl") && name(path).starts_with("agent-");
     // A pipe of that name would never end.
     named && fs::symlink_metadata(path).is_ok_and(|m| m.is_file())
 }
 
-fn has_ending(path: &Path, ending: &str) -> bool {
+pub(super) fn has_ending(path: &Path, ending: &str) -> bool {
     path.extension().is_some_and(|e| e == ending)
 }
 
-fn name(path: &Path) -> String {
+pub(super) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn stem(path: &Path) -> String {
+pub(super) fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 

@@ -204,6 +204,7 @@ impl Book {
                         agent: own(&info.agent),
                         model: own(&info.model),
                         status: Some(info.status.name().to_owned()),
+                        ..SessionFacts::default()
                     });
                 }
                 change => self.take(change),
@@ -265,4 +266,16 @@ impl Book {
         let next = self.next(true);
         assert_eq!(append(store, next).await, Ok(self.seq));
     }
+}
+
+/// A text that cannot be packed into much less.
+pub fn noise(length: usize, seed: u64) -> String {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut letter = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b'0' + (state % 75) as u8)
+    };
+    (0..length).map(|_| letter()).map(|c| if c == '\\' { '/' } else { c }).collect()
 }

@@ -15,7 +15,7 @@ mod objects;
 
 pub use blob::Blob;
 pub(crate) use claude::is_bookkeeping;
-pub use claude::launched;
+pub use claude::{launched, record_of};
 
 use crate::change::Items;
 use crate::event::{Body, Event, Malformed, Position};
@@ -143,6 +143,21 @@ impl Adapter {
         match self {
             Adapter::Acp(acp) | Adapter::Undecided(acp, _) => acp.recall(items, since),
             Adapter::Claude(claude) => claude.recall(items, since),
+        }
+    }
+
+    /// The ids of records that were read since this was asked last, where the format has such.
+    pub(crate) fn records(&mut self) -> Vec<u64> {
+        match self {
+            Adapter::Claude(claude) => claude.records(),
+            Adapter::Acp(_) | Adapter::Undecided(..) => Vec::new(),
+        }
+    }
+
+    /// Remembers records that were read before a cut.
+    pub(crate) fn recall_records(&mut self, ids: impl Iterator<Item = u64>) {
+        if let Adapter::Claude(claude) = self {
+            claude.recall_records(ids);
         }
     }
 

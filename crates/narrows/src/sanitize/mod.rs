@@ -156,6 +156,19 @@ impl Sanitizer {
         &self.roots
     }
 
+    /// The last name of the first root that was told: what people call the project.
+    pub(crate) fn project(&mut self) -> Option<Clean> {
+        let mut plain = Cleaner::new(Paths::default(), Arc::clone(&self.cleaner.secrets));
+        let root = self.roots.first()?.trim_end_matches(['/', '\\']);
+        // A home directory is called after its owner.
+        let is_home = plain.field(root).as_str() == "~";
+        let name = if is_home { "~" } else { root.rsplit(['/', '\\']).next()? };
+        if name.is_empty() {
+            return None;
+        }
+        Some(Clean(plain.text(name, Mode::Text).unwrap_or_else(|| name.into())))
+    }
+
     /// What was removed so far.
     pub fn removed(&self) -> &Removed {
         &self.cleaner.removed

@@ -115,6 +115,18 @@ impl Claude {
         self.index = index;
     }
 
+    /// The ids of the records that were read since this was asked last.
+    pub(super) fn records(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.seen.news)
+    }
+
+    /// Records that were read before the cut: they are not read again.
+    pub(super) fn recall_records(&mut self, ids: impl Iterator<Item = u64>) {
+        for id in ids {
+            self.seen.recall(id);
+        }
+    }
+
     /// The input is over.
     pub(super) fn finish(&mut self, out: &mut Yield) {
         self.no_summary(out);
@@ -293,13 +305,26 @@ fn unknown(kind: &str, object: Json<'_>, out: &mut Yield) {
 /// Records that have been read, by their ids. A resumed session may repeat its old ones.
 #[derive(Debug, Default)]
 struct Seen {
-    ids: HashSet<u128>,
-    order: VecDeque<u128>,
+    ids: HashSet<u64>,
+    order: VecDeque<u64>,
+    /// Those that nobody has been told of.
+    news: Vec<u64>,
 }
 
 impl Seen {
     fn is_new(&mut self, uuid: &str) -> bool {
-        let Some(id) = number(uuid) else { return true };
+        let Some(id) = record_id(uuid) else { return true };
+        if !self.recall(id) {
+            return false;
+        }
+        self.news.push(id);
+        if self.news.len() > MAX_RECORDS {
+            self.news.clear();
+        }
+        true
+    }
+
+    fn recall(&mut self, id: u64) -> bool {
         if !self.ids.insert(id) {
             return false;
         }
@@ -313,13 +338,21 @@ impl Seen {
     }
 }
 
-/// A UUID as a number.
-fn number(uuid: &str) -> Option<u128> {
+/// A record's UUID, shortened to a number.
+fn record_id(uuid: &str) -> Option<u64> {
     let mut id = 0u128;
     let mut digits = 0;
     for c in uuid.bytes().filter(|c| *c != b'-') {
         id = id << 4 | u128::from(char::from(c).to_digit(16)?);
         digits += 1;
     }
-    (digits == 32).then_some(id)
+    (digits == 32).then_some((id >> 64) as u64 ^ id as u64)
+}
+
+/// The id of the record in a line of Claude Code, where it has one: the same in what it prints and
+/// in what it keeps.
+pub fn record_of(line: &str) -> Option<u64> {
+    let mut index = Index::default();
+    let doc = index.read(line.trim()).ok()?;
+    record_id(&doc.root().text("uuid")?)
 }

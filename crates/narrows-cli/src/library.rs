@@ -1,0 +1,111 @@
+//! The sessions of this machine, as the commands that show them see them.
+
+use crate::args::LibraryArgs;
+use crate::index::before_showing;
+use crate::settings::data_dir;
+use crate::{Fault, fault, serve};
+use narrows::Item;
+use narrows_store::{Error, ListFilter, SessionRow, Store, Window};
+use std::future::Future;
+use tokio::runtime::Runtime;
+
+/// Items that are read at once.
+const PAGE: usize = 500;
+/// The name of the session that changed last.
+pub(crate) const LATEST: &str = "latest";
+
+/// The store, to be read.
+#[derive(Debug)]
+pub(crate) struct Library {
+    pub(crate) store: Store,
+    runtime: Runtime,
+}
+
+impl Library {
+    /// Opens the store; looks for new sessions first, unless somebody does that already.
+    pub(crate) fn open(args: &LibraryArgs) -> Result<Library, Fault> {
+        if !args.no_scan {
+            before_showing(&args.data, &args.hide)?;
+        }
+        let data = data_dir(&args.data)?;
+        let runtime = serve::runtime()?;
+        let store = runtime.block_on(async { Store::open_read_only(&data) }).map_err(failed)?;
+        Ok(Library { store, runtime })
+    }
+
+    /// Waits for the store.
+    pub(crate) fn wait<T>(
+        &self,
+        work: impl Future<Output = narrows_store::Result<T>>,
+    ) -> Result<T, Fault> {
+        self.runtime.block_on(work).map_err(failed)
+    }
+
+    /// The session that a name means.
+    pub(crate) fn session(&self, name: &str) -> Result<SessionRow, Fault> {
+        self.runtime.block_on(session(&self.store, name))
+    }
+
+    /// Gives every item of a session to `each`, in order, from the order `from` on.
+    pub(crate) fn items(
+        &self,
+        session: &SessionRow,
+        from: u64,
+        mut each: impl FnMut(Item) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let key = self.wait(self.store.session(&session.id))?.key;
+        let mut next = from;
+        loop {
+            let page = self.wait(self.store.items(key, Window::From(next), PAGE))?;
+            let Some(last) = page.items.last() else { return Ok(()) };
+            next = last.order + 1;
+            for row in page.items {
+                each(row.item)?;
+            }
+            if !page.after {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn names(s: &SessionRow) -> impl Iterator<Item = &String> {
+    [Some(&s.id), s.label.as_ref(), s.native_id.as_ref()].into_iter().flatten()
+}
+
+/// The session that a name means: the beginning of an id, a label or the agent's own id, or
+/// `latest`.
+pub(crate) async fn session(store: &Store, name: &str) -> Result<SessionRow, Fault> {
+    let all = ListFilter { limit: usize::MAX >> 1, ..ListFilter::default() };
+    let found = store.list(all).await.map_err(failed)?.sessions;
+    let mut named: Vec<&SessionRow> = if name == LATEST {
+        found.iter().take(1).collect()
+    } else {
+        found.iter().filter(|s| names(s).any(|n| n.starts_with(name))).collect()
+    };
+    if let Some(exact) = named.iter().find(|s| names(s).any(|n| n == name)) {
+        named = vec![exact];
+    }
+    match named.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] if name == LATEST => Err(fault("there are no sessions yet")),
+        [] => Err(fault(format!("no session begins with `{name}`: `narrows ls` lists them"))),
+        several => {
+            let some: Vec<&str> = several.iter().take(5).map(|s| s.id.as_str()).collect();
+            let more = if several.len() > some.len() { ", …" } else { "" };
+            Err(fault(format!(
+                "`{name}` begins {} sessions: {}{more}",
+                several.len(),
+                some.join(", ")
+            )))
+        }
+    }
+}
+
+/// An error of the store, for people.
+pub(crate) fn failed(error: Error) -> Fault {
+    match error {
+        Error::NotFound("store") => fault("there are no sessions yet"),
+        error => fault(error.to_string()),
+    }
+}

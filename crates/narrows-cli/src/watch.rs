@@ -1,0 +1,179 @@
+//! `narrows watch`: a session as it happens.
+
+use crate::args::WatchArgs;
+use crate::index::{before_showing, is_followed, parts, unless_taken};
+use crate::library::{failed, session};
+use crate::settings::{data_dir, sources};
+use crate::show::text::Printer;
+use crate::show::{Header, Style};
+use crate::{Fault, serve};
+use narrows::{Change, Items, stored};
+use narrows_server::intake::Intake;
+use narrows_server::source::Follower;
+use narrows_store::{ListFilter, SessionRow, Store, Window};
+use std::io::{self, BufWriter, Write};
+use std::time::Duration;
+
+/// How often the log is looked at, and how often for a newer session.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOKS: u32 = 10;
+/// Rows that are read at once.
+const ROWS: usize = 500;
+const BYTES: usize = 4 << 20;
+
+pub(crate) fn run(args: &WatchArgs) -> Result<(), Fault> {
+    let data = data_dir(&args.library.data)?;
+    if !args.library.no_scan {
+        // A session can be named only when it was read.
+        before_showing(&args.library.data, &args.library.hide)?;
+    }
+    let runtime = serve::runtime()?;
+    // Somebody must read what agents write: whoever does it already, or this command.
+    let is_read = args.library.no_scan || is_followed(&data)?;
+    let own = if is_read { None } else { sources(&args.library.hide)? };
+    runtime.block_on(async {
+        let own = match own {
+            Some(options) => unless_taken(parts(&data, &args.library.hide))?.map(|p| (p, options)),
+            None => None,
+        };
+        let (store, reading) = match own {
+            Some(((store, intake, hub), options)) => {
+                let follower = Follower::start(store.clone(), intake.clone(), hub, options);
+                (store, Some((intake, follower)))
+            }
+            None => (Store::open_read_only(&data).map_err(failed)?, None),
+        };
+        let printing = watch(args, &store, reading.as_ref().map(|(intake, _)| intake));
+        let done = tokio::select! {
+            done = printing => done,
+            ended = serve::wait() => ended.map_err(Fault::new("signals")),
+        };
+        if let Some((intake, follower)) = reading {
+            follower.stop().await;
+            intake.close().await;
+            store.close().await;
+        }
+        done
+    })
+}
+
+/// One session on the screen.
+struct Watched<W: Write> {
+    row: SessionRow,
+    key: i64,
+    epoch: String,
+    seq: u64,
+    items: Items,
+    printer: Printer<W>,
+}
+
+async fn watch(args: &WatchArgs, store: &Store, intake: Option<&Intake>) -> Result<(), Fault> {
+    let mut style = Style::of_terminal(None, args.color);
+    style.tools = args.tools;
+    style.thinking = args.thinking;
+    let mut watched: Option<Watched<_>> = None;
+    let mut looks = 0_u32;
+    let mut told = false;
+    loop {
+        if looks.is_multiple_of(LOOKS) {
+            if let Some(intake) = intake {
+                intake.tidy().await;
+            }
+            let row = match (&args.session, &watched) {
+                (Some(name), None) => Some(session(store, name).await?),
+                (Some(_), Some(_)) => None,
+                (None, _) => newest(store).await?,
+            };
+            if let Some(row) = row
+                && watched.as_ref().is_none_or(|w| w.row.id != row.id)
+            {
+                let out = BufWriter::new(io::stdout());
+                watched = Some(begin(store, row, args.last, out, style.clone()).await?);
+            }
+            if watched.is_none() && !told {
+                told = true;
+                writeln!(io::stderr(), "no sessions yet: waiting for one")
+                    .map_err(Fault::new("standard error"))?;
+            }
+        }
+        if let Some(watched) = &mut watched
+            && !watched.go_on(store).await?
+            && args.until_end
+        {
+            return Ok(());
+        }
+        looks = looks.wrapping_add(1);
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn newest(store: &Store) -> Result<Option<SessionRow>, Fault> {
+    let one = ListFilter { limit: 1, ..ListFilter::default() };
+    Ok(store.list(one).await.map_err(failed)?.sessions.into_iter().next())
+}
+
+/// Begins with the last items.
+async fn begin<W: Write>(
+    store: &Store,
+    row: SessionRow,
+    last: usize,
+    out: W,
+    style: Style,
+) -> Result<Watched<W>, Fault> {
+    let key = store.session(&row.id).await.map_err(failed)?.key;
+    let page = store.items(key, Window::End, last.max(1)).await.map_err(failed)?;
+    let mut printer = Printer::new(out, style);
+    let print = |done: io::Result<()>| done.map_err(Fault::new("standard output"));
+    // A session without a title is called by its first prompt.
+    let beginning = store.items(key, Window::From(0), 1).await.map_err(failed)?;
+    let (first, newest) = (beginning.items.first(), page.items.last());
+    let header = Header::of(&row, first.map(|i| &i.item), newest.map(|i| &i.item));
+    print(printer.header(&header))?;
+    let mut items = Items::default();
+    for one in page.items {
+        if last > 0 {
+            print(printer.update(&one.item))?;
+        }
+        items.apply(Change::Put { item: Box::new(one.item) });
+    }
+    print(printer.flush())?;
+    Ok(Watched { row, key, epoch: page.epoch, seq: page.seq, items, printer })
+}
+
+impl<W: Write> Watched<W> {
+    /// Prints what is new; false when nothing more comes.
+    async fn go_on(&mut self, store: &Store) -> Result<bool, Fault> {
+        loop {
+            let page = store.events_after(self.key, self.seq, ROWS, BYTES).await.map_err(failed)?;
+            if page.epoch != self.epoch {
+                let what = "the session was read anew: watch it again to see it from here";
+                return Err(crate::fault(what));
+            }
+            let full = page.rows.len() == ROWS;
+            for row in &page.rows {
+                self.seq = row.seq;
+                let Some(changes) = &row.changes else { continue };
+                let text = std::str::from_utf8(changes).unwrap_or("[]");
+                for change in stored::changes(text).unwrap_or_default() {
+                    self.apply(change).map_err(Fault::new("standard output"))?;
+                }
+            }
+            if page.rows.is_empty() {
+                return Ok(!store.session(&self.row.id).await.map_err(failed)?.ended);
+            }
+            self.printer.flush().map_err(Fault::new("standard output"))?;
+            if !full {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn apply(&mut self, change: Change) -> io::Result<()> {
+        let Some(id) = change.item().map(|id| id.as_str().to_owned()) else { return Ok(()) };
+        self.items.apply(change);
+        match self.items.get(&id) {
+            Some(item) => self.printer.update(item),
+            None => Ok(()),
+        }
+    }
+}

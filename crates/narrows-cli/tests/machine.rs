@@ -1,0 +1,20 @@
+//! narrows on a machine with an agent: it finds sessions by itself, follows them, and shows none of
+//! the secrets in them.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+
+#[path = "machine/canaries.rs"]
+mod canaries;
+// Needs rusqlite among the dev-dependencies; without it this is left out.
+#[cfg(any())]
+#[path = "machine/database.rs"]
+mod database;
+#[path = "machine/finding.rs"]
+mod finding;
+#[path = "machine/home.rs"]
+mod home;
+#[path = "machine/sample.rs"]
+mod sample;
+#[path = "machine/serving.rs"]
+mod serving;
+#[path = "machine/watching.rs"]
+mod watching;

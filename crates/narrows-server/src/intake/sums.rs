@@ -1,0 +1,99 @@
+//! What is added up while a session is written: its times, tokens and cost.
+
+use narrows::event::{Body, Event, Usage};
+use narrows::session::SessionInfo;
+use narrows_store::{Append, UsageRow};
+
+/// When nothing happens for so long, nothing is going on.
+const PAUSE_MS: i64 = 5 * 60 * 1000;
+const HOUR_MS: i64 = 3600 * 1000;
+
+/// Where the sums of a session stand.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    /// The time of the last event.
+    last: Option<i64>,
+    /// What the session cost so far.
+    cost: Option<f64>,
+}
+
+impl Sums {
+    /// Takes the event that gets `seq`; `info` is what was known before it.
+    pub(super) fn take(
+        &mut self,
+        session: &str,
+        seq: u64,
+        event: &Event,
+        info: &SessionInfo,
+        append: &mut Append,
+    ) {
+        let at = event.time.as_ref().map(narrows::time::Time::millis);
+        if let Some(at) = at {
+            let (first, last) = append.times.unwrap_or((at, at));
+            append.times = Some((first.min(at), last.max(at)));
+            self.go_on(at, append);
+        }
+        let model = || info.model.as_ref().map(|m| m.as_str().to_owned());
+        let mut cost = None;
+        match &event.body {
+            Body::Usage(gauge) => {
+                cost = gauge.cost_usd;
+                if let Some(answer) = &gauge.answer {
+                    let request = answer.request_id.as_ref().map_or("", |r| r.as_str());
+                    let id = format!("{}/{request}", answer.message_id.as_str());
+                    let sub = event.parent.is_some();
+                    append.usage.push(row(id, sub, at, model(), &answer.usage));
+                }
+            }
+            Body::PromptResponse(response) => {
+                cost = response.cost_usd;
+                // Where the agent tells answer by answer, they are counted already.
+                if let Some(usage) = response.usage.as_ref().filter(|_| info.usage.is_none()) {
+                    append.usage.push(row(format!("{session}/{seq}"), false, at, model(), usage));
+                }
+            }
+            _ => {}
+        }
+        if let Some(cost) = cost {
+            let before = self.cost.or(info.cost_usd).unwrap_or(0.0);
+            self.cost = Some(cost.max(before));
+            if cost > before {
+                let (id, model) = (format!("{session}/{seq}/cost"), model());
+                let cost = Some(cost - before);
+                // Some agents tell no time with it: it was with what came before.
+                let at = at.or(self.last);
+                append.usage.push(UsageRow { id, at, model, cost, ..UsageRow::default() });
+            }
+        }
+    }
+
+    /// Counts the time since the last event, where it is no pause.
+    fn go_on(&mut self, at: i64, append: &mut Append) {
+        let since = self.last.map_or(0, |last| at - last);
+        self.last = Some(self.last.map_or(at, |last| last.max(at)));
+        if !(1..PAUSE_MS).contains(&since) {
+            return;
+        }
+        let (hour, ms) = (at.div_euclid(HOUR_MS), since.unsigned_abs());
+        match append.active.iter_mut().find(|(known, _)| *known == hour) {
+            Some((_, sum)) => *sum += ms,
+            None => append.active.push((hour, ms)),
+        }
+    }
+}
+
+fn row(id: String, sub: bool, at: Option<i64>, model: Option<String>, usage: &Usage) -> UsageRow {
+    let short = usage.cached_write_5m_tokens.unwrap_or(0);
+    let long = usage.cached_write_1h_tokens.unwrap_or(0);
+    UsageRow {
+        id,
+        sub,
+        at,
+        model,
+        input: usage.input_tokens.unwrap_or(0),
+        output: usage.output_tokens.unwrap_or(0),
+        cache_read: usage.cached_read_tokens.unwrap_or(0),
+        cache_write: usage.cached_write_tokens.unwrap_or(short + long),
+        cost: None,
+    }
+}

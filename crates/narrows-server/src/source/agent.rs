@@ -1,0 +1,50 @@
+//! Agents that keep their sessions in files. One small module each.
+
+use super::claude_home::ClaudeHome;
+use super::{Found, Lying};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// An agent, and where it keeps its sessions.
+pub trait Agent: Send + Sync + std::fmt::Debug {
+    /// What it is called.
+    fn name(&self) -> &'static str;
+    /// The folders under which its sessions lie; some may not be there.
+    fn places(&self) -> Vec<PathBuf>;
+    /// The files of the sessions in a place.
+    fn list(&self, place: &Path) -> io::Result<Vec<Lying>>;
+    /// The session's own file, for any path below a place that has to do with a session.
+    fn session_of(&self, place: &Path, path: &Path) -> Option<PathBuf>;
+    /// The files of the session whose own file this is.
+    fn files(&self, main: &Path) -> io::Result<Found>;
+    /// The folder in which the agent worked.
+    fn cwd(&self, main: &Path) -> Option<String>;
+    /// After how many days without a change it deletes a session.
+    fn keeps_days(&self) -> Option<u32>;
+}
+
+/// Where sessions are looked for.
+#[derive(Debug, Clone, Default)]
+pub struct SourceOptions {
+    /// The home directory.
+    pub home: Option<PathBuf>,
+    /// Folders in which Claude Code keeps its settings and sessions; else the usual ones.
+    pub claude_dirs: Vec<PathBuf>,
+    /// Projects that are left out: folders, with all below them.
+    pub exclude: Vec<PathBuf>,
+    /// Look at all files again and again, rather than waiting to be told of changes.
+    pub poll: bool,
+}
+
+impl SourceOptions {
+    /// Whether the sessions of a working directory are left out.
+    pub(super) fn leaves_out(&self, cwd: &str) -> bool {
+        self.exclude.iter().any(|folder| Path::new(cwd).starts_with(folder))
+    }
+}
+
+/// The agents whose sessions can be read.
+pub fn agents(options: &SourceOptions) -> Vec<Arc<dyn Agent>> {
+    vec![Arc::new(ClaudeHome::new(options))]
+}

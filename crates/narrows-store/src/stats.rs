@@ -1,0 +1,227 @@
+//! Tokens, cost, calls and time, added up over sessions.
+
+use crate::error::Result;
+use crate::store::Store;
+use rusqlite::types::Value;
+use rusqlite::{Connection, params, params_from_iter};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What one answer of a model used, or what was paid at once.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct UsageRow {
+    /// The same in every session that keeps it.
+    pub id: String,
+    /// Whether a subagent asked for it.
+    pub sub: bool,
+    /// When, in milliseconds since 1970.
+    pub at: Option<i64>,
+    /// The model.
+    pub model: Option<String>,
+    /// Tokens that the model read, without those from a cache.
+    pub input: u64,
+    /// Tokens that it wrote.
+    pub output: u64,
+    /// Tokens read from a cache.
+    pub cache_read: u64,
+    /// Tokens put into a cache.
+    pub cache_write: u64,
+    /// Dollars, as the agent reports them.
+    pub cost: Option<f64>,
+}
+
+/// What a row stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum StatsBy {
+    #[default]
+    Day,
+    Project,
+    Model,
+    Agent,
+    Tool,
+    Session,
+}
+
+/// What is added up.
+#[derive(Debug, Clone, Default)]
+pub struct StatsFilter {
+    /// What a row stands for.
+    pub by: StatsBy,
+    /// From this time on, in milliseconds since 1970.
+    pub since: Option<i64>,
+    /// Before this time.
+    pub until: Option<i64>,
+    /// Of this agent.
+    pub agent: Option<String>,
+    /// Of projects with this in their name.
+    pub project: Option<String>,
+}
+
+/// The sums of one day, project, model, agent, tool or session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatsRow {
+    /// Which one. Days are those of this machine's time zone.
+    pub name: String,
+    /// Sessions with something in it.
+    pub sessions: u64,
+    /// Answers of models.
+    pub answers: u64,
+    /// Tokens that models read, without those from a cache.
+    pub input: u64,
+    /// Tokens that they wrote.
+    pub output: u64,
+    /// Tokens read from a cache.
+    pub cache_read: u64,
+    /// Tokens put into a cache.
+    pub cache_write: u64,
+    /// Dollars, where agents report them.
+    pub cost_usd: Option<f64>,
+    /// Calls of tools.
+    pub calls: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Milliseconds that tools took, where agents tell.
+    pub tool_ms: u64,
+    /// Milliseconds in which something was going on.
+    pub active_ms: u64,
+}
+
+pub(crate) fn keep_usage(db: &Connection, session: i64, row: &UsageRow) -> Result<()> {
+    // The last one counts; it stays with the session that had it first, unless that was deleted.
+    db.prepare_cached(
+        "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+         ON CONFLICT DO UPDATE SET session = CASE
+         WHEN EXISTS (SELECT 1 FROM session WHERE key = usage.session) THEN usage.session
+         ELSE excluded.session END, input = excluded.input, output = excluded.output,
+         cache_read = excluded.cache_read, cache_write = excluded.cache_write,
+         cost = excluded.cost, model = coalesce(excluded.model, model), at = coalesce(at, excluded.at)",
+    )?
+    .execute(params![
+        row.id,
+        session,
+        row.sub,
+        row.at,
+        row.model,
+        row.input,
+        row.output,
+        row.cache_read,
+        row.cache_write,
+        row.cost
+    ])?;
+    Ok(())
+}
+
+impl Store {
+    /// Adds up. Rows come by name; by tool they have calls only.
+    pub async fn stats(&self, filter: StatsFilter) -> Result<Vec<StatsRow>> {
+        self.read(move |db| stats(db, &filter)).await
+    }
+}
+
+const DAY: &str = "coalesce(date({at} / 1000, 'unixepoch', 'localtime'), '')";
+
+fn name(by: StatsBy, at: &str, model: &str, tool: &str) -> String {
+    match by {
+        StatsBy::Day => DAY.replace("{at}", at),
+        StatsBy::Project => "coalesce(s.project, '')".to_owned(),
+        StatsBy::Model => format!("coalesce({model}, s.model, '')"),
+        StatsBy::Agent => "coalesce(s.agent, '')".to_owned(),
+        StatsBy::Tool => tool.to_owned(),
+        StatsBy::Session => "s.id".to_owned(),
+    }
+}
+
+/// Adds the numbers of a row.
+type Into = fn(&mut StatsRow, &[i64], Option<f64>);
+
+fn stats(db: &Connection, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
+    let only = |at: &str| {
+        let (mut clause, mut values) = (String::new(), Vec::<Value>::new());
+        for (test, value) in [(">=", filter.since), ("<", filter.until)] {
+            if let Some(value) = value {
+                clause.extend([" AND ", at, " ", test, " ?"]);
+                values.push(value.into());
+            }
+        }
+        if let Some(agent) = &filter.agent {
+            clause.push_str(" AND instr(lower(coalesce(s.agent, '')), lower(?)) > 0");
+            values.push(agent.clone().into());
+        }
+        if let Some(project) = &filter.project {
+            clause.push_str(" AND instr(lower(coalesce(s.project, '')), lower(?)) > 0");
+            values.push(project.clone().into());
+        }
+        (clause, values)
+    };
+    let mut rows: BTreeMap<String, StatsRow> = BTreeMap::new();
+    let mut sessions: BTreeMap<String, std::collections::HashSet<i64>> = BTreeMap::new();
+    let mut add = |sql: String, values: Vec<Value>, into: Into| -> Result<()> {
+        let mut query = db.prepare_cached(&sql)?;
+        let mut found = query.query(params_from_iter(values))?;
+        while let Some(r) = found.next()? {
+            let name: String = r.get(0)?;
+            sessions.entry(name.clone()).or_default().insert(r.get(1)?);
+            let numbers: Vec<i64> = (3..8).map(|at| r.get(at)).collect::<rusqlite::Result<_>>()?;
+            let row = rows
+                .entry(name.clone())
+                .or_insert_with(|| StatsRow { name, ..StatsRow::default() });
+            into(row, &numbers, r.get(2)?);
+        }
+        Ok(())
+    };
+    if filter.by != StatsBy::Tool {
+        let (clause, values) = only("u.at");
+        let name = name(filter.by, "u.at", "u.model", "''");
+        add(
+            format!(
+                "SELECT {name}, s.key, sum(u.cost), sum(u.cost IS NULL), sum(u.input), sum(u.output),
+                 sum(u.cache_read), sum(u.cache_write)
+                 FROM usage u JOIN session s ON s.key = u.session WHERE 1{clause} GROUP BY 1, 2"
+            ),
+            values,
+            |row, n, cost| {
+                row.answers += n[0].unsigned_abs();
+                row.input += n[1].unsigned_abs();
+                row.output += n[2].unsigned_abs();
+                row.cache_read += n[3].unsigned_abs();
+                row.cache_write += n[4].unsigned_abs();
+                if let Some(cost) = cost {
+                    *row.cost_usd.get_or_insert(0.0) += cost;
+                }
+            },
+        )?;
+    }
+    let (clause, values) = only("c.at");
+    let by = name(filter.by, "c.at", "NULL", "c.name");
+    add(
+        format!(
+            "SELECT {by}, s.key, NULL, count(*), sum(c.failed), sum(coalesce(c.ms, 0)), 0, 0
+             FROM call c JOIN session s ON s.key = c.key >> 32 WHERE 1{clause} GROUP BY 1, 2"
+        ),
+        values,
+        |row, n, _| {
+            row.calls += n[0].unsigned_abs();
+            row.failed += n[1].unsigned_abs();
+            row.tool_ms += n[2].unsigned_abs();
+        },
+    )?;
+    if filter.by != StatsBy::Tool {
+        let at = "a.hour * 3600000";
+        let (clause, values) = only(at);
+        let by = name(filter.by, at, "NULL", "''");
+        add(
+            format!(
+                "SELECT {by}, s.key, NULL, sum(a.ms), 0, 0, 0, 0
+                 FROM active a JOIN session s ON s.key = a.session WHERE 1{clause} GROUP BY 1, 2"
+            ),
+            values,
+            |row, n, _| row.active_ms += n[0].unsigned_abs(),
+        )?;
+    }
+    for (name, row) in &mut rows {
+        row.sessions = sessions.get(name).map_or(0, |s| s.len() as u64);
+    }
+    Ok(rows.into_values().collect())
+}

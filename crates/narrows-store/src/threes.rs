@@ -1,0 +1,98 @@
+//! Which three letters stand in a text, each of them once: what the index of search knows an item by.
+
+use std::collections::HashSet;
+
+/// Letters of which all threes fit into a table.
+const PLAIN: u32 = 128;
+
+/// Sets of three letters.
+#[derive(Debug, Default)]
+pub(crate) struct Threes {
+    /// A bit for each three plain letters.
+    bits: Vec<u64>,
+    plain: Vec<u32>,
+    others: HashSet<u64>,
+}
+
+impl Threes {
+    /// Adds those of a text, which is in small letters.
+    pub(crate) fn add(&mut self, text: &str) {
+        self.add_letters(text.chars());
+    }
+
+    pub(crate) fn add_letters(&mut self, letters: impl Iterator<Item = char>) {
+        let (mut one, mut two) = (None, None);
+        for three in letters.map(u32::from) {
+            if let (Some(a), Some(b)) = (one, two) {
+                self.insert(a, b, three);
+            }
+            (one, two) = (two, Some(three));
+        }
+    }
+
+    fn insert(&mut self, a: u32, b: u32, c: u32) {
+        if (a | b | c) >= PLAIN {
+            self.others.insert((u64::from(a) << 42) | (u64::from(b) << 21) | u64::from(c));
+            return;
+        }
+        if self.bits.is_empty() {
+            self.bits = vec![0; (PLAIN * PLAIN * PLAIN / 64) as usize];
+        }
+        let at = (a * PLAIN + b) * PLAIN + c;
+        let (word, bit) = ((at / 64) as usize, 1 << (at % 64));
+        if self.bits[word] & bit == 0 {
+            self.bits[word] |= bit;
+            self.plain.push(at);
+        }
+    }
+
+    /// Prints each as a word, and begins anew.
+    pub(crate) fn tokens(&mut self, out: &mut String) {
+        let mut words: Vec<u64> = self.others.drain().collect();
+        for at in self.plain.drain(..) {
+            self.bits[(at / 64) as usize] = 0;
+            let (a, b, c) = (at / PLAIN / PLAIN, at / PLAIN % PLAIN, at % PLAIN);
+            words.push((u64::from(a) << 42) | (u64::from(b) << 21) | u64::from(c));
+        }
+        // In order, so that the index finds its place quickly.
+        words.sort_unstable();
+        for word in words {
+            if !out.is_empty() {
+                out.push(' ');
+            }
+            print(word, out);
+        }
+    }
+}
+
+/// A number as a word of plain letters and digits.
+fn print(mut number: u64, out: &mut String) {
+    const DIGITS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
+    let mut digits = [0_u8; 13];
+    let mut from = digits.len();
+    while number > 0 || from == digits.len() {
+        from -= 1;
+        digits[from] = DIGITS[(number % 32) as usize];
+        number /= 32;
+    }
+    out.extend(digits[from..].iter().map(|d| char::from(*d)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_three_letters_stand_once() {
+        let count = |text: &str| {
+            let (mut threes, mut out) = (Threes::default(), String::new());
+            threes.add(text);
+            threes.tokens(&mut out);
+            out.split(' ').filter(|w| !w.is_empty()).count()
+        };
+        assert_eq!(count("ab"), 0);
+        assert_eq!(count("abcabcabc"), 3);
+        assert_eq!(count("漢字漢字漢"), 2);
+        assert_eq!(count("aé漢"), 1);
+    }
+}
