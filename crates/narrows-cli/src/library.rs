@@ -13,6 +13,8 @@ use tokio::runtime::Runtime;
 const PAGE: usize = 500;
 /// The name of the session that changed last.
 pub(crate) const LATEST: &str = "latest";
+pub(crate) const NOTHING: &str =
+    "there are no sessions yet: `narrows sample` puts one in to look at";
 
 /// The store, to be read.
 #[derive(Debug)]
@@ -88,7 +90,7 @@ pub(crate) async fn session(store: &Store, name: &str) -> Result<SessionRow, Fau
     }
     match named.as_slice() {
         [one] => Ok((*one).clone()),
-        [] if name == LATEST => Err(fault("there are no sessions yet")),
+        [] if name == LATEST => Err(fault(NOTHING)),
         [] => Err(fault(format!("no session begins with `{name}`: `narrows ls` lists them"))),
         several => {
             let some: Vec<&str> = several.iter().take(5).map(|s| s.id.as_str()).collect();
@@ -105,7 +107,7 @@ pub(crate) async fn session(store: &Store, name: &str) -> Result<SessionRow, Fau
 /// An error of the store, for people.
 pub(crate) fn failed(error: Error) -> Fault {
     match error {
-        Error::NotFound("store") => fault("there are no sessions yet"),
+        Error::NotFound("store") => fault(NOTHING),
         error => fault(error.to_string()),
     }
 }

@@ -165,7 +165,7 @@ fn nothing(args: &LsArgs, empty: bool) -> Result<(), Fault> {
     asked.extend(args.tags.iter().map(|t| format!("--tag {t}")));
     asked.extend(args.text.iter().map(|t| format!("`{t}`")));
     let told = if empty || asked.is_empty() {
-        "there are no sessions yet".to_owned()
+        crate::library::NOTHING.to_owned()
     } else {
         format!("no session matches {}", escape::line(&asked.join(" ")))
     };

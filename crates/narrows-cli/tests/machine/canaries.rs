@@ -93,10 +93,11 @@ pub(crate) fn machine() -> (Machine, Script) {
 }
 
 fn sidechain(session: &str, text: &str) -> String {
+    let later = jiff::Timestamp::now() + jiff::SignedDuration::from_millis(20);
     let record = json!({
         "type": "user", "isSidechain": true, "agentId": "x1", "sessionId": session, "cwd": ROOT,
         "uuid": "77777777-0000-4000-8000-000000000001", "version": "2.1.325",
-        "timestamp": jiff::Timestamp::now().to_string(), "message": { "role": "user", "content": text },
+        "timestamp": later.to_string(), "message": { "role": "user", "content": text },
     });
     record.to_string() + "\n"
 }
@@ -226,11 +227,8 @@ fn no_server_tells_a_secret_or_where_the_agent_worked() {
     // It goes on, and somebody watches.
     let mut watch = machine.start(&["watch", "--tools", "--thinking"]);
     watch.prints(Duration::from_secs(10), "redacted:");
-    let file = machine.file(&script);
     let late = script.clone().says(&planted(&machine.home(), "later"));
-    let mut text = fs::read_to_string(&file).expect("read");
-    text += &late.text[script.text.len()..];
-    fs::write(&file, text).expect("write");
+    machine.grow(&script, late);
     watch.prints(SOON, "later: ");
     assert_eq!(watch.signal("INT"), Some(0));
     assert_at_home(&machine, "watch", &(watch.out() + &watch.err()));
@@ -261,4 +259,29 @@ fn no_server_tells_a_secret_or_where_the_agent_worked() {
     assert!(server.running.err().len() > 100, "there is a log");
     assert_clean("log", &server.running.err());
     assert_files_clean(&machine.data());
+}
+
+#[test]
+#[ignore = "a subagent's record before the session's first does not tell its root: adapter/claude"]
+fn a_subagent_that_is_read_first_tells_no_root_either() {
+    let mut machine = Machine::new();
+    machine.set("SERVICE_PASSWORD", SECRETS[3].0.into());
+    let script = Script::empty(7, ROOT);
+    // As it begins: a record that does not tell where the agent works.
+    let queued = json!({
+        "type": "queue-operation", "operation": "enqueue", "sessionId": script.id,
+        "timestamp": jiff::Timestamp::now().to_string(), "content": "x",
+    });
+    let mut begun = script.clone();
+    begun.text = format!("{queued}\n");
+    machine.write(&begun);
+    let folder = machine.file(&script).with_extension("").join("subagents");
+    fs::create_dir_all(&folder).expect("folder");
+    let meta = json!({ "toolUseId": "toolu_sub" }).to_string();
+    fs::write(folder.join("agent-x1.meta.json"), meta).expect("write");
+    let said = sidechain(&script.id, &planted(&machine.home(), "subagent"));
+    fs::write(folder.join("agent-x1.jsonl"), said).expect("write");
+    let told = machine.told(&["show", &script.id]);
+    assert!(told.out.contains("subagent: "), "{told:?}");
+    assert_clean("show", &told.out);
 }

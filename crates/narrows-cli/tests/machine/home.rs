@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
@@ -258,9 +259,9 @@ impl Machine {
         let mut command = self.command(words);
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("start");
-        let out = kept(child.stdout.take().expect("output"));
-        let err = kept(child.stderr.take().expect("errors"));
-        Running { child, out, err }
+        let (out, all_out) = kept(child.stdout.take().expect("output"));
+        let (err, all_err) = kept(child.stderr.take().expect("errors"));
+        Running { child, out, err, readers: vec![all_out, all_err] }
     }
 
     /// A server; its address stands in the data directory.
@@ -294,16 +295,16 @@ pub(crate) fn forbid(file: &Path) {
 }
 
 /// What comes, as it comes.
-fn kept(mut from: impl Read + Send + 'static) -> Arc<Mutex<Vec<u8>>> {
+fn kept(mut from: impl Read + Send + 'static) -> (Arc<Mutex<Vec<u8>>>, JoinHandle<()>) {
     let all = Arc::<Mutex<Vec<u8>>>::default();
     let keep = Arc::clone(&all);
-    std::thread::spawn(move || {
+    let reader = std::thread::spawn(move || {
         let mut bytes = [0; 4096];
         while let Ok(n @ 1..) = from.read(&mut bytes) {
             keep.lock().expect("lock").extend_from_slice(&bytes[..n]);
         }
     });
-    all
+    (all, reader)
 }
 
 /// A command that goes on. It is killed at the end.
@@ -311,6 +312,7 @@ pub(crate) struct Running {
     child: Child,
     out: Arc<Mutex<Vec<u8>>>,
     err: Arc<Mutex<Vec<u8>>>,
+    readers: Vec<JoinHandle<()>>,
 }
 
 impl Running {
@@ -337,9 +339,11 @@ impl Running {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for its end, and for all that it printed.
     pub(crate) fn ends(&mut self, most: Duration) -> Option<i32> {
-        within(most, "an end", || self.ended()).code()
+        let status = within(most, "an end", || self.ended());
+        self.readers.drain(..).for_each(|reader| reader.join().expect("reader"));
+        status.code()
     }
 
     /// Sends a signal; returns the exit code.

@@ -171,14 +171,17 @@ pub async fn catch_up(
     Ok(progress.sums())
 }
 
+/// Sessions that are looked at again, and when.
+type Later = HashMap<PathBuf, (Instant, Job)>;
+
 /// What the tasks share.
 #[derive(Debug, Clone)]
 struct All {
     reader: Reader,
     agents: Vec<Arc<dyn Agent>>,
     queue: Arc<Queue>,
-    /// Sessions that are looked at again, and when; nothing is when everything is read only once.
-    later: Option<Arc<Mutex<HashMap<PathBuf, (Instant, Job)>>>>,
+    /// None when everything is read only once.
+    later: Option<Arc<Mutex<Later>>>,
 }
 
 impl All {

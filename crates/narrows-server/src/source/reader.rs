@@ -159,14 +159,12 @@ impl Reader {
         if self.options.exclude.is_empty() {
             return Ok(false);
         }
-        Ok(match agent.cwd(main) {
-            Some(cwd) => self.options.leaves_out(&cwd),
-            // Which one it is may still be told.
-            None => {
-                let (_, _, changed) = facts(&main.metadata().map_err(failed)?);
-                age(changed) <= OLD
-            }
-        })
+        if let Some(cwd) = agent.cwd(main) {
+            return Ok(self.options.leaves_out(&cwd));
+        }
+        // Which one it is may still be told.
+        let (_, _, changed) = facts(&main.metadata().map_err(failed)?);
+        Ok(age(changed) <= OLD)
     }
 
     /// How long to wait for somebody who sends the session.
@@ -403,6 +401,7 @@ impl Reader {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
 fn failed(error: io::Error) -> Error {
     Error::Io(error.to_string())
 }

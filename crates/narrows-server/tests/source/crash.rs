@@ -69,7 +69,7 @@ async fn a_program_that_is_killed_anywhere_leaves_a_store_that_goes_on() {
         let reading = tokio::spawn(reading);
         // Copies of the disk while it reads: whenever something more has been read.
         let (mut copies, mut last) = (Vec::new(), u64::MAX);
-        while !reading.is_finished() && copies.len() < 8 {
+        while !reading.is_finished() && copies.len() < 6 {
             let sums = progress.sums();
             if sums.read != last {
                 last = sums.read;

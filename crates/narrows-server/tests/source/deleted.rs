@@ -31,7 +31,7 @@ async fn a_deleted_session_is_not_read_again_until_it_is_asked_for() {
     }
     append(&path, talk.lines(5..=6));
     bed.pass().await;
-    bed.look(async |parts| assert_eq!(parts.labels().await, [other.session.clone()])).await;
+    bed.look(async |parts| assert_eq!(parts.labels().await, [other.session.as_str()])).await;
     // Somebody asks for it.
     bed.look(async |parts| {
         let label = Some(talk.session.clone());
@@ -82,7 +82,7 @@ async fn a_session_that_is_deleted_while_it_is_followed_stays_away() {
     append(&path, talk.lines(3..=4));
     bed.write("-app", &other.session, other.lines(1..=2));
     until("the other is there", async || !parts.texts(&other.session).await.is_empty()).await;
-    assert_eq!(parts.labels().await, [other.session.clone()]);
+    assert_eq!(parts.labels().await, [other.session.as_str()]);
     assert_eq!(follower.progress().sums().failed, 0, "{:?}", follower.progress().fault());
     follower.stop().await;
     parts.end().await;

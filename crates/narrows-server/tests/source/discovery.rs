@@ -64,7 +64,7 @@ async fn a_subagent_that_nobody_asked_for_is_no_session_and_gives_nothing() {
     bed.pass().await;
     bed.look(async |parts| {
         let id = id_in(&fs::read(&main).expect("file"));
-        assert_eq!(parts.labels().await, [id.clone()]);
+        assert_eq!(parts.labels().await, [id.as_str()]);
         let items = parts.items(&id).await;
         assert!(items.iter().all(|i| i["parentToolCallId"].is_null()), "{items:?}");
     })
@@ -204,7 +204,7 @@ async fn what_is_no_session_is_passed_over() {
     write(&folder.join(format!("{}.jsonl", session_id(7))), "{\"type\":\"us");
     let sums = bed.pass().await;
     assert_eq!(sums.sessions, 1, "{sums:?}");
-    bed.look(async |parts| assert_eq!(parts.labels().await, [talk.session.clone()])).await;
+    bed.look(async |parts| assert_eq!(parts.labels().await, [talk.session.as_str()])).await;
     assert_eq!(bed.texts(&talk.session).await, talk.texts(1..=2));
     let again = bed.pass().await;
     assert_eq!((again.sessions, again.events), (0, 0));

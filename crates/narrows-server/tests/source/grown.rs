@@ -164,7 +164,7 @@ async fn a_session_and_its_subagent_grow_in_any_order_and_nothing_is_lost_or_dou
             note.file_name().expect("name").to_string_lossy().replace(".meta.json", ".jsonl");
         let side = fs::read(from.join(&name)).expect("file");
         let (main_ends, side_ends) = (ends(&main), ends(&side));
-        for seed in 0..10_u64 {
+        for seed in 0..6_u64 {
             let bed = Bed::new();
             let path = bed.write("-app", &id, "");
             let beside = path.with_extension("").join("subagents");
@@ -259,7 +259,7 @@ async fn a_long_output_is_shown_though_its_file_was_there_before_its_record() {
     let id = id_in(&text);
     let named = |line: &&[u8]| String::from_utf8_lossy(line).contains("burxuufxy");
     let lines: Vec<&[u8]> = text.split_inclusive(|b| *b == b'\n').collect();
-    let first = lines.iter().position(|l| named(&l)).expect("a line that names it");
+    let first = lines.iter().position(named).expect("a line that names it");
     let bed = Bed::new();
     let main = bed.put(case, "-app");
     // The agent puts the output away first, then tells where.

@@ -55,23 +55,23 @@ impl Talk {
         format!("{} number {n} ä€😀", self.of)
     }
 
-    fn with(&self, n: u32, more: Value) -> String {
+    fn with(&self, n: u32, more: &Value) -> String {
         let mut record = self.record(n);
-        if let (Some(record), Value::Object(more)) = (record.as_object_mut(), more) {
-            record.extend(more);
+        if let (Some(record), Some(more)) = (record.as_object_mut(), more.as_object()) {
+            record.extend(more.clone());
         }
         record.to_string() + "\n"
     }
 
     pub(crate) fn prompt(&self, n: u32, text: &str) -> String {
-        self.with(n, json!({"type": "user", "message": {"role": "user", "content": text}}))
+        self.with(n, &json!({"type": "user", "message": {"role": "user", "content": text}}))
     }
 
-    pub(crate) fn answer(&self, n: u32, blocks: Value) -> String {
+    pub(crate) fn answer(&self, n: u32, blocks: &Value) -> String {
         let of = self.of;
         self.with(
             n,
-            json!({"type": "assistant", "requestId": format!("req_{of}{n}"), "message": {
+            &json!({"type": "assistant", "requestId": format!("req_{of}{n}"), "message": {
                 "id": format!("msg_{of}{n}"), "type": "message", "role": "assistant",
                 "model": "claude-test-1", "content": blocks, "stop_reason": null,
                 "usage": {"input_tokens": 10, "output_tokens": 5},
@@ -79,14 +79,14 @@ impl Talk {
         )
     }
 
-    pub(crate) fn call(&self, n: u32, id: &str, name: &str, input: Value) -> String {
-        self.answer(n, json!([{"type": "tool_use", "id": id, "name": name, "input": input}]))
+    pub(crate) fn call(&self, n: u32, id: &str, name: &str, input: &Value) -> String {
+        self.answer(n, &json!([{"type": "tool_use", "id": id, "name": name, "input": input}]))
     }
 
-    pub(crate) fn result(&self, n: u32, id: &str, text: &str, value: Value) -> String {
+    pub(crate) fn result(&self, n: u32, id: &str, text: &str, value: &Value) -> String {
         let block = json!({"type": "tool_result", "tool_use_id": id, "content": text});
         let message = json!({"role": "user", "content": [block]});
-        self.with(n, json!({"type": "user", "message": message, "toolUseResult": value}))
+        self.with(n, &json!({"type": "user", "message": message, "toolUseResult": value}))
     }
 
     /// The record `n`.
@@ -95,7 +95,7 @@ impl Talk {
         if n % 2 == 1 {
             return self.prompt(n, &text);
         }
-        self.answer(n, json!([{"type": "text", "text": text}]))
+        self.answer(n, &json!([{"type": "text", "text": text}]))
     }
 
     /// Some records.
@@ -116,6 +116,6 @@ impl Talk {
                 "model": "claude-test-1", "content": [{"type": "text", "text": text}],
                 "usage": {"input_tokens": 1, "output_tokens": 1}},
         });
-        self.with(n, more)
+        self.with(n, &more)
     }
 }

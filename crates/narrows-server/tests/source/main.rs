@@ -12,5 +12,6 @@ mod lines;
 mod live;
 mod private;
 mod replaced;
+mod replaced_anyhow;
 mod upgrade;
 mod used;

@@ -56,8 +56,8 @@ async fn no_path_and_no_secret_is_anywhere_but_where_files_are_remembered() {
         "See /home/ada-lovelace/my-app/src/main.rs with {secret} and /home/ada-lovelace/.ssh/id"
     );
     append(&main, talk.prompt(3, &told));
-    append(&main, talk.call(4, "toolu_9", "Bash", json!({"command": told})));
-    append(&main, talk.result(5, "toolu_9", &told, json!({"stdout": told, "stderr": ""})));
+    append(&main, talk.call(4, "toolu_9", "Bash", &json!({"command": told})));
+    append(&main, talk.result(5, "toolu_9", &told, &json!({"stdout": told, "stderr": ""})));
     let beside = main.with_extension("");
     write(&beside.join("subagents/agent-x1.jsonl"), talk.side(6, "x1", &told));
     write(
