@@ -169,7 +169,9 @@ impl Store {
         drop(all);
         self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(writer);
+        if let Some(writer) = writer {
+            writer.close();
+        }
         let ended = self.inner.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(ended) = ended {
             let _ = ended.await;

@@ -123,6 +123,13 @@ impl Writer {
         Ok(Writer { queue, room, counts, thread: running.thread().clone() })
     }
 
+    /// Gives it up; a thread that waits sees at once that nobody comes any more.
+    pub(crate) fn close(self) {
+        let Writer { queue, thread, .. } = self;
+        drop(queue);
+        thread.unpark();
+    }
+
     /// Does `work` in a transaction; waits until it is durable. `bytes` is its size in memory.
     pub(crate) async fn write<T, F>(&self, bytes: usize, work: F) -> Result<T>
     where

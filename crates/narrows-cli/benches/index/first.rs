@@ -107,7 +107,8 @@ fn whole(run: std::io::Result<Run>, sessions: usize, said: &str) -> Result<Run, 
         return Ok(run);
     }
     let told = format!("{} {}", run.err.trim(), run.out.trim());
-    Err(told.split(['\r', '\n']).next_back().unwrap_or_default().to_owned())
+    let last = told.trim().split(['\r', '\n']).next_back().unwrap_or_default();
+    Err(if last.is_empty() { "it failed without a word".to_owned() } else { last.to_owned() })
 }
 
 fn row(name: &str, runs: &Runs, bytes: u64, store: u64, cat: &Runs) {

@@ -30,7 +30,6 @@ fn a_machine_with_nothing_is_told_so() {
 }
 
 #[test]
-#[ignore = "`narrows ls` does not say what to do yet: `nothing` in ls.rs"]
 fn a_machine_with_nothing_is_told_what_to_do() {
     let told = Machine::new().told(&["ls"]);
     assert!(told.err.contains("narrows sample"), "{told:?}");

@@ -114,7 +114,11 @@ impl Subscription {
             match self.tail.after(self.place.seq) {
                 Ahead::Ended => {
                     self.ended = true;
-                    return Ok(Some(self.control("reset", Some("deleted"))));
+                    // It may have begun a new life under the same id.
+                    let id = &self.tail.session().id;
+                    let lives = self.hub.store().session(id).await.is_ok();
+                    let reason = if lives { "epoch" } else { "deleted" };
+                    return Ok(Some(self.control("reset", Some(reason))));
                 }
                 Ahead::Batch(batch) => return Ok(Some(self.tell(&batch))),
                 Ahead::Stored => {
