@@ -4,8 +4,6 @@
 
 #[path = "machine/canaries.rs"]
 mod canaries;
-// Needs rusqlite among the dev-dependencies; without it this is left out.
-#[cfg(any())]
 #[path = "machine/database.rs"]
 mod database;
 #[path = "machine/finding.rs"]

@@ -209,6 +209,9 @@ impl Pipeline {
         self.adapter.push(packet, &mut self.yielded);
         self.quiet += std::mem::take(&mut self.yielded.quiet);
         self.blobs.append(&mut self.yielded.blobs);
+        for root in self.yielded.roots.drain(..) {
+            self.sanitizer.add_root(root.peek());
+        }
         let fresh = self.yielded.events.get_mut(held..).unwrap_or_default();
         for (index, event) in fresh.iter_mut().enumerate() {
             event.began = EventId { source: place.0, packet: place.1.max(1), index: index as u32 };

@@ -262,7 +262,6 @@ fn no_server_tells_a_secret_or_where_the_agent_worked() {
 }
 
 #[test]
-#[ignore = "a subagent's record before the session's first does not tell its root: adapter/claude"]
 fn a_subagent_that_is_read_first_tells_no_root_either() {
     let mut machine = Machine::new();
     machine.set("SERVICE_PASSWORD", SECRETS[3].0.into());

@@ -36,6 +36,8 @@ pub struct Yield {
     pub blobs: Vec<Blob>,
     /// Packets that are mere bookkeeping and give no event.
     pub quiet: u64,
+    /// Folders in which the agent works, told in passing: they are to be hidden.
+    pub roots: Vec<Raw>,
     /// The time of what is being read.
     time: Option<Time>,
 }

@@ -224,6 +224,10 @@ impl Claude {
     /// What records tell of the session in passing.
     fn context(&mut self, r: &Record<'_>, sub: bool, out: &mut Yield) {
         if sub || r.kind.as_deref() == Some("stream_event") {
+            // A subagent works where the session does; its records may be read first.
+            if self.info.cwd.is_none() {
+                out.roots.extend(r.cwd.and_then(Json::str).map(Raw::new));
+            }
             return;
         }
         let known = &self.info;
