@@ -116,8 +116,9 @@ mod service {
         let told = out(&first);
         assert!(told.starts_with("~/.config/systemd/user/narrows.service: written\n"), "{told}");
         assert!(told.contains("loginctl enable-linger"), "{told}");
-        // The tests run what was built just now.
-        assert!(err(&first).contains("is in a build folder and may go away"), "{}", err(&first));
+        // The tests run what was built just now, wherever that is.
+        assert!(err(&first).contains("folder and may go away"), "{}", err(&first));
+
         assert_eq!(
             user.asked(),
             [
