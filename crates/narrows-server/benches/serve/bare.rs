@@ -4,13 +4,24 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path as Named, State};
 use axum::routing::post;
+use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-pub(crate) type Event = (i64, String, String, Option<String>, Option<String>);
-pub(crate) type Item = (i64, String, String, String);
+pub(crate) type Event = (i64, String, Value, Value, Value);
+pub(crate) type Item = (i64, String, String, Value);
+
+/// A text as it was before it was packed: packing is part of what a server does.
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Blob(kept) => {
+            Value::Text(String::from_utf8_lossy(&narrows_store::plain(&kept)).into_owned())
+        }
+        other => other,
+    }
+}
 
 /// What a server wrote.
 pub(crate) struct Rows {
@@ -30,7 +41,7 @@ impl Rows {
             .expect("query");
         let events = query
             .query_map([most, turn], |r| {
-                Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?, r.get(4)?))
+                Ok((r.get(0)?, r.get(1)?, plain(r.get(2)?), r.get(3)?, r.get(4)?))
             })
             .expect("rows")
             .map(|r| r.expect("row"))
@@ -39,7 +50,7 @@ impl Rows {
             .prepare(&format!("SELECT key, id, kind, body FROM item ORDER BY {taking_turns}"))
             .expect("query");
         let items = query
-            .query_map([most, turn], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?)))
+            .query_map([most, turn], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, plain(r.get(3)?))))
             .expect("rows")
             .map(|r| r.expect("row"))
             .collect();
