@@ -11,11 +11,11 @@ use crate::ls::{About, Known};
 use crate::settings::{data_dir, sources};
 use crate::table::{json_line, unwritten};
 use crate::when::Clock;
-use narrows_server::source::{Lying, Seen, SourceOptions, agents, label_of, look};
+use narrows_server::source::{Lying, Seen, SourceOptions, agents, has_line, label_of, look};
 use narrows_store::{DataDir, FileMark, SCHEMA};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use told::{Mark, print, told};
 
@@ -189,7 +189,7 @@ impl Kept {
                 if self.is_left_out(seen, main) {
                     report.left_out += 1;
                 } else {
-                    report.unread += usize::from(has_line(main));
+                    report.unread += usize::from(has_line(main).unwrap_or(true));
                 }
             }
             for file in files {
@@ -224,12 +224,4 @@ impl Kept {
 /// When a file was written last.
 fn millis(file: &Lying) -> i64 {
     file.changed / 1000
-}
-
-/// Whether anything whole has been written.
-fn has_line(main: &Path) -> bool {
-    let mut begin = Vec::new();
-    let read = std::fs::File::open(main).and_then(|f| f.take(1 << 20).read_to_end(&mut begin));
-    // What cannot be read is worth a word.
-    read.is_err() || begin.len() == 1 << 20 || begin.contains(&b'\n')
 }

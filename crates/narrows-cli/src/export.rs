@@ -2,7 +2,8 @@
 
 use crate::args::{ExportArgs, ShowFormat};
 use crate::library::Library;
-use crate::show::{Session, Style, words};
+use crate::show::{Session, Style};
+use crate::words;
 use crate::{Fault, fault};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};

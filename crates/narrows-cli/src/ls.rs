@@ -7,7 +7,8 @@ use crate::show::escape;
 use crate::show::pen::{BOLD, CYAN, DIM, GREEN, PLAIN};
 use crate::show::wrap::{Line, cut, line_width, span};
 use crate::table::{Cell, Column, Look, Table, json_line, unwritten};
-use crate::when::{Clock, money};
+use crate::when::Clock;
+use crate::words::dollars;
 use narrows::item::ItemBody;
 use narrows_store::{ListFilter, Query, SessionRow, Window};
 use serde::Deserialize;
@@ -105,7 +106,7 @@ fn print(
         ];
         if wide {
             // An agent that reports no cost is not one that costs nothing.
-            let cost = about.cost_usd.filter(|c| *c > 0.0).map(money);
+            let cost = about.cost_usd.filter(|c| *c > 0.0).map(dollars);
             cells.push(Cell::new(&about.turns.to_string()));
             cells.push(Cell::new(or_dash(&cost.unwrap_or_default())));
         }

@@ -30,6 +30,7 @@ mod token;
 mod usage;
 mod watch;
 mod when;
+mod words;
 
 use args::{Args, Command};
 use clap::Parser;

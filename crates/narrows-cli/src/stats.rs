@@ -5,9 +5,9 @@ use crate::args::{By, StatsArgs, When};
 use crate::library::Library;
 use crate::ls::{Known, or_dash, title};
 use crate::show::pen::{BOLD, CYAN, DIM};
-use crate::show::words::count;
 use crate::table::{Cell, Column, Look, Table, json_line, unwritten};
-use crate::when::{Clock, duration, money, number};
+use crate::when::Clock;
+use crate::words::{amount, count, dollars, duration};
 use narrows_store::{StatsBy, StatsFilter, StatsRow};
 use std::cmp::Reverse;
 use std::io::{self, BufWriter, Write};
@@ -99,11 +99,11 @@ fn sums() -> Vec<Column> {
 }
 
 fn numbers(row: &StatsRow) -> Vec<Cell> {
-    let n = |n: u64| Cell::new(or_dash(&if n == 0 { String::new() } else { number(n) }));
-    let failed = if row.failed == 0 { String::new() } else { format!(" ({})", number(row.failed)) };
-    let calls = if row.calls == 0 { "-".to_owned() } else { number(row.calls) + &failed };
+    let n = |n: u64| Cell::new(or_dash(&if n == 0 { String::new() } else { amount(n) }));
+    let failed = if row.failed == 0 { String::new() } else { format!(" ({})", amount(row.failed)) };
+    let calls = if row.calls == 0 { "-".to_owned() } else { amount(row.calls) + &failed };
     let time = if row.active_ms == 0 { "-".to_owned() } else { duration(row.active_ms) };
-    let cost = row.cost_usd.filter(|c| *c > 0.0).map_or("-".to_owned(), money);
+    let cost = row.cost_usd.filter(|c| *c > 0.0).map_or("-".to_owned(), dollars);
     vec![
         n(row.sessions),
         n(row.answers),
@@ -172,9 +172,9 @@ fn of_tools(rows: &[StatsRow], total: &StatsRow) -> Table {
         Column::number("TIME"),
     ]);
     let cells = |name: &str, row: &StatsRow| {
-        let failed = if row.failed == 0 { "-".to_owned() } else { number(row.failed) };
+        let failed = if row.failed == 0 { "-".to_owned() } else { amount(row.failed) };
         let time = if row.tool_ms == 0 { "-".to_owned() } else { duration(row.tool_ms) };
-        vec![Cell::new(name), Cell::new(&number(row.calls)), Cell::new(&failed), Cell::new(&time)]
+        vec![Cell::new(name), Cell::new(&amount(row.calls)), Cell::new(&failed), Cell::new(&time)]
     };
     for row in rows {
         table.push(cells(or_dash(&row.name), row));

@@ -6,9 +6,6 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 
-const MINUTE: u64 = 60;
-const HOUR: u64 = 60 * MINUTE;
-
 /// A time zone, and what time it is there. One for a whole output, so that all of it is of one
 /// moment.
 #[derive(Debug, Clone)]
@@ -127,58 +124,6 @@ impl Clock {
     }
 }
 
-/// A duration: `420 ms`, `12 s`, `3 m 12 s`, `1 h 04 m`.
-pub(crate) fn duration(millis: u64) -> String {
-    if millis < 1000 {
-        return if millis == 0 { "0 s".to_owned() } else { format!("{millis} ms") };
-    }
-    let seconds = (millis + 500) / 1000;
-    if seconds < MINUTE {
-        format!("{seconds} s")
-    } else if seconds < HOUR {
-        format!("{} m {:02} s", seconds / MINUTE, seconds % MINUTE)
-    } else {
-        format!("{} h {:02} m", seconds / HOUR, seconds % HOUR / MINUTE)
-    }
-}
-
-/// A number: `999`, `12.3 k`, `4.1 M`.
-pub(crate) fn number(n: u64) -> String {
-    scaled(n, &["", "k", "M", "G", "T", "P", "E"])
-}
-
-/// Bytes: `999 B`, `12.3 kB`, `4.1 MB`.
-pub(crate) fn bytes(n: u64) -> String {
-    scaled(n, &["B", "kB", "MB", "GB", "TB", "PB", "EB"])
-}
-
-/// Three digits, or two and a tenth.
-fn scaled(n: u64, units: &[&str]) -> String {
-    let (mut size, mut text) = (1, n.to_string());
-    let mut unit = units.first().copied().unwrap_or_default();
-    let mut rounded = u128::from(n);
-    for larger in units.iter().skip(1) {
-        if rounded < 1000 {
-            break;
-        }
-        (size, unit) = (size * 1000, larger);
-        let n = u128::from(n);
-        rounded = (n + size / 2) / size;
-        let tenths = (n * 10 + size / 2) / size;
-        text = if tenths < 1000 {
-            format!("{}.{}", tenths / 10, tenths % 10)
-        } else {
-            rounded.to_string()
-        };
-    }
-    format!("{text} {unit}").trim_end().to_owned()
-}
-
-/// Dollars: `$12.30`. Nothing is told of less than a cent but that there is something.
-pub(crate) fn money(dollars: f64) -> String {
-    if dollars > 0.0 && dollars < 0.005 { "<$0.01".to_owned() } else { format!("${dollars:.2}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,42 +212,5 @@ mod tests {
         assert_eq!(clock().day_of(clock().now()), "Nov 16");
         assert_eq!(clock().short_of("2026-11-16T07:00:00.123Z").as_deref(), Some("08:00"));
         assert_eq!(clock().short_of("then"), None);
-    }
-
-    #[test]
-    fn durations_numbers_bytes_and_money_are_short() {
-        for (millis, is) in [
-            (0, "0 s"),
-            (420, "420 ms"),
-            (1499, "1 s"),
-            (59_499, "59 s"),
-            (59_500, "1 m 00 s"),
-            (192_000, "3 m 12 s"),
-            (3_840_000, "1 h 04 m"),
-            (360_000_000, "100 h 00 m"),
-        ] {
-            assert_eq!(duration(millis), is);
-        }
-        for (n, is) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1.0 k"),
-            (1234, "1.2 k"),
-            (12_345, "12.3 k"),
-            (99_949, "99.9 k"),
-            (99_950, "100 k"),
-            (123_456, "123 k"),
-            (999_499, "999 k"),
-            (999_500, "1.0 M"),
-            (4_100_000, "4.1 M"),
-            (u64::MAX, "18.4 E"),
-        ] {
-            assert_eq!(number(n), is, "{n}");
-        }
-        assert_eq!(bytes(12), "12 B");
-        assert_eq!(bytes(1_500_000), "1.5 MB");
-        assert_eq!(money(0.0), "$0.00");
-        assert_eq!(money(0.001), "<$0.01");
-        assert_eq!(money(12.3), "$12.30");
     }
 }

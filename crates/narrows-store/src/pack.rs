@@ -16,28 +16,32 @@ const NONE: u32 = u32::MAX;
 
 /// A text as it is kept.
 #[derive(Debug)]
-pub(crate) enum Kept<'a> {
-    Text(&'a str),
+pub(crate) enum Kept {
+    Text(String),
     Packed(Vec<u8>),
 }
 
-impl ToSql for Kept<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(match self {
-            Kept::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
-            Kept::Packed(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
-        })
+impl Kept {
+    /// Packs a text, if that is worth it.
+    pub(crate) fn new(text: String) -> Kept {
+        match pack(&[Some(text.as_bytes())]) {
+            Some(packed) => Kept::Packed(packed),
+            None => Kept::Text(text),
+        }
+    }
+
+    pub(crate) fn value(&self) -> ValueRef<'_> {
+        match self {
+            Kept::Text(text) => ValueRef::Text(text.as_bytes()),
+            Kept::Packed(packed) => ValueRef::Blob(packed),
+        }
     }
 }
 
-/// Packs one text, if that is worth it.
-pub(crate) fn keep(text: &str) -> Kept<'_> {
-    if text.len() >= FROM
-        && let Some(packed) = pack(&[Some(text.as_bytes())])
-    {
-        return Kept::Packed(packed);
+impl ToSql for Kept {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(self.value()))
     }
-    Kept::Text(text)
 }
 
 /// Packs texts together, if that is worth it: what one says the others need not say again.

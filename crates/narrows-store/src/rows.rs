@@ -5,13 +5,12 @@ use crate::error::{Error, Result};
 use crate::index::said;
 use crate::items::{read_item, row};
 use crate::log::{event_key, number};
-use crate::pack::{Kept, keep, text};
+use crate::pack::{Kept, text};
 use crate::threes::Threes;
 use narrows::item::ItemBody;
 use narrows::tool::{ToolName, ToolStatus};
 use narrows::{Change, Item};
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension, ToSql, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 /// What is to be written of an item, as it will be kept.
 #[derive(Debug)]
@@ -29,7 +28,7 @@ pub(crate) struct NewRow {
     seq: u64,
     kind: &'static str,
     open: bool,
-    body: Body,
+    body: Kept,
     call: Option<Call>,
     /// What the index is to know it by; else it waits for the index.
     tokens: Option<String>,
@@ -42,35 +41,6 @@ struct Call {
     at: Option<i64>,
     ms: Option<u64>,
     failed: bool,
-}
-
-/// The body of an item, as it is kept.
-#[derive(Debug)]
-enum Body {
-    Text(String),
-    Packed(Vec<u8>),
-}
-
-impl ToSql for Body {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(self.value()))
-    }
-}
-
-impl Body {
-    fn new(body: String) -> Body {
-        match keep(&body) {
-            Kept::Packed(packed) => Body::Packed(packed),
-            Kept::Text(_) => Body::Text(body),
-        }
-    }
-
-    fn value(&self) -> ValueRef<'_> {
-        match self {
-            Body::Text(text) => ValueRef::Text(text.as_bytes()),
-            Body::Packed(packed) => ValueRef::Blob(packed),
-        }
-    }
 }
 
 impl RowWrite {
@@ -103,7 +73,7 @@ impl NewRow {
             open,
             call: call(item).filter(|_| !open),
             tokens: index.filter(|_| !open).map(|threes| said(&body, threes)),
-            body: Body::new(body),
+            body: Kept::new(body),
         };
         Ok((row, size))
     }
@@ -178,7 +148,7 @@ fn put(db: &Connection, session: i64, row: &NewRow) -> Result<bool> {
         &row.body
     } else {
         let item = read_item(&text(row.body.value())?)?;
-        &Body::new(print(&Item { order, ..item })?)
+        &Kept::new(print(&Item { order, ..item })?)
     };
     db.prepare_cached("UPDATE item SET seq = ?2, open = ?3, body = ?4, kind = ?5 WHERE key = ?1")?
         .execute(params![key, row.seq, row.open, body, row.kind])?;

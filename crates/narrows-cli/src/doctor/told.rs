@@ -5,10 +5,10 @@ use crate::Fault;
 use crate::args::When;
 use crate::show::escape;
 use crate::show::pen::{BOLD, DIM, GREEN, PLAIN, YELLOW};
-use crate::show::words::count;
 use crate::show::wrap::{span, wrap};
 use crate::table::Look;
-use crate::when::{Clock, bytes, number};
+use crate::when::Clock;
+use crate::words::{amount, bytes, count};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -160,11 +160,11 @@ fn of_version(drift: &Drift) -> Said {
     let mut what = Vec::new();
     if drift.unknown > 0 {
         let events = if drift.unknown == 1 { "event" } else { "events" };
-        what.push(format!("{} {events} of unknown kinds", number(drift.unknown)));
+        what.push(format!("{} {events} of unknown kinds", amount(drift.unknown)));
     }
     if drift.malformed > 0 {
         let lines = if drift.malformed == 1 { "line" } else { "lines" };
-        what.push(format!("{} unreadable {lines}", number(drift.malformed)));
+        what.push(format!("{} unreadable {lines}", amount(drift.malformed)));
     }
     bad(format!("{agent}: {} in {sessions}", what.join(" and ")))
 }

@@ -1,6 +1,7 @@
 //! What is told of a call, whatever the form: its sign, its name, what it is about, how it went.
 
-use super::{diff, escape, words};
+use super::{diff, escape};
+use crate::words;
 use narrows::Clean;
 use narrows::event::{Background, Summary};
 use narrows::item::TodoList;

@@ -1,6 +1,7 @@
 //! What stands above a session: title, agent, project, time, tokens, cost, id.
 
-use super::{escape, words, wrap};
+use super::{escape, wrap};
+use crate::words;
 use jiff::tz::TimeZone;
 use narrows::Item;
 use narrows::item::ItemBody;

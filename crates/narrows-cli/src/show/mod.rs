@@ -23,7 +23,6 @@ pub(crate) mod pen;
 mod prose;
 pub(crate) mod style;
 pub(crate) mod text;
-pub(crate) mod words;
 pub(crate) mod wrap;
 
 #[cfg(test)]

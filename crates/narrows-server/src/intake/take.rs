@@ -181,21 +181,11 @@ impl Take {
         }
     }
 
-    /// How many steps wait.
-    pub fn waiting(&self) -> usize {
-        self.steps.len()
-    }
-
     /// The lines that were given of a source end here: it can be read on from there.
     pub fn ends_at(&mut self, source: u32, place: Position) {
         if let Some(live) = self.live.as_mut() {
             live.ends_at(source, place);
         }
-    }
-
-    /// The last line of a source that was given.
-    pub fn last_line(&self, source: u32) -> u64 {
-        self.live.as_ref().and_then(|l| l.marks.get(&source)).map_or(0, |m| m.fed)
     }
 
     /// Gives the store what was given. Returns when there is room for more.

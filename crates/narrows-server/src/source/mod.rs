@@ -17,4 +17,5 @@ pub use claude::{Found, find};
 pub use follow::{Follower, catch_up};
 pub use identity::label_of;
 pub use look::{Lying, Seen, look};
+pub use part::has_line;
 pub use progress::{Progress, Sums};

@@ -161,7 +161,7 @@ pub(super) fn continued<'m>(
 }
 
 /// Whether a file has a whole line.
-pub(super) fn has_line(path: &Path) -> io::Result<bool> {
+pub fn has_line(path: &Path) -> io::Result<bool> {
     let (mut file, mut chunk) = (File::open(path)?, vec![0; 64 << 10]);
     loop {
         match file.read(&mut chunk)? {

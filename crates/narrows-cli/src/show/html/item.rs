@@ -5,7 +5,7 @@ use super::escape::{base64, text};
 use super::{Pictures, prose};
 use crate::show::call::{self, given};
 use crate::show::order::Node;
-use crate::show::words;
+use crate::words;
 use jiff::tz::TimeZone;
 use narrows::Item;
 use narrows::event::{GivenAnswer, QuestionPart};

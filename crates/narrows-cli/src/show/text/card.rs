@@ -7,8 +7,8 @@ use crate::show::diff::{self, Mark};
 use crate::show::escape;
 use crate::show::pen::{BOLD, CYAN, DIM, GREEN, PLAIN, Pen, RED};
 use crate::show::style::Style;
-use crate::show::words;
 use crate::show::wrap::{Line, cut, span, width, without_tabs, wrap};
+use crate::words;
 use narrows::tool::{Diff, ToolCall, ToolKind};
 
 const INDENT: usize = 6;
