@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/facets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the sessions that the caller sees have in common. */
+        get: operations["facets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/limits": {
         parameters: {
             query?: never;
@@ -222,6 +239,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A whole session as a file: what `narrows export` writes. */
+        get: operations["export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/items": {
         parameters: {
             query?: never;
@@ -260,6 +294,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/outline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A session at a glance: its turns, changed files, todos and open questions. */
+        get: operations["outline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/packets": {
         parameters: {
             query?: never;
@@ -276,6 +327,23 @@ export interface paths {
          *     when all of it is durable. With `Idempotency-Key`, the same request again has its effect once.
          */
         post: operations["ingest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where sessions are read from, and how far that is. */
+        get: operations["sources"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -447,6 +515,60 @@ export interface components {
             /** @description The call. */
             toolUseId: string;
         };
+        /** @description More text at the end of a field. */
+        AppendChange: {
+            /** @enum {string} */
+            change: "append";
+            /** @description The field. */
+            field: components["schemas"]["AppendField"];
+            /** @description The item. */
+            id: string;
+            /** @description The text. */
+            text: string;
+        };
+        /**
+         * @description The field that an `append` is of; `rawOutput` is of the item's `toolCall`.
+         * @enum {string}
+         */
+        AppendField: "content" | "text" | "rawOutput";
+        /** @description Something to open. Its fields keep the names of the packets they come from. */
+        Artifact: {
+            /** @description Its id. */
+            id: string;
+            /** @description Its name. */
+            name: string;
+            /** @description Relative to the session root. */
+            path: string;
+            /** @description Where it can be looked at. */
+            preview_url: string | null;
+            /** @description `file`, `image`, `web_app`, `nextjs_app` or the agent's own word. */
+            type: string;
+        };
+        /** @description Something to open. */
+        ArtifactItem: {
+            /** @description The artifact. */
+            artifact: components["schemas"]["Artifact"];
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Stable over reruns. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "artifact";
+        };
         /** @description One such thing. */
         AuditEntry: {
             /** @description What was done. */
@@ -473,10 +595,45 @@ export interface components {
             /** @description The newest first. */
             actions: components["schemas"]["AuditEntry"][];
         };
+        /** @description Work that goes on beside the conversation. */
+        BackgroundTaskItem: {
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description What it does. */
+            description?: string;
+            /** @description Stable over reruns. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description What came of it. */
+            summary?: string;
+            /** @description The task. */
+            taskId: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @description The call that began it. */
+            toolCallId?: string;
+            /** @enum {string} */
+            type: "background_task";
+        };
+        /** @description One edit of a session's items. A reader only applies these. */
+        Change: components["schemas"]["PutChange"] | components["schemas"]["SetChange"] | components["schemas"]["AppendChange"] | components["schemas"]["RemoveChange"] | components["schemas"]["InfoChange"];
         /** @description Changes of items that one event made. */
         ChangesFrame: {
             /** @description `put`, `set`, `append`, `remove`, `info`. */
-            changes: Record<string, never>[];
+            changes: components["schemas"]["Change"][];
             /** @description The cursor, on a socket. */
             cursor?: string | null;
             /**
@@ -486,6 +643,15 @@ export interface components {
             seq: number;
             /** @description The subscription, on a socket. */
             subscription?: string | null;
+        };
+        /** @description One answer on offer to a question for leave. */
+        Choice: {
+            /** @description `allow_once`, `allow_always`, `reject_once`, `reject_always`. */
+            kind: string;
+            /** @description Its words. */
+            name: string;
+            /** @description Its id. */
+            optionId: string;
         };
         /** @description What a client sends. */
         ClientMessage: (components["schemas"]["Subscribe"] & {
@@ -504,6 +670,38 @@ export interface components {
             /** @enum {string} */
             type: "ping";
         };
+        /** @description The agent summed up what came before. */
+        CompactionItem: {
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Stable over reruns. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The words. */
+            text: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /**
+             * Format: int64
+             * @description Tokens in the context before.
+             */
+            tokensBefore?: number;
+            /** @description `manual` or `auto`. */
+            trigger?: string;
+            /** @enum {string} */
+            type: "compaction";
+        };
         /** @description A message without anything of its own. */
         Control: {
             /** @description The cursor that it is about. */
@@ -513,6 +711,43 @@ export interface components {
             /** @description The subscription, on a socket. */
             subscription?: string | null;
         };
+        /** @description One changed file of a call. */
+        Diff: {
+            /** @description What happened, where somebody told. */
+            action?: components["schemas"]["DiffAction"];
+            /**
+             * Format: int64
+             * @description Lines added, where somebody counted.
+             */
+            additions?: number;
+            /**
+             * Format: int64
+             * @description Lines removed, where somebody counted.
+             */
+            deletions?: number;
+            /** @description The changed lines, where the agent tells. */
+            hunks?: components["schemas"]["Hunk"][];
+            /** @description The text after; null when the file is gone. */
+            newText: string | null;
+            /** @description The text before; null when nobody told. */
+            oldText: string | null;
+            /** @description The change as a unified diff, where the texts are missing. */
+            patch?: string;
+            /** @description Relative to the session root. */
+            path: string;
+            /** @description What the texts are. */
+            scope: components["schemas"]["DiffScope"];
+        };
+        /**
+         * @description What happened to a file.
+         * @enum {string}
+         */
+        DiffAction: "add" | "update" | "delete" | "move";
+        /**
+         * @description Whether the texts of a diff are whole files.
+         * @enum {string}
+         */
+        DiffScope: "file" | "hunk";
         /** @description What went wrong. */
         ErrorBody: {
             /** @description The error. */
@@ -532,6 +767,37 @@ export interface components {
             /** @description Whether the same request may work later. */
             retryable: boolean;
         };
+        /** @description Something failed. */
+        ErrorItem: {
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description A number or a word, as the source has it. */
+            code: unknown;
+            /** @description More about it. */
+            details: unknown;
+            /** @description Stable over reruns. */
+            id: string;
+            /** @description What, in words. */
+            message: string;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description Whether trying again may help; null when nobody knows. */
+            retryable: boolean | null;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "error";
+        };
         /** @description Something was wrong with a message; the socket stays open. */
         ErrorMessage: {
             /** @description What kind. */
@@ -540,6 +806,33 @@ export interface components {
             message: string;
             /** @description The subscription that it is about. */
             subscription?: string | null;
+        };
+        /** @description A name, and how many sessions have it. */
+        Facet: {
+            /**
+             * Format: int64
+             * @description The sessions.
+             */
+            count: number;
+            /** @description The name. */
+            name: string;
+        };
+        /** @description What sessions have in common, and how many have it. */
+        Facets: {
+            /** @description Agents, those with the most sessions first. */
+            agents: components["schemas"]["Facet"][];
+            /**
+             * Format: int64
+             * @description Sessions in which something is going on, and was within the last ten minutes.
+             */
+            live: number;
+            /** @description The last names of the folders in which agents work, those with the most sessions first. */
+            projects: components["schemas"]["Facet"][];
+            /**
+             * Format: int64
+             * @description All sessions.
+             */
+            total: number;
         };
         /** @description A file has changed. */
         FileChangedEvent: components["schemas"]["Origin"] & {
@@ -552,6 +845,31 @@ export interface components {
              * @description Its new size, where that is known.
              */
             sizeBytes?: number | null;
+        };
+        /** @description A file, and what all calls together changed in it. */
+        FileSum: {
+            /**
+             * Format: int64
+             * @description Lines that came.
+             */
+            additions: number;
+            /**
+             * Format: int64
+             * @description Lines that went.
+             */
+            deletions: number;
+            /**
+             * Format: int64
+             * @description Calls that changed it.
+             */
+            edits: number;
+            /**
+             * Format: int64
+             * @description The last item that did.
+             */
+            order: number;
+            /** @description Relative to the session root. */
+            path: string;
         };
         /**
          * @description What happened to a file.
@@ -585,6 +903,13 @@ export interface components {
              * @default null
              */
             includeToolResults: boolean | null;
+        };
+        /** @description One answer. */
+        GivenAnswer: {
+            /** @description What was chosen or typed. */
+            answer: string;
+            /** @description The question's words. */
+            question: string;
         };
         /** @description Whether the server works. */
         Health: {
@@ -624,6 +949,65 @@ export interface components {
             /** @description The text. */
             text: string;
         };
+        /** @description Changed lines of a file, with some around them. */
+        Hunk: {
+            /** @description The lines, each after a blank, a `-` or a `+`. */
+            lines: string[];
+            /**
+             * Format: int64
+             * @description How many lines it has.
+             */
+            newLines: number;
+            /**
+             * Format: int64
+             * @description The first line after the change, from 1.
+             */
+            newStart: number;
+            /**
+             * Format: int64
+             * @description How many lines it had.
+             */
+            oldLines: number;
+            /**
+             * Format: int64
+             * @description The first line before the change, from 1.
+             */
+            oldStart: number;
+        };
+        /** @description A picture: its bytes are at `/api/sessions/{id}/blobs/{hash}`. */
+        Image: {
+            /** @description The SHA-256 of the bytes, in hexadecimal. */
+            blob: string;
+            /** @description `image/png` and the like. */
+            mimeType: string;
+            /**
+             * Format: int64
+             * @description Length in bytes.
+             */
+            size: number;
+        };
+        /** @description How far reading is. */
+        Indexing: {
+            /**
+             * Format: int64
+             * @description Sessions that were read.
+             */
+            done: number;
+            /**
+             * Format: int64
+             * @description Sessions that are to be read, with those.
+             */
+            total: number;
+        };
+        /** @description The session's header. */
+        InfoChange: {
+            /** @enum {string} */
+            change: "info";
+            /** @description The header, whole. */
+            info: components["schemas"]["SessionInfo"];
+        };
+        /** @description One thing on the screen. */
+        Item: components["schemas"]["UserMessageItem"] | components["schemas"]["TextItem"] | components["schemas"]["ThinkingItem"] | components["schemas"]["ToolCallItem"] | components["schemas"]["TodoListItem"] | components["schemas"]["ArtifactItem"] | components["schemas"]["PermissionItem"] | components["schemas"]["PlanItem"] | components["schemas"]["QuestionItem"] | components["schemas"]["BackgroundTaskItem"] | components["schemas"]["CompactionItem"] | components["schemas"]["NoticeItem"] | components["schemas"]["ErrorItem"];
         /** @description Some items of a session, in their order. */
         ItemPage: {
             /** @description Whether there are items after these. */
@@ -635,9 +1019,19 @@ export interface components {
             /** @description Whether the session's source said that nothing more comes. */
             ended: boolean;
             /** @description Agent, model, title, status, tokens. */
-            info: Record<string, never>;
+            info: components["schemas"]["SessionInfo"];
             /** @description The items. One whose texts were cut has `clipped`: the paths of the texts, and their lengths. */
-            items: Record<string, never>[];
+            items: components["schemas"]["Item"][];
+            /**
+             * Format: int64
+             * @description The order of the next item to come.
+             */
+            nextOrder: number;
+            /**
+             * Format: int64
+             * @description All items that the session has.
+             */
+            total: number;
         };
         /** @description What is allowed at most. */
         Limits: {
@@ -650,6 +1044,8 @@ export interface components {
             bodyIdleSeconds: number;
             /** @description Connections at once. */
             connections: number;
+            /** @description Sessions that are exported at once. */
+            exports: number;
             /**
              * Format: int64
              * @description Seconds in which a request's head must be there.
@@ -684,6 +1080,16 @@ export interface components {
             /** @description Subscriptions of one socket. */
             subscriptionsPerSocket: number;
         };
+        /** @description A place that a call touches. */
+        Location: {
+            /**
+             * Format: int64
+             * @description The line, from 1.
+             */
+            line: number | null;
+            /** @description Relative to the session root. */
+            path: string;
+        };
         /** @description A ticket from the printed address. */
         Login: {
             /** @description The ticket; it works once. */
@@ -703,6 +1109,11 @@ export interface components {
             /** @description The token's id. */
             token: string;
         };
+        /**
+         * @description Who reports a prompt: an agent may repeat what its client sent.
+         * @enum {string}
+         */
+        MessageOrigin: "client" | "agent";
         /** @description A session to be made. */
         NewSession: {
             /** @description The caller's own name for it, up to 200 characters: the same label gives the same session. */
@@ -726,6 +1137,33 @@ export interface components {
              */
             ttlSeconds?: number | null;
         };
+        /** @description Something the user should know. */
+        NoticeItem: {
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Stable over reruns. */
+            id: string;
+            /** @description `interrupted`, `retry`, `warning` … */
+            kind: string;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The words. */
+            text: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "notice";
+        };
         /** @description Whose activity it is, and where it stands. */
         Origin: {
             /** @description The cursor, on a socket. */
@@ -747,6 +1185,22 @@ export interface components {
             timestamp?: string | null;
             /** @description The session's label, or its id. */
             workOrderId: string;
+        };
+        /** @description A session at a glance. */
+        Outline: {
+            /** @description Follow the log from here. */
+            cursor: string;
+            /** @description Files that calls changed, also those of subagents, the last one first. */
+            files: components["schemas"]["FileSum"][];
+            /** @description Whether files are left out, or changes that are too long ago to be added up. */
+            filesCut: boolean;
+            /** @description Whether there are turns after these. */
+            more: boolean;
+            todos?: components["schemas"]["TodoList"] | null;
+            /** @description What was asked, in order; prompts of subagents are left out. */
+            turns: components["schemas"]["Turn"][];
+            /** @description The items of questions that nobody has answered; none when the session's source is over. */
+            waiting: string[];
         };
         /** @description What a request did. */
         PacketAnswer: {
@@ -778,6 +1232,76 @@ export interface components {
         PacketState: {
             /** @description Its sources; most have one. */
             sources: components["schemas"]["SourceState"][];
+        };
+        /** @description What somebody decided about a call that needed leave. */
+        Permission: {
+            /** @description What. */
+            decision: components["schemas"]["PermissionDecision"];
+            /** @description The option that was chosen, by its name where that is known. */
+            option?: string;
+        };
+        /**
+         * @description What was decided about a call that needed leave.
+         * @enum {string}
+         */
+        PermissionDecision: "allowed" | "rejected" | "cancelled";
+        /** @description A question for leave. It goes when it is answered. */
+        PermissionItem: {
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Stable over reruns. */
+            id: string;
+            /** @description The answers on offer. */
+            options: components["schemas"]["Choice"][];
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The question. */
+            requestId: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @description The agent's words. */
+            title: string | null;
+            /** @description The call it is about. */
+            toolCallId: string;
+            /** @enum {string} */
+            type: "permission";
+        };
+        /** @description The document in which the agent lays out what it wants to do. */
+        PlanItem: {
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Markdown. */
+            content: string;
+            /** @description Stable over reruns. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @description The call that presents it. */
+            toolCallId: string;
+            /** @enum {string} */
+            type: "plan";
         };
         /** @description How far a turn is. */
         ProgressUpdateEvent: components["schemas"]["Origin"] & {
@@ -837,6 +1361,69 @@ export interface components {
             bytes: number;
             /** @description The sessions. */
             sessions: string[];
+        };
+        /** @description A new item, or a new version of one; a known item keeps its place. */
+        PutChange: {
+            /** @enum {string} */
+            change: "put";
+            /** @description The item, whole. */
+            item: components["schemas"]["Item"];
+        };
+        /** @description Questions to the user. */
+        QuestionItem: {
+            /** @description What the user answered; none while it is open. */
+            answers?: components["schemas"]["GivenAnswer"][];
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Stable over reruns. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description What is asked. */
+            questions: components["schemas"]["QuestionPart"][];
+            /** @description The request to answer; none where nobody can answer any more. */
+            requestId?: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @description The call that asks. */
+            toolCallId: string;
+            /** @enum {string} */
+            type: "question";
+        };
+        /** @description One answer on offer. */
+        QuestionOption: {
+            /** @description What it means. */
+            description?: string;
+            /** @description Its words. */
+            label: string;
+        };
+        /** @description One question to the user. */
+        QuestionPart: {
+            /** @description A word for it. */
+            header?: string;
+            /** @description Whether several may be chosen. */
+            multiSelect: boolean;
+            /** @description The answers on offer. */
+            options: components["schemas"]["QuestionOption"][];
+            /** @description Its words. */
+            question: string;
+        };
+        /** @description The item is gone. */
+        RemoveChange: {
+            /** @enum {string} */
+            change: "remove";
+            /** @description The item. */
+            id: string;
         };
         /** @description A session of the list that was deleted. */
         RemovedFrame: {
@@ -914,6 +1501,11 @@ export interface components {
             bytes: number;
             /**
              * Format: int64
+             * @description Calls of tools that are over.
+             */
+            calls: number;
+            /**
+             * Format: int64
              * @description Milliseconds since 1970.
              */
             createdAt: number;
@@ -926,12 +1518,17 @@ export interface components {
              * @description Events so far.
              */
             events: number;
+            /**
+             * Format: int64
+             * @description Those of them that failed.
+             */
+            failed: number;
             /** @description Whether the agent's own file is still there, where the session was read from one. */
             fileExists?: boolean | null;
             /** @description Its id. */
             id: string;
             /** @description Agent, model, title, status, tokens. */
-            info: Record<string, never>;
+            info: components["schemas"]["SessionInfo"];
             /**
              * Format: int64
              * @description Items so far.
@@ -943,6 +1540,8 @@ export interface components {
             nativeId?: string | null;
             /** @description The last name of the folder in which the agent works. */
             project?: string | null;
+            /** @description How the first prompt begins, on one line: a title where there is none. */
+            prompt?: string | null;
             /** @description Words to find it by. */
             tags: string[];
             /**
@@ -958,12 +1557,103 @@ export interface components {
             /** @description The subscription, on a socket. */
             subscription?: string | null;
         };
+        /** @description What is known about a session as a whole. */
+        SessionInfo: {
+            /** @description The agent. */
+            agent: string | null;
+            /**
+             * Format: int64
+             * @description Answers so far.
+             */
+            answers: number;
+            /**
+             * Format: int64
+             * @description Tokens that it can hold.
+             */
+            contextSize: number | null;
+            /**
+             * Format: int64
+             * @description Tokens in the context.
+             */
+            contextUsed: number | null;
+            /**
+             * Format: double
+             * @description What it cost so far, as the agent reports it.
+             */
+            costUsd: number | null;
+            /** @description The working directory. */
+            cwd: string | null;
+            /** @description What failed last. */
+            error: string | null;
+            /**
+             * Format: int64
+             * @description Lines that could not be read.
+             */
+            malformed: number;
+            /** @description The mode. */
+            mode: string | null;
+            /** @description The model. */
+            model: string | null;
+            /** @description The agent's own id of the session. */
+            nativeId: string | null;
+            /** @description Whether something is going on. */
+            status: components["schemas"]["SessionStatus"];
+            /** @description Tokens that its subagents used. */
+            subagentUsage?: components["schemas"]["Usage"];
+            /** @description What the session is about. */
+            title: string | null;
+            /**
+             * Format: int64
+             * @description Prompts so far.
+             */
+            turns: number;
+            /**
+             * Format: int64
+             * @description Events of a kind that nobody modelled.
+             */
+            unknown: number;
+            /** @description Tokens that the session itself used, where the agent tells them answer by answer. */
+            usage?: components["schemas"]["Usage"];
+            /** @description Its version. */
+            version: string | null;
+        };
         /** @description One page of sessions, those first that changed last. */
         SessionPage: {
             /** @description Give it as `after` for the next page. */
             next?: string | null;
             /** @description The sessions. */
             sessions: components["schemas"]["Session"][];
+        };
+        /**
+         * @description Whether something is going on.
+         * @enum {string}
+         */
+        SessionStatus: "idle" | "running" | "failed";
+        /** @description New values of some fields; the others stay. Each tells one field. */
+        SetChange: {
+            /** @enum {string} */
+            change: "set";
+            /** @description The text, anew: `text` of a user's message, `content` of others. */
+            content?: string;
+            /** @description The item. */
+            id: string;
+            /** @description The pictures, anew. */
+            images?: components["schemas"]["Image"][];
+            /** @description Whether more text is coming. */
+            isStreaming?: boolean;
+            /** @description The list, anew. */
+            todoList?: components["schemas"]["TodoList"];
+            /** @description Fields of the call; absent ones stay. */
+            toolCall?: components["schemas"]["ToolCallNews"];
+        };
+        /** @description A folder in which an agent keeps its sessions. */
+        SourceFolder: {
+            /** @description The agent. */
+            agent: string;
+            /** @description Whether it is there. */
+            exists: boolean;
+            /** @description The folder: the home directory is `~`, of any other place only the last two names are told. */
+            path: string;
         };
         /** @description How far one source was read. */
         SourceState: {
@@ -982,6 +1672,14 @@ export interface components {
              * @description The place of the last packet that was read.
              */
             read: number;
+        };
+        /** @description Where sessions are read from on the server's machine. */
+        Sources: {
+            /** @description The folders; none for a token that sees only some sessions. */
+            folders: components["schemas"]["SourceFolder"][];
+            /** @description Whether they are read as they grow. */
+            following: boolean;
+            indexing?: components["schemas"]["Indexing"] | null;
         };
         /** @description What a stream of server-sent events says, in its `data`. */
         StreamFrame: components["schemas"]["ServerMessage"] | Record<string, never>;
@@ -1020,10 +1718,119 @@ export interface components {
             /** @description Tags that it loses. */
             removeTags?: string[];
         };
+        /** @description What the agent said. */
+        TextItem: {
+            /** @description Pieces with the same id are one text. */
+            blockId?: string;
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Markdown. */
+            content: string;
+            /** @description Stable over reruns. */
+            id: string;
+            /** @description Pictures in the answer. */
+            images?: components["schemas"]["Image"][];
+            /** @description Whether more is coming. */
+            isStreaming: boolean;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "text";
+        };
+        /** @description What the agent thought. */
+        ThinkingItem: {
+            /** @description Pieces with the same id are one text. */
+            blockId?: string;
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Markdown. */
+            content: string;
+            /** @description The agent thought here and does not show what. */
+            hidden?: boolean;
+            /** @description Stable over reruns. */
+            id: string;
+            /** @description Whether more is coming. */
+            isStreaming: boolean;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "thinking";
+        };
         /** @description A way into the browser that works once. */
         Ticket: {
             /** @description The part of the address after its host. */
             path: string;
+        };
+        /** @description One entry of a todo list. */
+        Todo: {
+            /** @description The same while it is being done. */
+            activeForm: string;
+            /** @description What is to be done. */
+            content: string;
+            /** @description Its id, where entries have one that is not their place in the list. */
+            id?: string;
+            /** @description `high`, `medium` or `low`, where the agent tells. */
+            priority?: string;
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+        };
+        /** @description A checklist. */
+        TodoList: {
+            /** @description The item's id. */
+            id: string;
+            /** @description Whether something of it is still to be done. */
+            isOpen: boolean;
+            /** @description What is to be done. */
+            todos: components["schemas"]["Todo"][];
+        };
+        /** @description A checklist. */
+        TodoListItem: {
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Stable over reruns. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @description The list. */
+            todoList: components["schemas"]["TodoList"];
+            /** @enum {string} */
+            type: "todo_list";
         };
         /** @description A token, without its secret. */
         TokenInfo: {
@@ -1055,11 +1862,307 @@ export interface components {
             /** @description Oldest first. */
             tokens: components["schemas"]["TokenInfo"][];
         };
+        /** @description What is known of a call. */
+        ToolCall: {
+            /** @description The agent's own title. */
+            agentTitle?: string;
+            /** @description The agent's session in which a subagent works. */
+            childSessionId?: string;
+            /** @description The command line; empty where there is none. */
+            command: string;
+            /**
+             * Format: int64
+             * @description Hits of a search.
+             */
+            count?: number;
+            /** @description What it is done to. */
+            description: string;
+            /** @description What the language server said of the files. */
+            diagnostics?: unknown;
+            /** @description Every changed file. */
+            diffs?: components["schemas"]["Diff"][];
+            /**
+             * Format: int64
+             * @description From the first sign of the call to its end.
+             */
+            durationMs?: number;
+            /** @description Why it failed. */
+            error?: string;
+            /**
+             * Format: int64
+             * @description The exit code of a command.
+             */
+            exitCode?: number;
+            /** @description The file, relative to the session root; empty where there is none. */
+            filePath: string;
+            /** @description The call. */
+            id: string;
+            /** @description Pictures it gave. */
+            images?: components["schemas"]["Image"][];
+            /** @description All arguments. */
+            input?: unknown;
+            /** @description Whether an edit makes a new file; null when nobody has said. */
+            isNewFile?: boolean | null;
+            /** @description Whether it only writes the todo list. */
+            isTodo: boolean;
+            /** @description What it does. */
+            kind: components["schemas"]["ToolKind"];
+            /** @description Files it touches. */
+            locations?: components["schemas"]["Location"][];
+            /** @description The agent's own name of the tool. */
+            name?: string;
+            /** @description The first diff's text after. */
+            newContent?: string;
+            /** @description The first diff's text before. */
+            oldContent?: string;
+            /** @description The pattern of a search. */
+            pattern?: string;
+            /** @description What was decided about it. */
+            permission?: components["schemas"]["Permission"];
+            /** @description The document in which the agent lays out what it wants to do. */
+            plan?: string;
+            /** @description The agent's own kind, when it is none of ours. */
+            rawKind?: string;
+            /** @description What it gave. */
+            rawOutput?: string;
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description The kind of subagent. */
+            subagentType?: string;
+            /** @description What a subagent answered. */
+            taskOutput?: string;
+            /** @description What is done, in one or two words. */
+            title: string;
+            /** @description The todo list it writes. */
+            todos?: components["schemas"]["Todo"][];
+            /** @description The tool. */
+            toolName: components["schemas"]["ToolName"];
+            /** @description Whether the agent cut the output. */
+            truncated?: boolean;
+        };
+        /** @description A tool card. */
+        ToolCallItem: {
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Stable over reruns. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @description The call. */
+            toolCall: components["schemas"]["ToolCall"];
+            /** @enum {string} */
+            type: "tool_call";
+        };
+        /** @description What is new of a call. An absent field leaves what is known. */
+        ToolCallNews: {
+            /** @description The agent's own title. */
+            agentTitle?: string;
+            /** @description The agent's session in which a subagent works. */
+            childSessionId?: string;
+            /** @description The command line; empty where there is none. */
+            command?: string;
+            /**
+             * Format: int64
+             * @description Hits of a search.
+             */
+            count?: number;
+            /** @description What it is done to. */
+            description?: string;
+            /** @description What the language server said of the files. */
+            diagnostics?: unknown;
+            /** @description Every changed file. */
+            diffs?: components["schemas"]["Diff"][];
+            /**
+             * Format: int64
+             * @description From the first sign of the call to its end.
+             */
+            durationMs?: number;
+            /** @description Why it failed. */
+            error?: string;
+            /**
+             * Format: int64
+             * @description The exit code of a command.
+             */
+            exitCode?: number;
+            /** @description The file, relative to the session root; empty where there is none. */
+            filePath?: string;
+            /** @description Pictures it gave. */
+            images?: components["schemas"]["Image"][];
+            /** @description All arguments. */
+            input?: unknown;
+            /** @description Whether an edit makes a new file; null when nobody has said. */
+            isNewFile?: boolean | null;
+            /** @description Whether it only writes the todo list. */
+            isTodo: boolean;
+            /** @description What it does. */
+            kind: components["schemas"]["ToolKind"];
+            /** @description Files it touches. */
+            locations?: components["schemas"]["Location"][];
+            /** @description The agent's own name of the tool. */
+            name?: string;
+            /** @description The first diff's text after. */
+            newContent?: string;
+            /** @description The first diff's text before. */
+            oldContent?: string;
+            /** @description The pattern of a search. */
+            pattern?: string;
+            /** @description What was decided about it. */
+            permission?: components["schemas"]["Permission"];
+            /** @description The document in which the agent lays out what it wants to do. */
+            plan?: string;
+            /** @description The agent's own kind, when it is none of ours. */
+            rawKind?: string;
+            /** @description What it gave. */
+            rawOutput?: string;
+            /** @description How far it is. */
+            status?: components["schemas"]["ToolStatus"];
+            /** @description The kind of subagent. */
+            subagentType?: string;
+            /** @description What a subagent answered. */
+            taskOutput?: string;
+            /** @description What is done, in one or two words. */
+            title?: string;
+            /** @description The todo list it writes. */
+            todos?: components["schemas"]["Todo"][];
+            /** @description The tool. */
+            toolName: components["schemas"]["ToolName"];
+            /** @description Whether the agent cut the output. */
+            truncated?: boolean;
+        };
+        /**
+         * @description What a call does, in one of few words.
+         * @enum {string}
+         */
+        ToolKind: "search" | "read" | "execute" | "edit" | "task" | "other" | "delete" | "move" | "think" | "fetch" | "switch_mode";
+        /**
+         * @description Which tool a call uses.
+         * @enum {string}
+         */
+        ToolName: "glob" | "grep" | "read" | "write" | "edit" | "bash" | "task" | "todowrite" | "webfetch" | "websearch" | "apply_patch" | "skill" | "list" | "lsp" | "question" | "notebook" | "plan_mode" | "mcp" | "unknown";
+        /**
+         * @description How far a call is.
+         * @enum {string}
+         */
+        ToolStatus: "pending" | "in_progress" | "completed" | "failed" | "cancelled";
         /**
          * @description The tools that activity tells apart.
          * @enum {string}
          */
         ToolWord: "Read" | "Write" | "Edit" | "Bash" | "Grep" | "Glob" | "WebFetch" | "WebSearch" | "Other";
+        /** @description What was asked, and what the agent told when it had answered. */
+        Turn: {
+            /**
+             * Format: double
+             * @description Dollars that the turn cost.
+             */
+            costUsd?: number;
+            /**
+             * Format: int64
+             * @description Milliseconds that the agent worked on it.
+             */
+            durationMs?: number;
+            /** @description The item of the prompt. */
+            id: string;
+            /**
+             * Format: int64
+             * @description Its place.
+             */
+            order: number;
+            /** @description Why the agent stopped. */
+            stopReason?: string;
+            /** @description How it begins, on one line. */
+            text: string;
+            /** @description When it was. */
+            timestamp?: string | null;
+            /** @description What the turn used. */
+            usage?: components["schemas"]["Usage"];
+        };
+        /** @description Tokens. */
+        Usage: {
+            /**
+             * Format: int64
+             * @description Read from a cache.
+             */
+            cachedReadTokens: number | null;
+            /**
+             * Format: int64
+             * @description Of those written to a cache, those kept for an hour.
+             */
+            cachedWrite1hTokens?: number;
+            /**
+             * Format: int64
+             * @description Of those written to a cache, those kept for five minutes.
+             */
+            cachedWrite5mTokens?: number;
+            /**
+             * Format: int64
+             * @description Written to a cache.
+             */
+            cachedWriteTokens: number | null;
+            /**
+             * Format: int64
+             * @description Read, without what was cached.
+             */
+            inputTokens: number | null;
+            /**
+             * Format: int64
+             * @description Written.
+             */
+            outputTokens: number | null;
+            /**
+             * Format: int64
+             * @description Of what was written, thoughts.
+             */
+            thoughtTokens: number | null;
+            /**
+             * Format: int64
+             * @description All, where the agent tells a sum.
+             */
+            totalTokens: number | null;
+        };
+        /** @description What somebody asked. */
+        UserMessageItem: {
+            /** @description Pieces with the same id are one message. */
+            blockId?: string;
+            /**
+             * @description Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
+             *     how many characters they have. The item itself has them whole.
+             */
+            clipped?: {
+                [key: string]: number;
+            };
+            /** @description Stable over reruns. */
+            id: string;
+            /** @description Pictures sent along. */
+            images: components["schemas"]["Image"][];
+            /**
+             * Format: int64
+             * @description Items are shown in this order, those of a subagent below their call.
+             */
+            order: number;
+            /** @description Who reports it. */
+            origin: components["schemas"]["MessageOrigin"];
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description What was typed. */
+            text: string;
+            /** @description When it began. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "user_message";
+        };
         /**
          * @description Which view a socket's subscription gives.
          * @enum {string}
@@ -1095,6 +2198,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    facets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Agents and projects, with counts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Facets"];
                 };
             };
             /** @description Refused */
@@ -1316,7 +2448,7 @@ export interface operations {
                 status?: string;
                 /** @description With this in the name of their project. */
                 project?: string;
-                /** @description With this in their title or label. */
+                /** @description With this in their title, first prompt or label. */
                 text?: string;
                 /** @description Changed at or after this time, in milliseconds since 1970. */
                 since?: number;
@@ -1408,7 +2540,7 @@ export interface operations {
                 status?: string;
                 /** @description With this in the name of their project. */
                 project?: string;
-                /** @description With this in their title or label. */
+                /** @description With this in their title, first prompt or label. */
                 text?: string;
                 /** @description Changed at or after this time, in milliseconds since 1970. */
                 since?: number;
@@ -1629,6 +2761,45 @@ export interface operations {
             };
         };
     };
+    export: {
+        parameters: {
+            query?: {
+                /** @description The form; Markdown, if nothing is said. */
+                format?: "text" | "md" | "html" | "json" | "jsonl";
+            };
+            header?: never;
+            path: {
+                /** @description The session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, with a name for it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": string;
+                    "text/html": string;
+                    "text/plain": string;
+                    "application/json": Record<string, never>;
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     window: {
         parameters: {
             query?: {
@@ -1638,9 +2809,16 @@ export interface operations {
                 from?: number;
                 /** @description Those around this order. */
                 around?: number;
+                /**
+                 * @description Only those at top level: what has no `parentToolCallId`, or names a call that is not there.
+                 *     Whether there are more before and after counts only these.
+                 */
+                top?: boolean;
+                /** @description Only those right below this call; not together with `top`. */
+                parent?: string;
                 /** @description How many. */
                 limit?: number;
-                /** @description Characters of a text after which it is cut; 0 for all. */
+                /** @description Characters of a text after which it is cut, at least 32; 0 for all. */
                 preview?: number;
             };
             header?: never;
@@ -1692,7 +2870,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": components["schemas"]["Item"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    outline: {
+        parameters: {
+            query?: {
+                /** @description Those after this order. */
+                after?: number;
+                /** @description How many; 1000, if nothing is said. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The outline */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outline"];
                 };
             };
             /** @description Refused */
@@ -1798,6 +3013,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sources: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The folders */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sources"];
                 };
             };
             /** @description Refused */

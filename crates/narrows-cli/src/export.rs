@@ -2,9 +2,9 @@
 
 use crate::args::{ExportArgs, ShowFormat};
 use crate::library::Library;
-use crate::show::{Session, Style};
-use crate::words;
+use crate::show::session;
 use crate::{Fault, fault};
+use narrows_show::{Style, words};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -23,12 +23,10 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Fault> {
     }
     let library = Library::open(&args.library)?;
     let row = library.session(&args.session)?;
-    let session = Session::new(&library, row)?;
+    let session = session(&library, row)?;
     let mut draft = Draft::beside(&args.output)?;
-    session.write(&mut draft.file, form, &Style::of_file()).map_err(|fault| match fault {
-        Fault { what, error } if what.is_empty() => Fault { what: name.clone(), error },
-        fault => fault,
-    })?;
+    let written = session.write(&mut draft.file, form.into(), &Style::of_file());
+    written.map_err(Fault::new(name.as_str()))?;
     let bytes = draft.keep(&args.output, args.force)?;
     let mut out = io::stdout().lock();
     writeln!(out, "{name}  {}", words::bytes(bytes)).map_err(Fault::new("standard output"))

@@ -4,13 +4,10 @@ use crate::args::LibraryArgs;
 use crate::index::before_showing;
 use crate::settings::data_dir;
 use crate::{Fault, fault, serve};
-use narrows::Item;
-use narrows_store::{Error, ListFilter, SessionRow, Store, Window};
+use narrows_store::{Error, ListFilter, SessionRow, Store};
 use std::future::Future;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
-/// Items that are read at once.
-const PAGE: usize = 500;
 /// The name of the session that changed last.
 pub(crate) const LATEST: &str = "latest";
 pub(crate) const NOTHING: &str =
@@ -48,26 +45,9 @@ impl Library {
         self.runtime.block_on(session(&self.store, name))
     }
 
-    /// Gives every item of a session to `each`, in order, from the order `from` on.
-    pub(crate) fn items(
-        &self,
-        session: &SessionRow,
-        from: u64,
-        mut each: impl FnMut(Item) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let key = self.wait(self.store.session(&session.id))?.key;
-        let mut next = from;
-        loop {
-            let page = self.wait(self.store.items(key, Window::From(next), PAGE))?;
-            let Some(last) = page.items.last() else { return Ok(()) };
-            next = last.order + 1;
-            for row in page.items {
-                each(row.item)?;
-            }
-            if !page.after {
-                return Ok(());
-            }
-        }
+    /// What the store needs to be waited for.
+    pub(crate) fn runtime(&self) -> Handle {
+        self.runtime.handle().clone()
     }
 }
 

@@ -3,26 +3,21 @@
 use crate::Fault;
 use crate::args::{LsArgs, When};
 use crate::library::Library;
-use crate::show::escape;
-use crate::show::pen::{BOLD, CYAN, DIM, GREEN, PLAIN};
-use crate::show::wrap::{Line, cut, line_width, span};
 use crate::table::{Cell, Column, Look, Table, json_line, unwritten};
 use crate::when::Clock;
-use crate::words::dollars;
-use narrows::item::ItemBody;
-use narrows_store::{ListFilter, Query, SessionRow, Window};
+use narrows_show::escape;
+use narrows_show::pen::{BOLD, CYAN, DIM, GREEN, PLAIN};
+use narrows_show::words::dollars;
+use narrows_show::wrap::{Line, cut, line_width, span};
+use narrows_store::{ListFilter, Query, STALE_MS, SessionRow};
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
 
 /// From so many columns on there is room for turns and cost.
 const WIDE: usize = 110;
-/// A session in which nothing happened for so many milliseconds does not run, whatever it says.
-const STALE: i64 = 10 * 60 * 1000;
 /// Letters of an id that are shown at least.
 const SHORTEST: usize = 4;
-/// Among so many first items the first prompt is looked for.
-const FIRST: usize = 16;
 /// More than there are: a page is one longer than its limit.
 pub(crate) const ALL: usize = usize::MAX >> 1;
 
@@ -60,7 +55,7 @@ pub(crate) fn run(args: &LsArgs) -> Result<(), Fault> {
         rows.iter().try_for_each(|row| json_line(&mut out, row))?;
         return out.flush().map_err(unwritten);
     }
-    print(&library, &known, &rows, look, &clock, &mut out)?;
+    print(&known, &rows, look, &clock, &mut out)?;
     if look.terminal && (rows.len() < total || !all_found) {
         let of = if all_found { format!(" of {total}") } else { String::new() };
         let told = format!("{}{of} sessions; -n 0 shows all", rows.len());
@@ -70,7 +65,6 @@ pub(crate) fn run(args: &LsArgs) -> Result<(), Fault> {
 }
 
 fn print(
-    library: &Library,
     known: &Known,
     rows: &[SessionRow],
     look: Look,
@@ -91,7 +85,7 @@ fn print(
     let mut table = Table::new(columns);
     for row in rows {
         let about = About::of(row);
-        let mut title = Cell::new(&title(library, row)?);
+        let mut title = Cell::new(&title(row));
         if about.runs(row, clock) {
             title = title.before("●", GREEN);
         }
@@ -178,22 +172,10 @@ pub(crate) fn or_dash(text: &str) -> &str {
 }
 
 /// What the title of a session is: the agent's, else what was first asked for, else its label.
-pub(crate) fn title(library: &Library, row: &SessionRow) -> Result<String, Fault> {
-    if let Some(title) = About::of(row).title.filter(|t| !t.trim().is_empty()) {
-        return Ok(title);
-    }
-    let asked = library.wait(async {
-        let key = library.store.session(&row.id).await?.key;
-        let page = library.store.items(key, Window::From(0), FIRST).await?;
-        let prompt = page.items.into_iter().find_map(|row| match row.item.body {
-            ItemBody::UserMessage { text, .. } if row.item.parent.is_none() => {
-                Some(text.as_str().to_owned()).filter(|t| !t.trim().is_empty())
-            }
-            _ => None,
-        });
-        Ok(prompt)
-    })?;
-    Ok(asked.or_else(|| row.label.clone()).unwrap_or_else(|| "-".to_owned()))
+pub(crate) fn title(row: &SessionRow) -> String {
+    let own = About::of(row).title.filter(|t| !t.trim().is_empty());
+    let others = || row.prompt.clone().or_else(|| row.label.clone());
+    own.or_else(others).unwrap_or_else(|| "-".to_owned())
 }
 
 /// What is read of a session's header.
@@ -222,7 +204,7 @@ impl About {
     }
 
     fn runs(&self, row: &SessionRow, clock: &Clock) -> bool {
-        self.status == "running" && !row.ended && clock.now() - row.updated_at < STALE
+        self.status == "running" && !row.ended && clock.now() - row.updated_at < STALE_MS
     }
 }
 
@@ -279,27 +261,22 @@ fn unambiguous(mut names: Vec<(String, usize, bool)>) -> usize {
 }
 
 /// The heading of a session in a longer output. It takes one line of a terminal.
-pub(crate) fn heading(
-    known: &Known,
-    library: &Library,
-    id: &str,
-    (look, clock): (Look, &Clock),
-) -> Result<Line, Fault> {
+pub(crate) fn heading(known: &Known, id: &str, (look, clock): (Look, &Clock)) -> Line {
     let mut line = vec![span(CYAN.bold(), known.short(id).to_owned())];
-    let Some(row) = known.row(id) else { return Ok(line) };
+    let Some(row) = known.row(id) else { return line };
     let project = escape::line(row.project.as_deref().unwrap_or_default());
     let mut more = Line::new();
     for text in [project, clock.short(row.updated_at)].into_iter().filter(|t| !t.is_empty()) {
         more.extend([span(PLAIN, "  "), span(DIM, text)]);
     }
-    let mut title = escape::line(&title(library, row)?);
+    let mut title = escape::line(&title(row));
     if look.terminal {
         let room = look.columns().saturating_sub(line_width(&line) + line_width(&more) + 2);
         title = cut(&title, room.max(16));
     }
     line.extend([span(PLAIN, "  "), span(BOLD, title)]);
     line.extend(more);
-    Ok(line)
+    line
 }
 
 #[cfg(test)]

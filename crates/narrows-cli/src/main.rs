@@ -30,7 +30,6 @@ mod token;
 mod usage;
 mod watch;
 mod when;
-mod words;
 
 use args::{Args, Command};
 use clap::Parser;

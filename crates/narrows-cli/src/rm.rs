@@ -5,11 +5,11 @@ use crate::client::Client;
 use crate::library::{Library, failed};
 use crate::ls::{Known, title};
 use crate::settings::data_dir;
-use crate::show::pen::CYAN;
 use crate::table::{Cell, Column, Look, Table, unwritten};
 use crate::when::Clock;
-use crate::words::count;
 use crate::{Fault, fault, serve};
+use narrows_show::pen::CYAN;
+use narrows_show::words::count;
 use narrows_store::{Options, SessionRow, Store};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -57,7 +57,7 @@ fn named(args: &RmArgs) -> Result<Vec<SessionRow>, Fault> {
         table.push(vec![
             Cell::new(known.short(&row.id)).pen(CYAN),
             Cell::new(&clock.short(row.updated_at)),
-            Cell::new(&title(&library, row)?),
+            Cell::new(&title(row)),
         ]);
     }
     table.print(&mut io::stdout().lock(), Look::new(When::Auto))?;

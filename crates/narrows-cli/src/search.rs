@@ -3,12 +3,12 @@
 use crate::args::SearchArgs;
 use crate::library::Library;
 use crate::ls::{ALL, Known, heading};
-use crate::show::escape;
-use crate::show::pen::{BLUE, DIM, PLAIN, Pen, RED};
-use crate::show::wrap::{Line, line_width, span, wrap};
 use crate::table::{Look, json_line, unwritten};
 use crate::when::Clock;
 use crate::{Fault, fault};
+use narrows_show::escape;
+use narrows_show::pen::{BLUE, DIM, PLAIN, Pen, RED};
+use narrows_show::wrap::{Line, line_width, span, wrap};
 use narrows_store::{Hit, Part, Query};
 use std::io::{self, BufWriter, Write};
 
@@ -88,7 +88,7 @@ fn print(
         if at > 0 {
             look.line(out, &[])?;
         }
-        look.line(out, &heading(&known, library, &first.session_id, (look, clock))?)?;
+        look.line(out, &heading(&known, &first.session_id, (look, clock)))?;
         for hit in group {
             look.line(out, &about(hit, known.short(&hit.session_id), (look, clock)))?;
             for line in broken(context(&hit.parts), look) {

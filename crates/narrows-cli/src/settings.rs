@@ -132,6 +132,7 @@ pub(crate) fn serve_config(args: &ServeArgs) -> Result<ServeConfig, Fault> {
         behind_proxy: args.behind_proxy || file.behind_proxy,
         retention: retention(&keep, None),
         sources: if args.no_follow { None } else { sources(&args.hide)? },
+        page: narrows_server::Page::embedded(),
         limits: Limits {
             body_bytes: limits.body_bytes.unwrap_or(usual.body_bytes),
             body_idle_seconds: limits.body_idle_seconds.unwrap_or(usual.body_idle_seconds),

@@ -4,10 +4,10 @@ use crate::Fault;
 use crate::args::{By, StatsArgs, When};
 use crate::library::Library;
 use crate::ls::{Known, or_dash, title};
-use crate::show::pen::{BOLD, CYAN, DIM};
 use crate::table::{Cell, Column, Look, Table, json_line, unwritten};
 use crate::when::Clock;
-use crate::words::{amount, count, dollars, duration};
+use narrows_show::pen::{BOLD, CYAN, DIM};
+use narrows_show::words::{amount, count, dollars, duration};
 use narrows_store::{StatsBy, StatsFilter, StatsRow};
 use std::cmp::Reverse;
 use std::io::{self, BufWriter, Write};
@@ -152,7 +152,7 @@ fn of_sessions(library: &Library, rows: &[StatsRow], total: &StatsRow) -> Result
     for row in rows {
         let mut cells = vec![Cell::new(known.short(&row.name)).pen(CYAN)];
         cells.extend(numbers(row).into_iter().skip(1));
-        let title = known.row(&row.name).map(|r| title(library, r)).transpose()?;
+        let title = known.row(&row.name).map(title);
         cells.push(Cell::new(&title.unwrap_or_default()));
         table.push(cells);
     }

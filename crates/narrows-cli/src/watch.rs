@@ -4,12 +4,13 @@ use crate::args::WatchArgs;
 use crate::index::{before_showing, is_followed, parts, unless_taken};
 use crate::library::{failed, session};
 use crate::settings::{data_dir, sources};
-use crate::show::text::Printer;
-use crate::show::{Header, Style};
+use crate::show::style;
 use crate::{Fault, serve};
 use narrows::{Change, Items, stored};
 use narrows_server::intake::Intake;
 use narrows_server::source::Follower;
+use narrows_show::text::Printer;
+use narrows_show::{Header, Style};
 use narrows_store::{ListFilter, SessionRow, Store, Window};
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -68,7 +69,7 @@ struct Watched<W: Write> {
 }
 
 async fn watch(args: &WatchArgs, store: &Store, intake: Option<&Intake>) -> Result<(), Fault> {
-    let mut style = Style::of_terminal(None, args.color);
+    let mut style = style::of_terminal(None, args.color);
     style.tools = args.tools;
     style.thinking = args.thinking;
     let mut watched: Option<Watched<_>> = None;

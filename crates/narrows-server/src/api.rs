@@ -57,7 +57,7 @@ pub struct Session {
     /// Whether its source said that nothing more comes.
     pub ended: bool,
     /// Agent, model, title, status, tokens.
-    #[schema(value_type = Object)]
+    #[schema(value_type = crate::api_item::SessionInfo)]
     pub info: Value,
     /// The last name of the folder in which the agent works.
     pub project: Option<String>,
@@ -65,6 +65,12 @@ pub struct Session {
     pub native_id: Option<String>,
     /// Whether the agent's own file is still there, where the session was read from one.
     pub file_exists: Option<bool>,
+    /// How the first prompt begins, on one line: a title where there is none.
+    pub prompt: Option<String>,
+    /// Calls of tools that are over.
+    pub calls: u64,
+    /// Those of them that failed.
+    pub failed: u64,
 }
 
 /// One page of sessions, those first that changed last.
@@ -91,7 +97,7 @@ pub struct SessionQuery {
     pub status: Option<String>,
     /// With this in the name of their project.
     pub project: Option<String>,
-    /// With this in their title or label.
+    /// With this in their title, first prompt or label.
     pub text: Option<String>,
     /// Changed at or after this time, in milliseconds since 1970.
     pub since: Option<i64>,
@@ -155,18 +161,24 @@ pub struct ItemQuery {
     pub from: Option<u64>,
     /// Those around this order.
     pub around: Option<u64>,
+    /// Only those at top level: what has no `parentToolCallId`, or names a call that is not there.
+    /// Whether there are more before and after counts only these.
+    pub top: Option<bool>,
+    /// Only those right below this call; not together with `top`.
+    pub parent: Option<String>,
     /// How many.
     #[param(minimum = 1, maximum = 500)]
     pub limit: Option<usize>,
-    /// Characters of a text after which it is cut; 0 for all.
+    /// Characters of a text after which it is cut, at least 32; 0 for all.
     pub preview: Option<usize>,
 }
 
 /// Some items of a session, in their order.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ItemPage {
     /// The items. One whose texts were cut has `clipped`: the paths of the texts, and their lengths.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<crate::api_item::Item>)]
     pub items: Vec<Value>,
     /// Follow the log from here: changes up to here are in the items.
     pub cursor: String,
@@ -175,10 +187,14 @@ pub struct ItemPage {
     /// Whether there are items after these.
     pub after: bool,
     /// Agent, model, title, status, tokens.
-    #[schema(value_type = Object)]
+    #[schema(value_type = crate::api_item::SessionInfo)]
     pub info: Value,
     /// Whether the session's source said that nothing more comes.
     pub ended: bool,
+    /// All items that the session has.
+    pub total: u64,
+    /// The order of the next item to come.
+    pub next_order: u64,
 }
 
 /// What is followed.

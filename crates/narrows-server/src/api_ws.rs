@@ -206,7 +206,7 @@ pub struct ChangesFrame {
     /// The event's number.
     pub seq: u64,
     /// `put`, `set`, `append`, `remove`, `info`.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<crate::api_item::Change>)]
     pub changes: Vec<Value>,
     /// The subscription, on a socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,10 +5,12 @@ use crate::config::ServeConfig;
 use crate::hub::Hub;
 use crate::intake::Intake;
 use crate::metrics::Metrics;
+use crate::source::Progress;
 use narrows_store::{Session, Store};
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tokio::sync::Semaphore;
 
 /// The parts of a running server. Clones share them.
 #[derive(Debug, Clone)]
@@ -33,6 +35,10 @@ pub struct Parts {
     pub config: ServeConfig,
     pub(crate) metrics: Metrics,
     pub(crate) written: Written,
+    /// Leave to export a session.
+    pub(crate) exports: Arc<Semaphore>,
+    /// How far reading the sessions of this machine is; nothing while they are not followed.
+    pub(crate) reading: OnceLock<Arc<Progress>>,
 }
 
 /// Sessions that are written to, so that not every request has to look them up. Every change of a

@@ -28,6 +28,8 @@ pub struct ServeConfig {
     pub retention: Retention,
     /// Where sessions of agents are found and followed; none when they are not.
     pub sources: Option<crate::source::SourceOptions>,
+    /// What a browser is shown.
+    pub page: crate::Page,
 }
 
 /// What is allowed at most.
@@ -48,6 +50,8 @@ pub struct Limits {
     pub streams_per_token: usize,
     /// Subscriptions of one socket.
     pub subscriptions_per_socket: usize,
+    /// Sessions that are exported at once.
+    pub exports: usize,
     /// Bytes of one message from a socket's client.
     pub message_bytes: usize,
     /// Items of one page.
@@ -76,6 +80,7 @@ impl Default for Limits {
             streams: 20_000,
             streams_per_token: 256,
             subscriptions_per_socket: crate::stream::MAX_SUBSCRIPTIONS,
+            exports: 4,
             message_bytes: 64 << 10,
             page_items: 500,
             page_sessions: 200,
@@ -100,6 +105,7 @@ impl Default for ServeConfig {
             limits: Limits::default(),
             retention: Retention::default(),
             sources: None,
+            page: crate::Page::embedded(),
         }
     }
 }

@@ -2,6 +2,8 @@
 //! outside world, but for the command line.
 
 pub mod api;
+pub mod api_item;
+pub mod api_overview;
 pub mod api_ws;
 mod app;
 pub mod auth;
@@ -20,5 +22,6 @@ pub mod stream;
 pub use app::App;
 pub use config::{Limits, ServeConfig};
 pub use error::{ErrorBody, ErrorInfo};
+pub use page::Page;
 pub use routes::{RouteInfo, openapi, route_list};
 pub use serve::{Address, HiddenOptions, Server, owner_secret};

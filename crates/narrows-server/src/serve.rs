@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -77,9 +78,11 @@ impl Server {
             tokens,
             tickets: Tickets::default(),
             throttle: Throttle::default(),
+            exports: Arc::new(Semaphore::new(config.limits.exports)),
             config,
             metrics: Metrics::new(),
             written: Written::default(),
+            reading: OnceLock::new(),
         });
         let stop = CancellationToken::new();
         let router = routes::router(&app);
@@ -89,6 +92,9 @@ impl Server {
         let follower = app.config.sources.clone().map(|options| {
             Follower::start(app.store.clone(), app.intake.clone(), app.hub.clone(), options)
         });
+        if let Some(follower) = &follower {
+            let _ = app.reading.set(Arc::clone(follower.progress()));
+        }
         Ok(Server { app, stop, serving, tidying, follower, address })
     }
 

@@ -8,7 +8,7 @@ use callers::{MARKER, Place, login, ticket};
 use common::{TestServer, Ws, fixture};
 use futures_util::SinkExt;
 use narrows_server::api_ws::{ServerMessage, StreamFrame};
-use narrows_server::{ErrorBody, api, openapi, route_list, stream};
+use narrows_server::{ErrorBody, api, api_overview, openapi, route_list, stream};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn the_document_and_the_table_have_the_same_routes_with_the_same_scopes() {
             told.insert((method.to_uppercase(), path.clone(), scopes.to_string()));
         }
     }
-    let page = |path: &str| path == "/" || path == "/page/{file}";
+    let page = |path: &str| ["/", "/s/{id}", "/page/{file}"].contains(&path);
     let table: BTreeSet<(String, String, String)> = route_list()
         .into_iter()
         .filter(|route| !page(route.path))
@@ -369,6 +369,12 @@ async fn real_answers_are_as_the_document_tells() {
     reads::<api::SessionPage>(document, "SessionPage", &page);
     let items = get(format!("/api/sessions/{id}/items")).await;
     reads::<api::ItemPage>(document, "ItemPage", &items);
+    let outline = get(format!("/api/sessions/{id}/outline")).await;
+    reads::<api_overview::Outline>(document, "Outline", &outline);
+    let facets = get("/api/facets".to_owned()).await;
+    reads::<api_overview::Facets>(document, "Facets", &facets);
+    let sources = get("/api/sources".to_owned()).await;
+    reads::<api_overview::Sources>(document, "Sources", &sources);
     let found = get(format!("/api/search?q={MARKER}")).await;
     assert!(found["hits"].as_array().is_some_and(|h| !h.is_empty()));
     reads::<api::SearchPage>(document, "SearchPage", &found);

@@ -4,7 +4,7 @@ use crate::blob::NewBlob;
 use crate::error::{Error, Result};
 use crate::log::{EventRow, MAX_SEQ, event_key};
 use crate::names::now;
-use crate::rows::{self, RowWrite};
+use crate::rows::{self, More, RowWrite};
 use crate::source::SourceMark;
 use crate::stats::{self, UsageRow};
 use crate::store::Store;
@@ -185,9 +185,9 @@ fn run(db: &Connection, ready: Ready) -> Result<u64> {
         return Err(Error::Invalid("the session is too long".to_owned()));
     }
     insert(db, session, last, &events)?;
-    let mut more_items = 0;
+    let mut more = More::default();
     for write in items {
-        more_items += rows::write(db, session, write)?;
+        more += rows::write(db, session, write)?;
     }
     for blob in &append.blobs {
         blob::keep(db, session, blob)?;
@@ -230,8 +230,8 @@ fn run(db: &Connection, ready: Ready) -> Result<u64> {
         "UPDATE session SET seq = ?2, settled = ?3, next_order = ?4, touched = ?5,
          bytes = bytes + ?6, ended = coalesce(?7, ended), items = items + ?8,
          created = min(created, coalesce(?9, created)),
-         updated = CASE WHEN ?10 IS NULL THEN updated WHEN seq = 0 THEN ?10 ELSE max(updated, ?10) END
-         WHERE key = ?1",
+         updated = CASE WHEN ?10 IS NULL THEN updated WHEN seq = 0 THEN ?10 ELSE max(updated, ?10) END,
+         calls = calls + ?11, failed = failed + ?12 WHERE key = ?1",
     )?
     .execute(params![
         session,
@@ -241,9 +241,11 @@ fn run(db: &Connection, ready: Ready) -> Result<u64> {
         touched,
         bytes,
         append.ended,
-        more_items,
+        more.items,
         first,
-        newest
+        newest,
+        more.calls,
+        more.failed
     ])?;
     if let Some(f) = append.facts {
         db.prepare_cached(

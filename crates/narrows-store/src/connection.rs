@@ -2,14 +2,30 @@
 
 use crate::dir::{DataDir, make_private};
 use crate::error::{Error, Result};
+use crate::fill;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::time::Duration;
 
 /// Older ones can lose what was committed when the write-ahead log starts anew.
 const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 
+/// A part of a migration.
+enum Part {
+    Sql(&'static str),
+    Fill(fn(&Connection) -> Result<()>),
+}
+
 /// Migrations are only ever added.
-const MIGRATIONS: &[&str] = &[include_str!("sql/001.sql"), include_str!("sql/002.sql")];
+const MIGRATIONS: &[&[Part]] = &[
+    &[Part::Sql(include_str!("sql/001.sql"))],
+    &[Part::Sql(include_str!("sql/002.sql"))],
+    &[
+        Part::Sql(include_str!("sql/003.sql")),
+        Part::Fill(fill::items),
+        Part::Sql(include_str!("sql/003_indexes.sql")),
+        Part::Fill(fill::sessions),
+    ],
+];
 
 /// The number of the newest schema.
 pub(crate) const SCHEMA: u32 = MIGRATIONS.len() as u32;
@@ -90,9 +106,14 @@ pub(crate) fn check_schema(db: &Connection) -> Result<u32> {
 /// Each step is one transaction, so a kill in between leaves the one before.
 fn migrate(db: &mut Connection) -> Result<()> {
     let found = check_schema(db)?;
-    for (at, step) in MIGRATIONS.iter().enumerate().skip(found as usize) {
+    for (at, parts) in MIGRATIONS.iter().enumerate().skip(found as usize) {
         let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        tx.execute_batch(step)?;
+        for part in *parts {
+            match part {
+                Part::Sql(sql) => tx.execute_batch(sql)?,
+                Part::Fill(fill) => fill(&tx)?,
+            }
+        }
         tx.execute_batch(&format!("PRAGMA user_version = {}", at + 1))?;
         tx.commit()?;
     }

@@ -19,6 +19,13 @@ pub enum Error {
         /// The newest that this version knows.
         known: u32,
     },
+    /// The database was made by an older version, and nobody has brought it up to date.
+    Older {
+        /// Its schema.
+        found: u32,
+        /// The one that this version reads.
+        known: u32,
+    },
     /// No such session, item, picture or token.
     NotFound(&'static str),
     /// Somebody else has appended: the log ends at another place than the caller knew.
@@ -55,6 +62,11 @@ impl fmt::Display for Error {
                 f,
                 "the store was written by a newer narrows (schema {found}, this one knows {known}): \
                  use that version, or another data directory"
+            ),
+            Error::Older { found, known } => write!(
+                f,
+                "the store was written by an older narrows (schema {found}, this one reads {known}): \
+                 `narrows index` brings it up to date; a server that is running must be restarted"
             ),
             Error::NotFound(what) => write!(f, "{what} not found"),
             Error::Conflict { last } => {

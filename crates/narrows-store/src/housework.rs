@@ -51,7 +51,7 @@ fn remove_some(db: &Connection, removed: &AtomicBool) -> Result<bool> {
     let slice = |table: &str, key: &str| -> Result<usize> {
         let sql = format!(
             "DELETE FROM {table} WHERE {key} IN
-             (SELECT {key} FROM {table} WHERE {key} BETWEEN ?1 AND ?2 LIMIT ?3)"
+             (SELECT DISTINCT {key} FROM {table} WHERE {key} BETWEEN ?1 AND ?2 LIMIT ?3)"
         );
         Ok(db.prepare_cached(&sql)?.execute(params![first, last, SLICE_ROWS])?)
     };
@@ -70,6 +70,7 @@ fn remove_some(db: &Connection, removed: &AtomicBool) -> Result<bool> {
     }
     slice("fresh", "key")?;
     slice("call", "key")?;
+    slice("edit", "key")?;
     if slice("item", "key")? > 0 {
         return Ok(true);
     }

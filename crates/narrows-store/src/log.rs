@@ -133,7 +133,7 @@ pub(crate) fn after(
     Ok(out)
 }
 
-fn read(row: &Row<'_>) -> Result<EventRow> {
+pub(crate) fn read(row: &Row<'_>) -> Result<EventRow> {
     if let ValueRef::Blob(kept) = row.get_ref(2)? {
         let mut parts = unpack(kept)?.into_iter().map(|part| part.map(Bytes::from));
         let mut next = || parts.next().flatten();

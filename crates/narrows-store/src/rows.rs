@@ -4,13 +4,18 @@ use crate::append::ItemWrite;
 use crate::error::{Error, Result};
 use crate::index::said;
 use crate::items::{read_item, row};
-use crate::log::{event_key, number};
+use crate::log::{event_key, keys, number};
 use crate::pack::{Kept, text};
+use crate::prompt;
 use crate::threes::Threes;
 use narrows::item::ItemBody;
-use narrows::tool::{ToolName, ToolStatus};
+use narrows::tool::{ChangedFile, ToolName, ToolStatus};
 use narrows::{Change, Item};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::ops::AddAssign;
+
+/// Calls above a call that are looked at.
+const MAX_ABOVE: usize = 64;
 
 /// What is to be written of an item, as it will be kept.
 #[derive(Debug)]
@@ -29,6 +34,10 @@ pub(crate) struct NewRow {
     kind: &'static str,
     open: bool,
     body: Kept,
+    /// The call below which it stands.
+    parent: Option<String>,
+    /// How a prompt of the session itself begins.
+    prompt: Option<String>,
     call: Option<Call>,
     /// What the index is to know it by; else it waits for the index.
     tokens: Option<String>,
@@ -41,6 +50,23 @@ struct Call {
     at: Option<i64>,
     ms: Option<u64>,
     failed: bool,
+    files: Vec<ChangedFile>,
+}
+
+/// How many items, finished calls and failed ones there are more than before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct More {
+    pub(crate) items: i64,
+    pub(crate) calls: i64,
+    pub(crate) failed: i64,
+}
+
+impl AddAssign for More {
+    fn add_assign(&mut self, more: More) {
+        self.items += more.items;
+        self.calls += more.calls;
+        self.failed += more.failed;
+    }
 }
 
 impl RowWrite {
@@ -71,6 +97,8 @@ impl NewRow {
             seq,
             kind: item.body.kind(),
             open,
+            parent: parent(item).map(str::to_owned),
+            prompt: prompt::of(item),
             call: call(item).filter(|_| !open),
             tokens: index.filter(|_| !open).map(|threes| said(&body, threes)),
             body: Kept::new(body),
@@ -85,6 +113,11 @@ fn print(item: &Item) -> Result<String> {
     String::from_utf8(body).map_err(|_| Error::Invalid("an item is not text".to_owned()))
 }
 
+/// The call below which an item stands; it does not stand below itself.
+pub(crate) fn parent(item: &Item) -> Option<&str> {
+    item.parent.as_ref().filter(|parent| **parent != item.id).map(narrows::Clean::as_str)
+}
+
 fn call(item: &Item) -> Option<Call> {
     let ItemBody::ToolCall { tool_call } = &item.body else { return None };
     let call = &tool_call.call;
@@ -95,15 +128,17 @@ fn call(item: &Item) -> Option<Call> {
     };
     let at = item.time.as_ref().map(narrows::time::Time::millis);
     let failed = call.status == Some(ToolStatus::Failed);
-    Some(Call { name, at, ms: call.duration_ms, failed })
+    Some(Call { name, at, ms: call.duration_ms, failed, files: call.changed_files() })
 }
 
-/// Writes what became of an item; returns how many items more there are.
-pub(crate) fn write(db: &Connection, session: i64, write: RowWrite) -> Result<i64> {
+/// Writes what became of an item; returns what there is more of.
+pub(crate) fn write(db: &Connection, session: i64, write: RowWrite) -> Result<More> {
     match write {
-        RowWrite::Put(row) => Ok(i64::from(put(db, session, &row)?)),
+        RowWrite::Put(row) => put(db, session, &row),
         RowWrite::Patch { id, changes } => {
-            let Some((known, mut item)) = row(db, session, &id)? else { return Ok(0) };
+            let Some((known, mut item)) = row(db, session, &id)? else {
+                return Ok(More::default());
+            };
             let mut last = known;
             for (seq, change) in changes {
                 if seq > known {
@@ -112,33 +147,53 @@ pub(crate) fn write(db: &Connection, session: i64, write: RowWrite) -> Result<i6
                 }
             }
             if last > known {
-                put(db, session, &NewRow::new(&item, last, None)?.0)?;
+                return put(db, session, &NewRow::new(&item, last, None)?.0);
             }
-            Ok(0)
+            Ok(More::default())
         }
-        RowWrite::Remove { id } => {
-            let mut remove =
-                db.prepare_cached("DELETE FROM item WHERE session = ?1 AND id = ?2 RETURNING key")?;
-            let gone: Option<i64> =
-                remove.query_row(params![session, id], |r| r.get(0)).optional()?;
-            let Some(key) = gone else { return Ok(0) };
-            for table in ["search WHERE rowid", "fresh WHERE key", "call WHERE key"] {
-                db.prepare_cached(&format!("DELETE FROM {table} = ?1"))?.execute([key])?;
-            }
-            Ok(-1)
-        }
+        RowWrite::Remove { id } => remove(db, session, &id),
     }
 }
 
-/// Writes the row of an item; true when it is new.
-fn put(db: &Connection, session: i64, row: &NewRow) -> Result<bool> {
-    let mut insert =
-        db.prepare_cached("INSERT OR IGNORE INTO item VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+fn remove(db: &Connection, session: i64, id: &str) -> Result<More> {
+    let mut remove =
+        db.prepare_cached("DELETE FROM item WHERE session = ?1 AND id = ?2 RETURNING key")?;
+    let gone: Option<i64> = remove.query_row(params![session, id], |r| r.get(0)).optional()?;
+    let Some(key) = gone else { return Ok(More::default()) };
+    let called: Option<i64> = db
+        .prepare_cached("DELETE FROM call WHERE key = ?1 RETURNING failed")?
+        .query_row([key], |r| r.get(0))
+        .optional()?;
+    for table in ["search WHERE rowid", "fresh WHERE key", "edit WHERE key"] {
+        db.prepare_cached(&format!("DELETE FROM {table} = ?1"))?.execute([key])?;
+    }
+    // What stood below it is not hidden with it.
+    let (first, last) = keys(session);
+    db.prepare_cached(
+        "UPDATE item INDEXED BY item_child SET top = 1
+         WHERE parent = ?1 AND key BETWEEN ?2 AND ?3",
+    )?
+    .execute(params![id, first, last])?;
+    prompt::removed(db, session, number(key))?;
+    let calls = -i64::from(called.is_some());
+    Ok(More { items: -1, calls, failed: -called.unwrap_or(0) })
+}
+
+/// Writes the row of an item.
+fn put(db: &Connection, session: i64, row: &NewRow) -> Result<More> {
+    let top = match &row.parent {
+        Some(parent) => !is_there(db, session, parent)?,
+        None => true,
+    };
+    let mut insert = db
+        .prepare_cached("INSERT OR IGNORE INTO item VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
     let key = event_key(session, row.order);
-    let values = params![key, session, row.id, row.seq, row.kind, row.open, row.body];
+    let values =
+        params![key, session, row.id, row.seq, row.kind, row.open, row.body, row.parent, top];
     if insert.execute(values)? > 0 {
-        beside(db, key, row)?;
-        return Ok(true);
+        take_below(db, session, row)?;
+        let call = beside(db, session, key, row)?;
+        return Ok(More { items: 1, ..call });
     }
     let mut known = db.prepare_cached("SELECT key FROM item WHERE session = ?1 AND id = ?2")?;
     let key: i64 = known.query_row(params![session, row.id], |r| r.get(0))?;
@@ -150,14 +205,59 @@ fn put(db: &Connection, session: i64, row: &NewRow) -> Result<bool> {
         let item = read_item(&text(row.body.value())?)?;
         &Kept::new(print(&Item { order, ..item })?)
     };
-    db.prepare_cached("UPDATE item SET seq = ?2, open = ?3, body = ?4, kind = ?5 WHERE key = ?1")?
-        .execute(params![key, row.seq, row.open, body, row.kind])?;
-    beside(db, key, row)?;
-    Ok(false)
+    db.prepare_cached(
+        "UPDATE item SET seq = ?2, open = ?3, body = ?4, kind = ?5, parent = ?6,
+         top = CASE WHEN parent IS ?6 THEN top ELSE ?7 END WHERE key = ?1",
+    )?
+    .execute(params![key, row.seq, row.open, body, row.kind, row.parent, top])?;
+    beside(db, session, key, row)
 }
 
-/// What is kept beside the row of an item: what the index knows it by, and that it is a call.
-fn beside(db: &Connection, key: i64, row: &NewRow) -> Result<()> {
+/// Whether an item has a row.
+pub(crate) fn is_there(db: &Connection, session: i64, id: &str) -> Result<bool> {
+    let mut query = db.prepare_cached("SELECT 1 FROM item WHERE session = ?1 AND id = ?2")?;
+    Ok(query.exists(params![session, id])?)
+}
+
+/// Items that came before the call which they name stand below it from now on.
+fn take_below(db: &Connection, session: i64, row: &NewRow) -> Result<()> {
+    let (first, last) = keys(session);
+    let mut early = db.prepare_cached(
+        "SELECT key, id FROM item INDEXED BY item_child
+         WHERE parent = ?1 AND key BETWEEN ?2 AND ?3 AND top = 1",
+    )?;
+    let early = early.query_map(params![row.id, first, last], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let early: Vec<(i64, String)> = early.collect::<rusqlite::Result<_>>()?;
+    if early.is_empty() {
+        return Ok(());
+    }
+    let above = above(db, session, row.parent.clone())?;
+    for (key, id) in early {
+        // In a circle of calls somebody must be on top, or none of them is seen.
+        if !above.contains(&id) {
+            db.prepare_cached("UPDATE item SET top = 0 WHERE key = ?1")?.execute([key])?;
+        }
+    }
+    Ok(())
+}
+
+/// The calls above, from the nearest on.
+fn above(db: &Connection, session: i64, mut next: Option<String>) -> Result<Vec<String>> {
+    let mut query = db.prepare_cached("SELECT parent FROM item WHERE session = ?1 AND id = ?2")?;
+    let mut above = Vec::new();
+    while let Some(id) = next.take()
+        && above.len() < MAX_ABOVE
+    {
+        let parent = query.query_row(params![session, id], |r| r.get(0)).optional()?;
+        next = parent.flatten();
+        above.push(id);
+    }
+    Ok(above)
+}
+
+/// What is kept beside the row of an item: what the index knows it by, that it is the first prompt,
+/// that it is a call. Returns the calls that there are more.
+fn beside(db: &Connection, session: i64, key: i64, row: &NewRow) -> Result<More> {
     if let Some(tokens) = &row.tokens {
         db.prepare_cached("INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)")?
             .execute(params![key, tokens])?;
@@ -165,9 +265,35 @@ fn beside(db: &Connection, key: i64, row: &NewRow) -> Result<()> {
     } else {
         db.prepare_cached("INSERT OR IGNORE INTO fresh VALUES (?1)")?.execute([key])?;
     }
-    if let Some(Call { name, at, ms, failed }) = &row.call {
-        db.prepare_cached("INSERT OR REPLACE INTO call VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![key, name, at, ms, failed])?;
+    if let Some(prompt) = &row.prompt {
+        prompt::keep(db, session, number(key), prompt)?;
+    }
+    match &row.call {
+        Some(call) => keep_call(db, key, call),
+        None => Ok(More::default()),
+    }
+}
+
+fn keep_call(db: &Connection, key: i64, call: &Call) -> Result<More> {
+    let Call { name, at, ms, failed, files } = call;
+    let before: Option<i64> = db
+        .prepare_cached("SELECT failed FROM call WHERE key = ?1")?
+        .query_row([key], |r| r.get(0))
+        .optional()?;
+    db.prepare_cached("INSERT OR REPLACE INTO call VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![key, name, at, ms, failed])?;
+    if before.is_some() {
+        db.prepare_cached("DELETE FROM edit WHERE key = ?1")?.execute([key])?;
+    }
+    keep_files(db, key, files)?;
+    let calls = i64::from(before.is_none());
+    Ok(More { items: 0, calls, failed: i64::from(*failed) - before.unwrap_or(0) })
+}
+
+pub(crate) fn keep_files(db: &Connection, key: i64, files: &[ChangedFile]) -> Result<()> {
+    for ChangedFile { path, added, removed } in files {
+        db.prepare_cached("INSERT OR REPLACE INTO edit VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![key, path, added, removed])?;
     }
     Ok(())
 }

@@ -1,12 +1,10 @@
 //! Sessions: making, finding, listing, labelling, deleting.
 
 use crate::error::{Error, Result};
-use crate::index::fold_case;
 use crate::log::gone;
 use crate::names::{new_epoch, new_id, now};
 use crate::store::Store;
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -71,8 +69,14 @@ pub struct SessionRow {
     pub native_id: Option<String>,
     /// Whether the agent's own file is still there, where the session was read from one.
     pub file_exists: Option<bool>,
+    /// How the first prompt begins, on one line.
+    pub prompt: Option<String>,
+    /// Calls of tools that are over.
+    pub calls: u64,
+    /// Those of them that failed.
+    pub failed: u64,
     #[serde(skip)]
-    key: i64,
+    pub(crate) key: i64,
 }
 
 /// Which sessions somebody may see: all, or only some by id or tag.
@@ -98,53 +102,13 @@ impl Sight {
     }
 }
 
-/// Which sessions are listed.
-#[derive(Debug, Clone, Default)]
-pub struct ListFilter {
-    /// With all of these tags.
-    pub tags: Vec<String>,
-    /// Of agents with this in their name.
-    pub agent: Option<String>,
-    /// With this label.
-    pub label: Option<String>,
-    /// `idle`, `running` or `failed`.
-    pub status: Option<String>,
-    /// With this in the name of their project, in any case.
-    pub project: Option<String>,
-    /// With this in their title or label, in any case.
-    pub text: Option<String>,
-    /// Updated at or after this time.
-    pub since: Option<i64>,
-    /// Updated before this time.
-    pub until: Option<i64>,
-    /// Changed after this count: for whoever follows the list.
-    pub touched_after: Option<i64>,
-    /// What the caller may see.
-    pub sight: Sight,
-    /// Where the page before ended.
-    pub after: Option<String>,
-    /// How many.
-    pub limit: usize,
-}
-
-/// One page of sessions, those first that changed last.
-#[derive(Debug, Clone, Default)]
-pub struct ListPage {
-    /// The sessions.
-    pub sessions: Vec<SessionRow>,
-    /// Where the next page begins, if there is one.
-    pub next: Option<String>,
-    /// The count of changes that this page is of.
-    pub touched: i64,
-}
-
 /// Tags of one session.
 const MAX_TAGS: usize = 32;
 
-const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
+pub(crate) const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
      s.ended, s.info, (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key), s.title, \
      s.project, s.native, (SELECT NOT min(gone) FROM source WHERE session = s.key \
-     AND path IS NOT NULL AND parent IS NULL), s.key";
+     AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed";
 
 /// The next count of changes.
 pub(crate) fn touch(db: &Connection) -> Result<i64> {
@@ -153,7 +117,7 @@ pub(crate) fn touch(db: &Connection) -> Result<i64> {
 
 /// The count of the last change. It is that of the session which changed last, or of one that was
 /// deleted since: so nothing more needs to be written for a change.
-fn last_touched(db: &Connection) -> Result<i64> {
+pub(crate) fn last_touched(db: &Connection) -> Result<i64> {
     let mut last = db.prepare_cached(
         "SELECT max(coalesce((SELECT max(touched) FROM session), 0),
                     coalesce((SELECT value FROM meta WHERE key = 'touched'), 0))",
@@ -291,11 +255,6 @@ impl Store {
         })
         .await
     }
-
-    /// One page of sessions.
-    pub async fn list(&self, filter: ListFilter) -> Result<ListPage> {
-        self.read(move |db| list(db, &filter)).await
-    }
 }
 
 /// The header of a session of which nothing is known.
@@ -389,92 +348,7 @@ fn lines(text: Option<&str>) -> Vec<String> {
     lines
 }
 
-fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
-    let touched = last_touched(db)?;
-    let (mut sql, mut values) = (format!("SELECT {COLUMNS} FROM session s WHERE 1"), Vec::new());
-    let mut only = |clause: &str, given: Vec<Value>| {
-        sql.push_str(" AND ");
-        sql.push_str(clause);
-        values.extend(given);
-    };
-    for tag in &filter.tags {
-        only("s.key IN (SELECT session FROM tag WHERE tag = ?)", vec![tag.clone().into()]);
-    }
-    if let Some(agent) = &filter.agent {
-        let clause = "instr(lower(coalesce(s.agent, '')), lower(?)) > 0";
-        only(clause, vec![agent.clone().into()]);
-    }
-    for (column, value) in [("label", &filter.label), ("status", &filter.status)] {
-        if let Some(value) = value {
-            only(&format!("s.{column} = ?"), vec![value.clone().into()]);
-        }
-    }
-    for (clause, value) in [
-        ("s.updated >= ?", filter.since),
-        ("s.updated < ?", filter.until),
-        ("s.touched > ?", filter.touched_after),
-    ] {
-        if let Some(value) = value {
-            only(clause, vec![value.into()]);
-        }
-    }
-    if !filter.sight.is_all() {
-        let ids = filter.sight.sessions.clone().unwrap_or_default();
-        let tags = filter.sight.tags.clone().unwrap_or_default();
-        let marks = |n: usize| vec!["?"; n].join(",");
-        let clause = format!(
-            "(s.id IN ({}) OR s.key IN (SELECT session FROM tag WHERE tag IN ({})))",
-            marks(ids.len()),
-            marks(tags.len())
-        );
-        only(&clause, ids.into_iter().chain(tags).map(Value::from).collect());
-    }
-    if let Some(after) = &filter.after {
-        let place = after.split_once('.').and_then(|(updated, key)| {
-            Some((updated.parse::<i64>().ok()?, key.parse::<i64>().ok()?))
-        });
-        let (updated, key) = place.ok_or_else(|| {
-            Error::Invalid("`after` is not a place in a list of sessions".to_owned())
-        })?;
-        only("(s.updated, s.key) < (?, ?)", vec![updated.into(), key.into()]);
-    }
-    sql.push_str(" ORDER BY s.updated DESC, s.key DESC LIMIT ?");
-    // Only some letters have a small form for SQLite: texts are compared here.
-    let text = filter.text.as_deref().map(fold_case);
-    let project = filter.project.as_deref().map(fold_case);
-    let in_project = |row: &Row<'_>| {
-        let name = row.get::<_, Option<String>>(13).ok().flatten().unwrap_or_default();
-        project.as_ref().is_none_or(|project| fold_case(&name).contains(project))
-    };
-    let most = if text.is_some() || project.is_some() {
-        -1
-    } else {
-        i64::try_from(filter.limit + 1).unwrap_or(-1)
-    };
-    values.push(most.into());
-    let mut query = db.prepare_cached(&sql)?;
-    let mut rows = query.query(params_from_iter(values))?;
-    let mut sessions = Vec::new();
-    while sessions.len() <= filter.limit
-        && let Some(row) = rows.next()?
-    {
-        if text.as_ref().is_none_or(|text| is_about(row, text)) && in_project(row) {
-            sessions.push(read(row)?);
-        }
-    }
-    let more = sessions.len() > filter.limit;
-    sessions.truncate(filter.limit);
-    let next = sessions.last().filter(|_| more).map(|s| format!("{}.{}", s.updated_at, s.key));
-    Ok(ListPage { sessions, next, touched })
-}
-
-/// Whether a text stands in the title or the label of a session.
-fn is_about(r: &Row<'_>, text: &str) -> bool {
-    let says = |at: usize| r.get::<_, Option<String>>(at).ok().flatten();
-    [says(2), says(12)].iter().flatten().any(|said| fold_case(said).contains(text))
-}
-
-fn read(r: &Row<'_>) -> rusqlite::Result<SessionRow> {
+pub(crate) fn read(r: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let (epoch, seq): (String, u64) = (r.get(3)?, r.get(4)?);
     let info: String = r.get(10)?;
     Ok(SessionRow {
@@ -493,5 +367,8 @@ fn read(r: &Row<'_>) -> rusqlite::Result<SessionRow> {
         native_id: r.get(14)?,
         file_exists: r.get(15)?,
         key: r.get(16)?,
+        prompt: r.get(17)?,
+        calls: r.get(18)?,
+        failed: r.get(19)?,
     })
 }

@@ -1,6 +1,6 @@
 //! The store as the rest of narrows sees it.
 
-use crate::connection::{check_schema, open_mover, open_reader, open_writer};
+use crate::connection::{SCHEMA, check_schema, open_mover, open_reader, open_writer};
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
 use crate::housework;
@@ -98,7 +98,10 @@ impl Store {
             return Err(Error::NotFound("store"));
         }
         let db = open_reader(&dir)?;
-        check_schema(&db)?;
+        let found = check_schema(&db)?;
+        if found < SCHEMA {
+            return Err(Error::Older { found, known: SCHEMA });
+        }
         Ok(Store {
             inner: Arc::new(Inner {
                 dir,

@@ -13,6 +13,7 @@ use narrows_store::{
     Append, Cleared, Error, ListFilter, NewBlob, Query, Request, Retention, SourceMark, Store,
 };
 use rusqlite::{Connection, OpenFlags};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 fn blob(content: &[u8]) -> NewBlob {
@@ -34,7 +35,7 @@ fn rows(store: &Store) -> Vec<(String, i64)> {
     };
     let tables = [
         "session", "tag", "event", "item", "search", "blob", "blob_use", "source", "request",
-        "doomed",
+        "call", "edit", "doomed",
     ];
     tables.iter().map(|t| ((*t).to_owned(), count(t))).filter(|(_, n)| *n > 0).collect()
 }
@@ -93,7 +94,16 @@ async fn full(store: &Store, label: &str, text: &str) -> Book {
     for n in 0..1200 {
         book.say(&format!("i{n}"), &format!("{n} {text}"));
     }
-    book.head(&serde_json::json!({ "title": format!("about {text}") }));
+    // A call that changed many files.
+    let file = |n| json!({ "path": format!("{n} {text}"), "newText": "1\n", "scope": "file" });
+    book.put(&json!({
+        "type": "tool_call", "id": "edit", "order": 1200, "timestamp": null,
+        "toolCall": {
+            "id": "edit", "toolName": "edit", "kind": "edit", "status": "completed",
+            "isTodo": false, "diffs": (0..700).map(file).collect::<Vec<_>>(),
+        },
+    }));
+    book.head(&json!({ "title": format!("about {text}") }));
     let mut next = book.next(false);
     next.blobs = vec![blob(text.as_bytes())];
     next.sources = vec![SourceMark { roots: text.to_owned(), ..SourceMark::default() }];
@@ -109,7 +119,7 @@ async fn a_deleted_session_is_gone_at_once_and_its_rows_soon() {
     let other = full(&store, "stays", "needle").await;
     settled(&store).await;
     let before = rows(&store);
-    assert_eq!(before.len(), 9, "{before:?}");
+    assert_eq!(before.len(), 11, "{before:?}");
     store.delete(&book.session.id).await.unwrap();
 
     let none = Error::NotFound("session");
@@ -142,7 +152,8 @@ async fn a_deleted_session_is_gone_at_once_and_its_rows_soon() {
     settled(&store).await;
     assert_eq!(rows(&store), []);
     let of = |table: &str| left.iter().find(|(t, _)| t == table).map(|(_, n)| *n);
-    assert_eq!((of("event"), of("item"), of("search")), (Some(1201), Some(1200), Some(1200)));
+    assert_eq!((of("event"), of("item"), of("search")), (Some(1202), Some(1201), Some(1201)));
+    assert_eq!((of("call"), of("edit")), (Some(1), Some(700)));
     assert_eq!((of("tag"), of("source"), of("request")), (Some(1), Some(1), Some(1)));
     assert_eq!((of("blob"), of("blob_use"), of("session")), (Some(1), Some(1), Some(2)));
 }

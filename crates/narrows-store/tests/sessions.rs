@@ -267,3 +267,48 @@ async fn nobody_sees_more_than_they_may() {
     assert_eq!(sees(None, Some(&[])).await, [""; 0]);
     assert_eq!(sees(Some(&["' OR 1=1 --"]), Some(&["%"])).await, [""; 0]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn facets_count_what_is_seen() {
+    let (_dir, store) = fresh();
+    for (label, tag, agent, project, status) in [
+        ("one", "red", "claude-code", Some("parser"), "running"),
+        ("two", "red", "codex", Some("parser"), "idle"),
+        ("three", "blue", "claude-code", Some("shop"), "running"),
+        ("four", "blue", "claude-code", None, "idle"),
+    ] {
+        let mut book = Book::of(session(&store, label, &[tag]).await);
+        book.head(&json!({ "status": status, "agent": agent }));
+        let mut next = book.next(false);
+        let facts = next.facts.as_mut().unwrap();
+        facts.project = project.map(str::to_owned);
+        // One says that it runs, and was left alone long ago; one is over.
+        next.times = (label == "three").then_some((1, 1000));
+        next.ended = Some(label == "two");
+        append(&store, next).await.unwrap();
+    }
+    session(&store, "empty", &["red"]).await;
+    let told = async |tags: Option<&[&str]>| {
+        let sight = Sight { sessions: None, tags: tags.map(words) };
+        let facets = store.facets(sight).await.unwrap();
+        serde_json::to_value(facets).unwrap()
+    };
+    let facet = |name: &str, count: u64| json!({ "name": name, "count": count });
+    assert_eq!(
+        told(None).await,
+        json!({
+            "agents": [facet("claude-code", 3), facet("codex", 1)],
+            "projects": [facet("parser", 2), facet("shop", 1)],
+            "live": 1, "total": 5,
+        })
+    );
+    assert_eq!(
+        told(Some(&["blue"])).await,
+        json!({
+            "agents": [facet("claude-code", 2)], "projects": [facet("shop", 1)],
+            "live": 0, "total": 2,
+        })
+    );
+    let none = json!({ "agents": [], "projects": [], "live": 0, "total": 0 });
+    assert_eq!(told(Some(&[])).await, none);
+}

@@ -12,11 +12,13 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 #[test]
 fn every_case_gives_its_events_and_items() {
     let bless = std::env::var_os("NARROWS_BLESS").is_some();
     let mut wrong = Vec::new();
+    let changes = Path::new(env!("CARGO_TARGET_TMPDIR")).join("changes");
     let cases = common::cases();
     assert!(cases.len() > 100, "the fixtures are missing");
     for case in cases {
@@ -24,6 +26,11 @@ fn every_case_gives_its_events_and_items() {
         let events = common::events_text(&steps);
         let items = common::items_json(&common::items(&steps));
         let items = serde_json::to_string_pretty(&items).unwrap() + "\n";
+        // The page's tests apply these: the same changes must make the same items there.
+        let name = case.strip_prefix(common::fixtures()).unwrap();
+        let file = changes.join(name).with_added_extension("jsonl");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, common::changes_text(&steps)).unwrap();
         for (name, text) in [("events.jsonl", events), ("items.json", items)] {
             let file = case.join(name);
             if bless {

@@ -3,12 +3,12 @@
 use super::{AgentReport, Drift, Report, SOON_DAYS, StoreReport};
 use crate::Fault;
 use crate::args::When;
-use crate::show::escape;
-use crate::show::pen::{BOLD, DIM, GREEN, PLAIN, YELLOW};
-use crate::show::wrap::{span, wrap};
 use crate::table::Look;
 use crate::when::Clock;
-use crate::words::{amount, bytes, count};
+use narrows_show::escape;
+use narrows_show::pen::{BOLD, DIM, GREEN, PLAIN, YELLOW};
+use narrows_show::words::{amount, bytes, count};
+use narrows_show::wrap::{span, wrap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

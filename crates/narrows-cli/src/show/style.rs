@@ -1,7 +1,8 @@
-//! How a session is printed.
+//! How a session is printed on a terminal.
 
 use crate::args::When;
 use jiff::tz::TimeZone;
+use narrows_show::Style;
 use std::io::IsTerminal;
 
 /// Columns where no terminal tells.
@@ -11,44 +12,16 @@ const MAX_TEXT: usize = 100;
 /// Lines of an output that are shown.
 const LINES: usize = 24;
 
-/// How a session is printed.
-#[derive(Debug, Clone)]
-pub(crate) struct Style {
-    pub(crate) width: usize,
-    pub(crate) colour: bool,
-    /// Show what calls were given and what they gave.
-    pub(crate) tools: bool,
-    /// Show what the agent thought.
-    pub(crate) thinking: bool,
-    /// Longer outputs are cut in the middle to so many lines.
-    pub(crate) lines: Option<usize>,
-    pub(crate) zone: TimeZone,
-}
-
-impl Style {
-    /// For standard output.
-    pub(crate) fn of_terminal(columns: Option<usize>, colour: When) -> Style {
-        let own = || terminal_size::terminal_size().map(|(w, _)| usize::from(w.0).min(MAX_TEXT));
-        Style {
-            width: columns.or_else(own).unwrap_or(COLUMNS).max(20),
-            colour: is_coloured(colour),
-            tools: false,
-            thinking: false,
-            lines: Some(LINES),
-            zone: TimeZone::system(),
-        }
-    }
-
-    /// For a file: everything, without colours.
-    pub(crate) fn of_file() -> Style {
-        Style {
-            width: COLUMNS,
-            colour: false,
-            tools: true,
-            thinking: true,
-            lines: None,
-            zone: TimeZone::system(),
-        }
+/// For standard output.
+pub(crate) fn of_terminal(columns: Option<usize>, colour: When) -> Style {
+    let own = || terminal_size::terminal_size().map(|(w, _)| usize::from(w.0).min(MAX_TEXT));
+    Style {
+        width: columns.or_else(own).unwrap_or(COLUMNS).max(20),
+        colour: is_coloured(colour),
+        tools: false,
+        thinking: false,
+        lines: Some(LINES),
+        zone: TimeZone::system(),
     }
 }
 

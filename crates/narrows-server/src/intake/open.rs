@@ -69,8 +69,7 @@ impl OpenItems {
     pub(super) fn writes(&mut self, seq: u64, all: bool) -> Vec<ItemWrite> {
         let mut writes: Vec<ItemWrite> =
             self.removed.drain(..).map(|id| ItemWrite::Remove { id }).collect();
-        let names: Vec<String> =
-            if all { self.in_order() } else { std::mem::take(&mut self.touched) };
+        let names = if all { self.in_order() } else { self.touched_or_late(seq) };
         self.touched.clear();
         for id in names {
             let Some(open) = self.items.get_mut(&id) else { continue };
@@ -96,6 +95,17 @@ impl OpenItems {
         writes
     }
 
+    /// Those that changed, and those that did not for so long that the log's tail grows by them: a
+    /// call whose subagent works.
+    fn touched_or_late(&mut self, seq: u64) -> Vec<String> {
+        let late =
+            |open: &Open| open.since.is_some_and(|since| seq.saturating_sub(since) >= MAX_LAG);
+        let mut names: Vec<String> =
+            self.items.iter().filter(|(_, open)| late(open)).map(|(id, _)| id.clone()).collect();
+        names.append(&mut self.touched);
+        names
+    }
+
     /// All of them: rows that are written in order lie in order.
     fn in_order(&self) -> Vec<String> {
         let mut names: Vec<(u64, &String)> =
@@ -107,5 +117,32 @@ impl OpenItems {
     /// The last event up to which all rows are complete, in a log that ends at `seq`.
     pub(super) fn settled(&self, seq: u64) -> u64 {
         self.items.values().filter_map(|open| open.since).min().map_or(seq, |first| first - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows::stored;
+
+    #[test]
+    fn a_row_does_not_lag_behind_because_nothing_happens_to_its_item() {
+        let mut open = OpenItems::default();
+        let mut put = |seq: u64, id: &str, streams: bool| {
+            let change = format!(
+                r#"[{{"change":"put","item":{{"type":"text","id":"{id}","order":{seq},
+                "timestamp":null,"content":"","isStreaming":{streams}}}}}]"#
+            );
+            let changes = stored::changes(&change).expect("a change");
+            changes.into_iter().for_each(|change| open.take(seq, change));
+            (open.writes(seq, false).len(), open.settled(seq))
+        };
+        assert_eq!(put(1, "waits", true), (0, 0));
+        for seq in 2..=MAX_LAG {
+            assert_eq!(put(seq, &format!("i{seq}"), false), (1, 0));
+        }
+        // Now its row is written with that of the item that is new.
+        let seq = MAX_LAG + 1;
+        assert_eq!(put(seq, "last", false), (2, seq));
     }
 }

@@ -11,12 +11,16 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, header};
 use narrows::Item;
 use narrows::change::{Change, Set};
-use narrows_store::{Query, Window, clip};
+use narrows_store::{Query, Which, Window, clip};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// No text is cut shorter: words that are one of few, as the name of a tool, stay whole.
+const LEAST_PREVIEW: usize = 32;
+
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Page {
     items: Vec<Box<RawValue>>,
     cursor: String,
@@ -24,6 +28,8 @@ struct Page {
     after: bool,
     info: Box<RawValue>,
     ended: bool,
+    total: u64,
+    next_order: u64,
 }
 
 /// An item as JSON, its long texts cut.
@@ -76,8 +82,17 @@ pub(super) async fn window(
         (None, None, Some(order)) => Window::Around(order),
         _ => return Err(ApiError::invalid("give one of `before`, `from` and `around`")),
     };
-    let preview = query.preview.unwrap_or(app.config.limits.preview_characters);
-    let page = app.store.items(found.key, window, limit).await?;
+    let preview = match query.preview.unwrap_or(app.config.limits.preview_characters) {
+        0 => 0,
+        preview => preview.max(LEAST_PREVIEW),
+    };
+    let which = match (query.top.unwrap_or(false), query.parent) {
+        (false, None) => Which::All,
+        (true, None) => Which::Top,
+        (false, Some(call)) => Which::Of(call),
+        (true, Some(_)) => return Err(ApiError::invalid("give one of `top` and `parent`")),
+    };
+    let page = app.store.items_of(found.key, which, window, limit).await?;
     let ended = page.ended;
     let items = page.items.into_iter().map(|row| printed(row.item, ended, preview));
     let page = Page {
@@ -87,6 +102,8 @@ pub(super) async fn window(
         after: page.after,
         info: RawValue::from_string(page.info).unwrap_or_default(),
         ended,
+        total: page.total,
+        next_order: page.next_order,
     };
     Ok(Json(page).into_response())
 }
@@ -95,7 +112,7 @@ pub(super) async fn window(
 #[utoipa::path(get, path = "/api/sessions/{id}/items/{item}",
     params(("id" = String, Path, description = "The session"), ("item" = String, Path, description = "The item")),
     security(("token" = ["read"])), responses(
-    (status = 200, description = "The item", body = Object),
+    (status = 200, description = "The item", body = crate::api_item::Item),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn one(

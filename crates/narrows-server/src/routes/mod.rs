@@ -1,8 +1,10 @@
 //! Every route, in one table: what is not in it does not exist, and each says what it needs.
 
+mod export;
 mod extract;
 mod items;
 mod ops;
+mod overview;
 mod packets;
 mod sessions;
 mod stream;
@@ -44,6 +46,7 @@ fn table() -> Vec<Line> {
     let (g, p, d) = (Method::GET, Method::POST, Method::DELETE);
     vec![
         (g.clone(), "/", OPEN, get(page::index)),
+        (g.clone(), "/s/{id}", OPEN, get(page::index)),
         (g.clone(), "/page/{file}", OPEN, get(page::file)),
         (g.clone(), "/healthz", OPEN, get(ops::healthz)),
         (g.clone(), "/openapi.json", OPEN, get(ops::document)),
@@ -67,10 +70,14 @@ fn table() -> Vec<Line> {
         (p, "/api/sessions/{id}/packets", WRITE, post(packets::ingest)),
         (g.clone(), "/api/sessions/{id}/packets", READ, get(packets::state)),
         (g.clone(), "/api/sessions/{id}/events", READ, get(stream::events)),
+        (g.clone(), "/api/sessions/{id}/outline", READ, get(overview::outline)),
         (g.clone(), "/api/sessions/{id}/items", READ, get(items::window)),
         (g.clone(), "/api/sessions/{id}/items/{item}", READ, get(items::one)),
         (g.clone(), "/api/sessions/{id}/blobs/{hash}", READ, get(items::blob)),
+        (g.clone(), "/api/sessions/{id}/export", READ, get(export::export)),
         (g.clone(), "/api/search", READ, get(items::search)),
+        (g.clone(), "/api/facets", READ, get(overview::facets)),
+        (g.clone(), "/api/sources", READ, get(overview::sources)),
         (g, "/api/ws", READ, get(stream::socket)),
     ]
 }
@@ -113,7 +120,8 @@ pub(crate) fn router(app: &App) -> Router {
         tokens::login, tokens::logout, tokens::me, tokens::ticket, tokens::list, tokens::make, tokens::revoke,
         sessions::list, sessions::create, sessions::show, sessions::tag, sessions::remove, sessions::prune,
         packets::ingest, packets::state, items::window, items::one, items::blob, items::search,
-        stream::events, stream::sessions, stream::socket,
+        overview::outline, overview::facets, overview::sources,
+        export::export, stream::events, stream::sessions, stream::socket,
     ),
     components(schemas(
         crate::error::ErrorBody, crate::stream::ClientMessage, crate::api_ws::ServerMessage,

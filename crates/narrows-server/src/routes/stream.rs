@@ -13,7 +13,7 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 
-fn stay(app: &App, grant: &Grant) -> ApiResult<Stay> {
+pub(super) fn stay(app: &App, grant: &Grant) -> ApiResult<Stay> {
     let what = "too many streams are open";
     let refused =
         || ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STREAMS", what).retry_after(5);

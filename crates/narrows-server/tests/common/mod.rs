@@ -1,7 +1,7 @@
 //! A real server on a real socket, and plain clients of it.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
-use narrows_server::{HiddenOptions, ServeConfig, Server};
+use narrows_server::{HiddenOptions, Page, ServeConfig, Server};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -38,6 +38,7 @@ impl TestServer {
         let mut config = ServeConfig {
             data: dir.path().join("data"),
             bind: "127.0.0.1:0".parse().expect("address"),
+            page: page(),
             ..ServeConfig::default()
         };
         config.limits.streams_per_token = 10_000;
@@ -404,6 +405,23 @@ impl Ws {
 }
 
 /// A recorded session of the core's fixtures.
+/// A small page, so that tests see the same whether the real one was built or not.
+pub fn page() -> Page {
+    let dir = tempfile::tempdir().expect("folder");
+    std::fs::create_dir(dir.path().join("page")).expect("folder");
+    for (name, text) in PAGE {
+        std::fs::write(dir.path().join(name), text).expect("file");
+    }
+    Page::read(dir.path()).expect("page")
+}
+
+pub const PAGE: [(&str, &str); 4] = [
+    ("index.html", "<!doctype html><script type=module src=/page/app-Bx3k_9aZ.js></script>"),
+    ("page/app.js", "export {};"),
+    ("page/app-Bx3k_9aZ.js", include_str!("mod.rs")),
+    ("page/icon.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>"),
+];
+
 pub fn fixture(name: &str) -> Vec<u8> {
     let path = fixtures().join(name).join("input.jsonl");
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))

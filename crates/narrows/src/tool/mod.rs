@@ -1,12 +1,14 @@
 //! The one vocabulary of tool calls, shared by every format.
 
 mod call;
+mod changed;
 mod names;
 mod output;
 
 pub use call::{
     Diff, DiffAction, Fresh, Hunk, Image, Location, Output, Permission, Scope, Todo, ToolCall, Tri,
 };
+pub use changed::ChangedFile;
 pub use names::{agrees, by_name, by_notes, by_shape, title_of};
 pub use output::{exit_code, file_text, shell_text, task_text, unnumbered};
 

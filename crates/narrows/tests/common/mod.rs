@@ -130,6 +130,12 @@ pub fn events_text(steps: &[Step]) -> String {
     text
 }
 
+/// The changes of one event a line.
+pub fn changes_text(steps: &[Step]) -> String {
+    let lines = steps.iter().map(|step| serde_json::to_string(&step.changes).unwrap());
+    lines.map(|line| line + "\n").collect()
+}
+
 pub fn events(steps: &[Step]) -> Vec<Event> {
     steps.iter().map(|s| s.event.clone()).collect()
 }

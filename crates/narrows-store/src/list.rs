@@ -1,0 +1,216 @@
+//! Lists of sessions, and what can be chosen in them.
+
+use crate::error::{Error, Result};
+use crate::index::fold_case;
+use crate::names::now;
+use crate::sessions::{COLUMNS, SessionRow, Sight, last_touched, read};
+use crate::store::Store;
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Names of one kind that are told.
+const MAX_FACETS: usize = 200;
+/// A session in which nothing happened for so many milliseconds does not run, whatever it says.
+pub const STALE_MS: i64 = 10 * 60 * 1000;
+
+/// Which sessions are listed.
+#[derive(Debug, Clone, Default)]
+pub struct ListFilter {
+    /// With all of these tags.
+    pub tags: Vec<String>,
+    /// Of agents with this in their name.
+    pub agent: Option<String>,
+    /// With this label.
+    pub label: Option<String>,
+    /// `idle`, `running` or `failed`.
+    pub status: Option<String>,
+    /// With this in the name of their project, in any case.
+    pub project: Option<String>,
+    /// With this in their title, first prompt or label, in any case.
+    pub text: Option<String>,
+    /// Updated at or after this time.
+    pub since: Option<i64>,
+    /// Updated before this time.
+    pub until: Option<i64>,
+    /// Changed after this count: for whoever follows the list.
+    pub touched_after: Option<i64>,
+    /// What the caller may see.
+    pub sight: Sight,
+    /// Where the page before ended.
+    pub after: Option<String>,
+    /// How many.
+    pub limit: usize,
+}
+
+/// One page of sessions, those first that changed last.
+#[derive(Debug, Clone, Default)]
+pub struct ListPage {
+    /// The sessions.
+    pub sessions: Vec<SessionRow>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<String>,
+    /// The count of changes that this page is of.
+    pub touched: i64,
+}
+
+/// What sessions have in common, and how many have it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Facets {
+    /// Agents, those with the most sessions first.
+    pub agents: Vec<Facet>,
+    /// The last names of the folders in which agents work.
+    pub projects: Vec<Facet>,
+    /// Sessions in which something is going on.
+    pub live: u64,
+    /// All sessions.
+    pub total: u64,
+}
+
+/// A name, and how many sessions have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Facet {
+    /// The name.
+    pub name: String,
+    /// The sessions.
+    pub count: u64,
+}
+
+impl Store {
+    /// One page of sessions.
+    pub async fn list(&self, filter: ListFilter) -> Result<ListPage> {
+        self.read(move |db| list(db, &filter)).await
+    }
+
+    /// What the sessions that somebody sees have in common.
+    pub async fn facets(&self, sight: Sight) -> Result<Facets> {
+        self.read(move |db| facets(db, &sight)).await
+    }
+}
+
+/// Which sessions somebody sees, as a condition; none when all.
+fn seen(sight: &Sight) -> Option<(String, Vec<Value>)> {
+    if sight.is_all() {
+        return None;
+    }
+    let ids = sight.sessions.clone().unwrap_or_default();
+    let tags = sight.tags.clone().unwrap_or_default();
+    let marks = |n: usize| vec!["?"; n].join(",");
+    let clause = format!(
+        "(s.id IN ({}) OR s.key IN (SELECT session FROM tag WHERE tag IN ({})))",
+        marks(ids.len()),
+        marks(tags.len())
+    );
+    Some((clause, ids.into_iter().chain(tags).map(Value::from).collect()))
+}
+
+fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
+    let touched = last_touched(db)?;
+    let (mut sql, mut values) = (format!("SELECT {COLUMNS} FROM session s WHERE 1"), Vec::new());
+    let mut only = |clause: &str, given: Vec<Value>| {
+        sql.push_str(" AND ");
+        sql.push_str(clause);
+        values.extend(given);
+    };
+    for tag in &filter.tags {
+        only("s.key IN (SELECT session FROM tag WHERE tag = ?)", vec![tag.clone().into()]);
+    }
+    if let Some(agent) = &filter.agent {
+        let clause = "instr(lower(coalesce(s.agent, '')), lower(?)) > 0";
+        only(clause, vec![agent.clone().into()]);
+    }
+    for (column, value) in [("label", &filter.label), ("status", &filter.status)] {
+        if let Some(value) = value {
+            only(&format!("s.{column} = ?"), vec![value.clone().into()]);
+        }
+    }
+    for (clause, value) in [
+        ("s.updated >= ?", filter.since),
+        ("s.updated < ?", filter.until),
+        ("s.touched > ?", filter.touched_after),
+    ] {
+        if let Some(value) = value {
+            only(clause, vec![value.into()]);
+        }
+    }
+    if let Some((clause, given)) = seen(&filter.sight) {
+        only(&clause, given);
+    }
+    if let Some(after) = &filter.after {
+        let place = after.split_once('.').and_then(|(updated, key)| {
+            Some((updated.parse::<i64>().ok()?, key.parse::<i64>().ok()?))
+        });
+        let (updated, key) = place.ok_or_else(|| {
+            Error::Invalid("`after` is not a place in a list of sessions".to_owned())
+        })?;
+        only("(s.updated, s.key) < (?, ?)", vec![updated.into(), key.into()]);
+    }
+    sql.push_str(" ORDER BY s.updated DESC, s.key DESC LIMIT ?");
+    // Only some letters have a small form for SQLite: texts are compared here.
+    let text = filter.text.as_deref().map(fold_case);
+    let project = filter.project.as_deref().map(fold_case);
+    let in_project = |row: &Row<'_>| {
+        let name = row.get::<_, Option<String>>(13).ok().flatten().unwrap_or_default();
+        project.as_ref().is_none_or(|project| fold_case(&name).contains(project))
+    };
+    let most = if text.is_some() || project.is_some() {
+        -1
+    } else {
+        i64::try_from(filter.limit + 1).unwrap_or(-1)
+    };
+    values.push(most.into());
+    let mut query = db.prepare_cached(&sql)?;
+    let mut rows = query.query(params_from_iter(values))?;
+    let mut sessions = Vec::new();
+    while sessions.len() <= filter.limit
+        && let Some(row) = rows.next()?
+    {
+        if text.as_ref().is_none_or(|text| is_about(row, text)) && in_project(row) {
+            sessions.push(read(row)?);
+        }
+    }
+    let more = sessions.len() > filter.limit;
+    sessions.truncate(filter.limit);
+    let next = sessions.last().filter(|_| more).map(|s| format!("{}.{}", s.updated_at, s.key));
+    Ok(ListPage { sessions, next, touched })
+}
+
+/// Whether a text stands in what a session is called.
+fn is_about(r: &Row<'_>, text: &str) -> bool {
+    let says = |at: usize| r.get::<_, Option<String>>(at).ok().flatten();
+    [says(2), says(12), says(17)].iter().flatten().any(|said| fold_case(said).contains(text))
+}
+
+fn facets(db: &Connection, sight: &Sight) -> Result<Facets> {
+    let (clause, values) = seen(sight).unwrap_or_else(|| ("1".to_owned(), Vec::new()));
+    let mut query = db.prepare_cached(&format!(
+        "SELECT s.agent, s.project, s.status = 'running' AND NOT s.ended AND s.updated > ?
+         FROM session s WHERE {clause}"
+    ))?;
+    let values = [Value::from(now() - STALE_MS)].into_iter().chain(values);
+    let mut rows = query.query(params_from_iter(values))?;
+    let mut all = Facets::default();
+    let (mut agents, mut projects) = (HashMap::new(), HashMap::new());
+    let count = |names: &mut HashMap<String, u64>, name: Option<String>| {
+        if let Some(name) = name.filter(|n| !n.is_empty()) {
+            *names.entry(name).or_default() += 1;
+        }
+    };
+    while let Some(row) = rows.next()? {
+        count(&mut agents, row.get(0)?);
+        count(&mut projects, row.get(1)?);
+        all.live += u64::from(row.get::<_, Option<bool>>(2)?.unwrap_or(false));
+        all.total += 1;
+    }
+    (all.agents, all.projects) = (most_first(agents), most_first(projects));
+    Ok(all)
+}
+
+fn most_first(names: HashMap<String, u64>) -> Vec<Facet> {
+    let mut facets: Vec<Facet> =
+        names.into_iter().map(|(name, count)| Facet { name, count }).collect();
+    facets.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+    facets.truncate(MAX_FACETS);
+    facets
+}

@@ -1,0 +1,280 @@
+//! What a session is about, at a glance: its turns, the files it changed, what is to be done and
+//! what waits for an answer.
+
+use crate::error::Result;
+use crate::items::{Log, open_items};
+use crate::log::{event_key, keys, number, read};
+use crate::prompt::one_line;
+use crate::store::Store;
+use crate::which::{Which, take};
+use narrows::event::{Body, Response, Usage};
+use narrows::item::{ItemBody, TodoList};
+use narrows::stored;
+use narrows::time::Time;
+use rusqlite::Connection;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Characters of a prompt.
+const MAX_TEXT: usize = 160;
+/// Calls that changed files which are looked at, and files that are told.
+const MAX_EDITS: usize = 5000;
+const MAX_FILES: usize = 500;
+/// Questions that are told.
+const MAX_WAITING: usize = 50;
+/// Ends of turns that are looked at.
+const MAX_ENDS: usize = 20_000;
+/// Ends of turns that are looked at for what the session cost before.
+const MAX_BEFORE: usize = 16;
+
+/// A session at a glance.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outline {
+    /// The life of the log.
+    #[serde(skip)]
+    pub epoch: String,
+    /// Follow the log from here.
+    #[serde(skip)]
+    pub seq: u64,
+    /// What was asked, in order.
+    pub turns: Vec<Turn>,
+    /// Whether there are turns after these.
+    pub more: bool,
+    /// Files that were changed, the last one first.
+    pub files: Vec<FileSum>,
+    /// Whether there are more of them, or more changes than were added up.
+    pub files_cut: bool,
+    /// What is to be done.
+    pub todos: Option<TodoList>,
+    /// Questions that nobody has answered, by their items.
+    pub waiting: Vec<String>,
+}
+
+/// What was asked, and what is known of how it ended.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Turn {
+    /// The item of the prompt.
+    pub id: String,
+    /// Its place.
+    pub order: u64,
+    /// How it begins, on one line.
+    pub text: String,
+    /// When it was.
+    pub timestamp: Option<Time>,
+    /// What the turn used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What it cost, as the agent reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// How long the agent worked on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Why the agent stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+}
+
+/// A file, and what all calls together changed in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileSum {
+    /// Relative to the session root.
+    pub path: String,
+    /// Lines that came.
+    pub additions: u64,
+    /// Lines that went.
+    pub deletions: u64,
+    /// Calls that changed it.
+    pub edits: u64,
+    /// The last item that did.
+    pub order: u64,
+}
+
+impl Store {
+    /// A session at a glance, with the turns after an order.
+    pub async fn outline(&self, session: i64, after: Option<u64>, limit: usize) -> Result<Outline> {
+        self.read(move |db| {
+            let log = Log::read(db, session)?;
+            let (first, last) = keys(session);
+            let from = after.map_or(first, |order| event_key(session, order.saturating_add(1)));
+            let prompts = &Which::Prompts;
+            let mut found =
+                take(db, session, prompts, (from, last + 1), false, limit + 1, &log.tail)?;
+            let next = (found.len() > limit).then(|| found.pop()).flatten().map(|row| row.seq);
+            let mut turns = Vec::with_capacity(found.len());
+            let mut begins = Vec::with_capacity(found.len());
+            for row in found {
+                let ItemBody::UserMessage { text, .. } = &row.item.body else { continue };
+                begins.push(row.seq);
+                turns.push(Turn {
+                    id: row.item.id.as_str().to_owned(),
+                    order: row.order,
+                    text: one_line(text, MAX_TEXT),
+                    timestamp: row.item.time.clone(),
+                    usage: None,
+                    cost_usd: None,
+                    duration_ms: None,
+                    stop_reason: None,
+                });
+            }
+            end(db, session, &mut turns, &begins, next)?;
+            let lists = &Which::TodoLists;
+            let newest = take(db, session, lists, (first, last + 1), true, 1, &log.tail)?.pop();
+            let todos = newest.and_then(|row| match row.item.body {
+                ItemBody::TodoList { todo_list } => Some(todo_list),
+                _ => None,
+            });
+            let mut waiting = Vec::new();
+            // Whoever asked is not there any more when the source is over.
+            if !log.ended {
+                let asks = open_items(db, session, &log.tail)?.into_iter().filter(|item| {
+                    matches!(item.body, ItemBody::Permission { .. } | ItemBody::Question { .. })
+                });
+                waiting = asks.map(|item| item.id.as_str().to_owned()).take(MAX_WAITING).collect();
+            }
+            let (files, files_cut) = files(db, session)?;
+            let (seq, epoch) = (log.seq, log.epoch);
+            Ok(Outline {
+                epoch,
+                seq,
+                turns,
+                more: next.is_some(),
+                files,
+                files_cut,
+                todos,
+                waiting,
+            })
+        })
+        .await
+    }
+}
+
+/// Adds to each turn what the ends between its prompt and the next one tell. `begins` are the events
+/// of the prompts, `next` is that of the first prompt after these.
+fn end(
+    db: &Connection,
+    session: i64,
+    turns: &mut [Turn],
+    begins: &[u64],
+    next: Option<u64>,
+) -> Result<()> {
+    let Some(first) = begins.first() else { return Ok(()) };
+    let (low, high) = keys(session);
+    let from = event_key(session, *first);
+    let mut cost = ends(db, (low - 1, from), true, MAX_BEFORE)?
+        .into_iter()
+        .find_map(|(_, response)| response.cost_usd);
+    let until = next.map_or(high + 1, |seq| event_key(session, seq));
+    let mut at = 0;
+    for (seq, response) in ends(db, (from, until), false, MAX_ENDS)? {
+        while begins.get(at + 1).is_some_and(|begin| *begin < seq) {
+            at += 1;
+        }
+        if let Some(turn) = turns.get_mut(at) {
+            take_end(turn, response, &mut cost);
+        }
+    }
+    Ok(())
+}
+
+/// The ends of turns between two keys.
+fn ends(
+    db: &Connection,
+    (after, until): (i64, i64),
+    backwards: bool,
+    most: usize,
+) -> Result<Vec<(u64, Response)>> {
+    let order = if backwards { "DESC" } else { "ASC" };
+    let mut query = db.prepare_cached(&format!(
+        "SELECT key, kind, event, changes, activity FROM event INDEXED BY event_end
+         WHERE kind = 'prompt_response' AND key > ?1 AND key < ?2 ORDER BY key {order} LIMIT ?3"
+    ))?;
+    let mut rows = query.query(rusqlite::params![after, until, most])?;
+    let mut out = Vec::new();
+    while let Some(row) = rows.next()? {
+        let seq = number(row.get(0)?);
+        let row = read(row)?;
+        let event = std::str::from_utf8(&row.event).ok().and_then(|e| stored::event(e).ok());
+        if let Some(event) = event.filter(|e| e.parent.is_none())
+            && let Body::PromptResponse(response) = event.body
+        {
+            out.push((seq, *response));
+        }
+    }
+    Ok(out)
+}
+
+/// A turn may end several times: what was going on in the background wakes the agent again.
+fn take_end(turn: &mut Turn, response: Response, before: &mut Option<f64>) {
+    if let Some(used) = &response.usage {
+        let usage = turn.usage.get_or_insert_default();
+        for (sum, more) in [
+            (&mut usage.input_tokens, used.input_tokens),
+            (&mut usage.output_tokens, used.output_tokens),
+            (&mut usage.total_tokens, used.total_tokens),
+            (&mut usage.cached_read_tokens, used.cached_read_tokens),
+            (&mut usage.cached_write_tokens, used.cached_write_tokens),
+            (&mut usage.cached_write_5m_tokens, used.cached_write_5m_tokens),
+            (&mut usage.cached_write_1h_tokens, used.cached_write_1h_tokens),
+            (&mut usage.thought_tokens, used.thought_tokens),
+        ] {
+            *sum = plus(*sum, more);
+        }
+    }
+    if let Some(cost) = response.cost_usd {
+        // Agents report what the session cost so far; one that began anew counts from nothing.
+        let more = before.filter(|before| cost >= *before).map_or(cost, |before| cost - before);
+        *turn.cost_usd.get_or_insert(0.0) += more;
+        *before = Some(cost);
+    }
+    turn.duration_ms = plus(turn.duration_ms, response.duration_ms);
+    if let Some(stop) = response.stop_reason {
+        turn.stop_reason = Some(stop.as_str().to_owned());
+    }
+}
+
+fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
+    match (sum, more) {
+        (Some(sum), Some(more)) => Some(sum.saturating_add(more)),
+        (sum, more) => sum.or(more),
+    }
+}
+
+/// The files that calls changed, and whether some are left out.
+fn files(db: &Connection, session: i64) -> Result<(Vec<FileSum>, bool)> {
+    let mut query = db.prepare_cached(
+        "SELECT key, path, added, removed FROM edit WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC, path",
+    )?;
+    let (first, last) = keys(session);
+    let mut rows = query.query([first, last])?;
+    let mut files: Vec<FileSum> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let (mut calls, mut call) = (0, None);
+    let mut cut = false;
+    while let Some(row) = rows.next()? {
+        let (key, path): (i64, String) = (row.get(0)?, row.get(1)?);
+        if call != Some(key) {
+            calls += 1;
+            call = Some(key);
+        }
+        if calls > MAX_EDITS {
+            cut = true;
+            break;
+        }
+        let (added, removed): (u64, u64) = (row.get(2)?, row.get(3)?);
+        if let Some(file) = places.get(&path).and_then(|at| files.get_mut(*at)) {
+            file.additions += added;
+            file.deletions += removed;
+            file.edits += 1;
+        } else if files.len() == MAX_FILES {
+            cut = true;
+        } else {
+            places.insert(path.clone(), files.len());
+            let order = number(key);
+            files.push(FileSum { path, additions: added, deletions: removed, edits: 1, order });
+        }
+    }
+    Ok((files, cut))
+}

@@ -1,0 +1,97 @@
+//! What a session is first asked for: what it is called by where it has no title.
+
+use crate::error::Result;
+use crate::items::read_item;
+use crate::log::{keys, number};
+use crate::pack::text;
+use narrows::Item;
+use narrows::item::ItemBody;
+use rusqlite::{Connection, params};
+
+/// Characters of it that are kept.
+const MAX_PROMPT: usize = 200;
+
+/// The beginning of a text, on one line.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    let mut room = most;
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if word.is_empty() {
+            continue;
+        }
+        let gap = usize::from(!line.is_empty());
+        if room <= gap {
+            break;
+        }
+        if gap > 0 {
+            line.push(' ');
+        }
+        let before = line.len();
+        line.extend(word.chars().take(room - gap));
+        room -= gap + line[before..].chars().count();
+    }
+    line
+}
+
+/// How an item begins, if it is a prompt of the session itself and says something.
+pub(crate) fn of(item: &Item) -> Option<String> {
+    let ItemBody::UserMessage { text, .. } = &item.body else { return None };
+    let line = item.parent.is_none().then(|| one_line(text, MAX_PROMPT))?;
+    (!line.is_empty()).then_some(line)
+}
+
+/// Keeps a prompt if there is none before it.
+pub(crate) fn keep(db: &Connection, session: i64, order: u64, prompt: &str) -> Result<()> {
+    db.prepare_cached(
+        "UPDATE session SET prompt = ?2, prompt_order = ?3
+         WHERE key = ?1 AND (prompt_order IS NULL OR prompt_order >= ?3)",
+    )?
+    .execute(params![session, prompt, order])?;
+    Ok(())
+}
+
+/// An item is gone: if it was the first prompt, another one is.
+pub(crate) fn removed(db: &Connection, session: i64, order: u64) -> Result<()> {
+    let mut forget = db.prepare_cached(
+        "UPDATE session SET prompt = NULL, prompt_order = NULL
+         WHERE key = ?1 AND prompt_order = ?2",
+    )?;
+    if forget.execute(params![session, order])? > 0 {
+        find(db, session)?;
+    }
+    Ok(())
+}
+
+/// Finds the first prompt in the rows of items.
+pub(crate) fn find(db: &Connection, session: i64) -> Result<()> {
+    let mut query = db.prepare_cached(
+        "SELECT key, body FROM item INDEXED BY item_mark
+         WHERE parent IS NULL AND kind IN ('user_message', 'todo_list')
+         AND kind = 'user_message' AND key BETWEEN ?1 AND ?2 ORDER BY key",
+    )?;
+    let (first, last) = keys(session);
+    let mut rows = query.query([first, last])?;
+    while let Some(row) = rows.next()? {
+        // One that cannot be read is none.
+        let item = text(row.get_ref(1)?).and_then(|body| read_item(&body));
+        if let Some(prompt) = item.ok().as_ref().and_then(of) {
+            return keep(db, session, number(row.get(0)?), &prompt);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_the_beginning_without_breaks() {
+        assert_eq!(one_line("  one\n\n two\tthree\u{7} four ", 99), "one two three four");
+        assert_eq!(one_line("one two three", 9), "one two t");
+        assert_eq!(one_line("one two three", 8), "one two");
+        assert_eq!(one_line("ありがとう", 3), "ありが");
+        assert_eq!(one_line(" \n ", 9), "");
+        assert_eq!(one_line("one", 0), "");
+    }
+}

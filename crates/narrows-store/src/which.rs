@@ -1,0 +1,165 @@
+//! Which items of a session are read, and reading them in order.
+
+use crate::error::Result;
+use crate::items::{ItemRow, read_item};
+use crate::log::{event_key, number};
+use crate::pack::text;
+use crate::rows::{is_there, parent};
+use crate::tail::Tail;
+use narrows::Item;
+use narrows::item::ItemBody;
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+/// Which items of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Which {
+    /// All of them.
+    #[default]
+    All,
+    /// Those at top level: what has no call above it, or names one that is not there.
+    Top,
+    /// Those right below a call.
+    Of(String),
+    /// What the user asked.
+    Prompts,
+    /// Todo lists, but for those of subagents.
+    TodoLists,
+}
+
+impl Which {
+    /// Where their rows are found: in an index in which they lie in order, so that nothing else is
+    /// looked at. With the value of `?3`.
+    fn rows(&self, session: i64) -> (&'static str, Option<Value>) {
+        match self {
+            Which::All => ("WHERE 1", None),
+            Which::Top => {
+                ("INDEXED BY item_top WHERE session = ?3 AND top = 1", Some(session.into()))
+            }
+            Which::Of(id) => ("INDEXED BY item_child WHERE parent = ?3", Some(id.clone().into())),
+            Which::Prompts => (
+                "INDEXED BY item_mark WHERE parent IS NULL
+                 AND kind IN ('user_message', 'todo_list') AND kind = 'user_message'",
+                None,
+            ),
+            Which::TodoLists => (
+                "INDEXED BY item_mark WHERE parent IS NULL
+                 AND kind IN ('user_message', 'todo_list') AND kind = 'todo_list'",
+                None,
+            ),
+        }
+    }
+
+    fn sql(&self, session: i64, backwards: bool) -> (String, Option<Value>) {
+        let (rows, value) = self.rows(session);
+        let order = if backwards { "DESC" } else { "ASC" };
+        let range = "key >= ?1 AND key < ?2 ORDER BY key";
+        (format!("SELECT key, seq, body FROM item {rows} AND {range} {order}"), value)
+    }
+
+    /// Whether an item is one of them. A row that was found in their index is, unless the tail knows
+    /// better.
+    fn has(&self, item: &Item, at_top: impl FnOnce(&str) -> Result<bool>) -> Result<bool> {
+        let parent = parent(item);
+        Ok(match self {
+            Which::All => true,
+            Which::Top => match parent {
+                Some(parent) => at_top(parent)?,
+                None => true,
+            },
+            Which::Of(id) => parent == Some(id),
+            Which::Prompts => parent.is_none() && matches!(item.body, ItemBody::UserMessage { .. }),
+            Which::TodoLists => parent.is_none() && matches!(item.body, ItemBody::TodoList { .. }),
+        })
+    }
+}
+
+/// Items with keys in a range, from its end or its beginning, with those that have no row yet.
+pub(crate) fn take(
+    db: &Connection,
+    session: i64,
+    which: &Which,
+    (from, until): (i64, i64),
+    backwards: bool,
+    limit: usize,
+    tail: &Tail,
+) -> Result<Vec<ItemRow>> {
+    let (sql, value) = which.sql(session, backwards);
+    let mut query = db.prepare_cached(&sql)?;
+    let values = [Value::from(from), Value::from(until)].into_iter().chain(value);
+    let mut rows = query.query(params_from_iter(values))?;
+    let mut new: Vec<(u64, &(u64, Item))> = Vec::new();
+    for (order, row) in &tail.new {
+        let lost = |parent: &str| Ok(!tail.has_new(parent) && !is_there(db, session, parent)?);
+        if (from..until).contains(&event_key(session, *order)) && which.has(&row.1, lost)? {
+            new.push((*order, row));
+        }
+    }
+    if !backwards {
+        new.reverse();
+    }
+    let before = |a: u64, b: u64| if backwards { a > b } else { a < b };
+    let made = |(order, (seq, item)): (u64, &(u64, Item))| ItemRow {
+        order,
+        seq: *seq,
+        item: item.clone(),
+    };
+    let mut out = Vec::new();
+    while out.len() < limit {
+        let Some(row) = rows.next()? else { break };
+        let place = number(row.get(0)?);
+        while out.len() < limit
+            && let Some(next) = new.pop_if(|(order, _)| before(*order, place))
+        {
+            out.push(made(next));
+        }
+        if out.len() == limit {
+            break;
+        }
+        let (seq, body) = (row.get(1)?, text(row.get_ref(2)?)?);
+        // Of the calls with rows, the item's own row knows whether it stands below them.
+        let lost = |parent: &str| Ok(!tail.has_new(parent));
+        if let Some(item) = tail.complete(seq, read_item(&body)?)
+            && which.has(&item, lost)?
+        {
+            out.push(ItemRow { order: place, seq, item });
+        }
+    }
+    while out.len() < limit
+        && let Some(next) = new.pop()
+    {
+        out.push(made(next));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::open_writer;
+    use crate::dir::DataDir;
+
+    #[test]
+    fn only_what_is_meant_is_looked_at() {
+        let dir = tempfile::tempdir().expect("directory");
+        let dir = DataDir::open(&dir.path().join("data")).expect("directory");
+        let db = open_writer(&dir, None).expect("store");
+        for (which, by) in [
+            (Which::All, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
+            (Which::Top, "INDEX item_top (session=? AND rowid>? AND rowid<?)"),
+            (Which::Of("c".to_owned()), "INDEX item_child (parent=? AND rowid>? AND rowid<?)"),
+            (Which::Prompts, "INDEX item_mark (kind=? AND rowid>? AND rowid<?)"),
+            (Which::TodoLists, "INDEX item_mark (kind=? AND rowid>? AND rowid<?)"),
+        ] {
+            for backwards in [false, true] {
+                let (sql, value) = which.sql(1, backwards);
+                let values = [Value::from(1), Value::from(2)].into_iter().chain(value);
+                let mut query = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("query");
+                let rows = query.query_map(params_from_iter(values), |r| r.get(3)).expect("plan");
+                let plan: Vec<String> = rows.collect::<rusqlite::Result<_>>().expect("plan");
+                // One step, and no sorting.
+                assert_eq!(plan, [format!("SEARCH item USING {by}")], "{which:?}");
+            }
+        }
+    }
+}
