@@ -4,11 +4,11 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
-.PHONY: build run demo test fmt lint unit doc purity types-check browser types deny soak \
+.PHONY: build run demo web web-check web-test test fmt lint unit doc purity types-check browser types deny soak \
   bench bench-speed bench-history bench-index bench-growth bench-memory bench-serve precision \
   bless fuzz clean
 
-build:
+build: web
 	$(CARGO) build --release --bin narrows
 
 run: build
@@ -19,7 +19,29 @@ demo: build
 	@$(CARGO) build --release --quiet -p narrows --example transcript
 	@./scripts/demo target/release/narrows target/release/examples/transcript $(DEMO)
 
-test: fmt lint unit doc purity types-check browser
+# The page, which the binary embeds: built when something of it is newer than what was built.
+web: web/dist/index.html
+
+WEB := $(shell find web/src web/public -type f 2>/dev/null) $(wildcard web/*.html web/*.json web/*.ts) docs/narrows.d.ts
+
+web/dist/index.html: web/node_modules/.package-lock.json $(WEB)
+	cd web && npm run --silent build
+	@touch $@
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --silent
+	@touch $@
+
+web-check: web/node_modules/.package-lock.json
+	cd web && npm run --silent check
+
+web-test: web/node_modules/.package-lock.json
+	cd web && npm test --silent
+
+# Tests see what users see.
+unit browser: web
+
+test: web fmt lint unit doc purity types-check web-check web-test browser
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -90,7 +112,7 @@ precision: build
 # Rewrites the expected files of the golden cases; the diff is the review.
 bless:
 	NARROWS_BLESS=1 $(CARGO) test -p narrows --test golden --test drift
-	NARROWS_BLESS=1 $(CARGO) test -p narrows-cli --bin narrows show::
+	NARROWS_BLESS=1 $(CARGO) test -p narrows-show --lib
 	NARROWS_BLESS=1 $(CARGO) test -p narrows-cli --test library
 
 fuzz:

@@ -1,0 +1,117 @@
+import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import type { Socket } from "./api/socket";
+import css from "./app.module.css";
+import { titleOf } from "./items/labels";
+import type { SessionList } from "./state/list";
+import { go, useRoute } from "./state/route";
+import { Connection } from "./ui/connection";
+import { Confirm, KeysHelp } from "./ui/dialog";
+import { Refused, Welcome } from "./ui/empty";
+import { useKeys } from "./ui/keys";
+import { SessionPage } from "./ui/session-page";
+import { Sidebar } from "./ui/sidebar";
+
+const isNarrow = () => window.matchMedia("(max-width: 900px)").matches;
+
+export function App({ socket, list }: { socket: Socket; list: SessionList }) {
+  const route = useRoute();
+  const view = useSyncExternalStore(list.subscribe, list.getView);
+  const link = useSyncExternalStore(socket.subscribe, socket.getLink);
+  const [shown, setShown] = useState(() => !isNarrow() || !route.session);
+  const [query, setQuery] = useState("");
+  const [help, setHelp] = useState(false);
+  const [deleting, setDeleting] = useState<string | null>(null);
+  const search = useRef<HTMLInputElement>(null);
+  const session = route.session ? list.get(route.session) : undefined;
+
+  useEffect(() => {
+    if (route.session) list.learn(route.session).catch(() => {});
+  }, [route.session, list]);
+  const title = session && titleOf(session);
+  useEffect(() => {
+    document.title = title ? `${title} · narrows` : "narrows";
+  }, [title]);
+
+  useKeys({
+    "/": () => {
+      setShown(true);
+      requestAnimationFrame(() => search.current?.select());
+    },
+    "?": () => setHelp(true),
+    "[": () => setShown((now) => !now),
+    Enter: (event) => toggle(event.target as HTMLElement),
+  });
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (!(event.metaKey || event.ctrlKey) || event.key.toLowerCase() !== "k") return;
+      event.preventDefault();
+      setShown(true);
+      requestAnimationFrame(() => search.current?.select());
+    };
+    window.addEventListener("keydown", pressed);
+    return () => window.removeEventListener("keydown", pressed);
+  }, []);
+
+  if (link === "refused") return <Refused />;
+  return (
+    <div className={css.app}>
+      <Connection socket={socket} />
+      <Sidebar
+        list={list}
+        view={view}
+        chosen={route.session}
+        query={query}
+        onQuery={setQuery}
+        input={search}
+        shown={shown}
+        onClose={() => setShown(false)}
+      />
+      {route.session ? (
+        <SessionPage
+          key={route.session}
+          id={route.session}
+          route={route}
+          socket={socket}
+          session={session}
+          onMenu={() => setShown(true)}
+          onDelete={() => setDeleting(route.session)}
+          listHidden={!shown}
+        />
+      ) : (
+        <Welcome list={view} onMenu={() => setShown(true)} />
+      )}
+      {help && <KeysHelp onClose={() => setHelp(false)} />}
+      {deleting && <Delete id={deleting} list={list} onClose={() => setDeleting(null)} />}
+    </div>
+  );
+}
+
+function Delete({ id, list, onClose }: { id: string; list: SessionList; onClose(): void }) {
+  const [error, setError] = useState<string | null>(null);
+  const session = list.get(id);
+  const remove = async () => {
+    try {
+      await list.remove(id);
+      go("/", true);
+      onClose();
+    } catch (failure) {
+      setError(`It was not deleted: ${(failure as Error).message}`);
+    }
+  };
+  return (
+    <Confirm
+      title="Delete this session?"
+      text={`“${session ? titleOf(session) : id}” is removed from narrows for good. The agent's own files stay.`}
+      action="Delete"
+      error={error}
+      onConfirm={remove}
+      onClose={onClose}
+    />
+  );
+}
+
+/** Enter on a row opens or closes it. */
+function toggle(target: HTMLElement): void {
+  if (target.matches("[data-row]")) target.querySelector<HTMLElement>("button[aria-expanded]")?.click();
+  else if (target.matches("button, a, summary")) target.click();
+}

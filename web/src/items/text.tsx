@@ -1,0 +1,33 @@
+import type { TextItem } from "../api/types";
+import { Images } from "../content/images";
+import { Markdown } from "../content/markdown";
+import { useOpen, useWhole } from "../state/context";
+import { LoadError } from "./body-parts";
+import { plural } from "./labels";
+import styles from "./message.module.css";
+import { MoreButton } from "./more-button";
+
+/** What the agent said. */
+export function TextView({ item }: { item: TextItem }) {
+  const [open, setOpen] = useOpen(`${item.id}/all`);
+  const whole = useWhole(item, open);
+  const cut = item.clipped?.content;
+  return (
+    <article className={styles.text}>
+      {whole.item.content && <Markdown text={whole.item.content} streaming={item.isStreaming} />}
+      {whole.error !== undefined && <LoadError error={whole.error} retry={whole.retry} />}
+      {cut !== undefined && (
+        <MoreButton
+          open={open}
+          label={`Show all (${plural(cut, "character")})`}
+          onToggle={() => setOpen(!open)}
+        />
+      )}
+      {item.images !== undefined && item.images.length > 0 && (
+        <div className={styles.images}>
+          <Images images={item.images} />
+        </div>
+      )}
+    </article>
+  );
+}

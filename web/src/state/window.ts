@@ -1,0 +1,186 @@
+import type { Change, Item, ItemPage } from "../api/types";
+import { changed } from "./apply";
+
+/** Items that are kept at most; those far from where one reads are let go and fetched again. */
+const MAX_KEPT = 1600;
+
+export type Where = { end: true } | { before: number } | { from: number } | { around: number };
+export type Fetch = (where: Where) => Promise<ItemPage>;
+
+/** The number of the last event that a cursor tells. */
+export const seqOf = (cursor: string): number => Number(cursor.slice(cursor.lastIndexOf("-") + 1));
+export const epochOf = (cursor: string): string => cursor.slice(0, cursor.lastIndexOf("-"));
+
+/**
+ * A run of items without a hole, kept up by changes. Pages and changes come on two ways and in any
+ * order: each item knows up to which event it is told, so that no change is taken twice, and changes
+ * that come while a page is on its way are kept until it is there, so that none is missed.
+ */
+export class ItemWindow {
+  items: Item[] = [];
+  /** There are more on the server. */
+  before = false;
+  after = false;
+  /** Items that came after the end of what is here. */
+  behind = 0;
+  loaded = false;
+  /** The event up to which the page told that an item came with. */
+  private told = new Map<string, number>();
+  private index = new Map<string, Item>();
+  private onTheWay = 0;
+  private recorded: { seq: number; change: Change }[] = [];
+  /** A page that was asked for before a jump is for nobody. */
+  private life = 0;
+
+  constructor(
+    private fetch: Fetch,
+    private accepts: (item: Item) => boolean,
+  ) {}
+
+  has(id: string): boolean {
+    return this.index.has(id);
+  }
+
+  get(id: string): Item | undefined {
+    return this.index.get(id);
+  }
+
+  get isLoading(): boolean {
+    return this.onTheWay > 0;
+  }
+
+  /** Shows another place: what was there is replaced when the page has come. */
+  async jump(where: Where): Promise<ItemPage | null> {
+    const life = ++this.life;
+    const page = await this.ask(where);
+    if (life !== this.life) return null;
+    this.items = [];
+    this.index.clear();
+    this.told.clear();
+    this.behind = 0;
+    this.loaded = true;
+    this.before = page.before;
+    this.after = page.after;
+    this.insert(page);
+    this.settle();
+    return page;
+  }
+
+  async more(side: "before" | "after"): Promise<ItemPage | null> {
+    const edge = side === "before" ? this.items[0] : this.items.at(-1);
+    if (!edge || !this[side] || this.onTheWay) return null;
+    const life = this.life;
+    const page = await this.ask(side === "before" ? { before: edge.order } : { from: edge.order + 1 });
+    if (life !== this.life) return null;
+    this[side] = page[side];
+    if (side === "after" && !page.after) this.behind = 0;
+    this.insert(page);
+    this.settle();
+    const over = this.items.length - MAX_KEPT;
+    if (over > 0) this.drop(side === "before" ? "after" : "before", over);
+    return page;
+  }
+
+  /** Lets go of the oldest, when one reads at the end of a session that goes on and on. */
+  trim(): boolean {
+    const over = this.items.length - MAX_KEPT;
+    if (over < MAX_KEPT / 4 || this.onTheWay) return false;
+    this.drop("before", over);
+    return true;
+  }
+
+  /** Takes a change; tells whether something here is different now. */
+  apply(seq: number, change: Change): boolean {
+    if (this.onTheWay) this.recorded.push({ seq, change });
+    return this.take(seq, change);
+  }
+
+  private async ask(where: Where): Promise<ItemPage> {
+    this.onTheWay++;
+    try {
+      return await this.fetch(where);
+    } catch (error) {
+      this.settle();
+      throw error;
+    }
+  }
+
+  private settle(): void {
+    if (--this.onTheWay === 0) this.recorded = [];
+  }
+
+  private insert(page: ItemPage): void {
+    const seq = seqOf(page.cursor);
+    const fresh = page.items.filter((item) => !this.index.has(item.id));
+    for (const item of fresh) {
+      this.index.set(item.id, item);
+      this.told.set(item.id, seq);
+    }
+    this.items = this.items.concat(fresh).sort((a, b) => a.order - b.order);
+    // What came in the meantime was taken by those that were here, not by those that are new.
+    const lack = new Set(fresh.map((item) => item.id));
+    for (const { seq: at, change } of this.recorded) {
+      if (at <= seq || change.change === "info") continue;
+      const id = change.change === "put" ? change.item.id : change.id;
+      if (change.change === "put" && !this.index.has(id)) lack.add(id);
+      if (lack.has(id)) this.take(at, change);
+    }
+  }
+
+  private take(seq: number, change: Change): boolean {
+    if (change.change === "info") return false;
+    const id = change.change === "put" ? change.item.id : change.id;
+    const known = this.index.get(id);
+    if (!known) return change.change === "put" && this.accepts(change.item) && this.add(change.item);
+    if (seq <= (this.told.get(id) ?? 0)) return false;
+    if (change.change === "remove") {
+      this.forget(id);
+      this.items = this.items.filter((item) => item.id !== id);
+      return true;
+    }
+    const now = change.change === "put" ? { ...change.item, order: known.order } : changed(known, change);
+    this.index.set(id, now);
+    const at = this.place(known.order);
+    if (this.items[at]?.id === id) this.items[at] = now;
+    return true;
+  }
+
+  private add(item: Item): boolean {
+    const first = this.items[0];
+    const last = this.items.at(-1);
+    if (!this.loaded) return false;
+    if (this.after && (!last || item.order > last.order)) {
+      this.behind++;
+      return true;
+    }
+    if (this.before && (!first || item.order < first.order)) return false;
+    this.index.set(item.id, item);
+    if (!last || item.order > last.order) this.items.push(item);
+    else this.items.splice(this.place(item.order), 0, item);
+    return true;
+  }
+
+  /** Where an item of this order is, or would be. */
+  place(order: number): number {
+    let low = 0;
+    let high = this.items.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.items[middle]?.order ?? 0) < order) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  private drop(side: "before" | "after", count: number): void {
+    const gone = side === "before" ? this.items.slice(0, count) : this.items.slice(-count);
+    this.items = side === "before" ? this.items.slice(count) : this.items.slice(0, -count);
+    for (const item of gone) this.forget(item.id);
+    this[side] = true;
+  }
+
+  private forget(id: string): void {
+    this.index.delete(id);
+    this.told.delete(id);
+  }
+}

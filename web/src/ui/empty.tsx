@@ -1,0 +1,113 @@
+import { CircleAlert, Menu as MenuIcon } from "lucide-react";
+import { visible } from "../content/visible";
+import type { ListView } from "../state/list";
+import css from "./empty.module.css";
+
+/** The shape of a transcript that is on its way. */
+export function Skeleton() {
+  return (
+    <div className={css.skeleton} aria-busy="true" role="status" aria-label="Loading the session">
+      {[92, 64, 78, 40, 88, 56].map((width) => (
+        <i key={width} data-width={width} />
+      ))}
+    </div>
+  );
+}
+
+export function Nothing() {
+  return (
+    <div className={css.center}>
+      <h2>Nothing here yet</h2>
+      <p>The session has no items. What the agent says and does appears here as it happens.</p>
+    </div>
+  );
+}
+
+export function Gone({ onMenu }: { onMenu(): void }) {
+  return (
+    <main className={css.center} aria-label="Session">
+      <h2>This session is not here</h2>
+      <p>It was deleted, or the link is of another narrows.</p>
+      <button type="button" className={css.button} onClick={onMenu}>
+        <MenuIcon size={16} aria-hidden /> All sessions
+      </button>
+    </main>
+  );
+}
+
+export function Broken({ error, onRetry }: { error: string; onRetry(): void }) {
+  return (
+    <div className={css.broken} role="alert">
+      <CircleAlert size={16} aria-hidden />
+      <span>The session could not be read: {error}. What is shown stays.</span>
+      <button type="button" className={css.button} onClick={onRetry}>
+        Try again
+      </button>
+    </div>
+  );
+}
+
+/** Nobody is logged in. */
+export function Refused() {
+  return (
+    <main className={css.center}>
+      <h2>Not logged in</h2>
+      <p>This page shows what your agents did, so it needs a key. In a terminal:</p>
+      <pre className={css.command}>narrows open</pre>
+      <p>It opens this page with an address that lets this browser in, once.</p>
+    </main>
+  );
+}
+
+/** Nothing is chosen, or there is nothing to choose. */
+export function Welcome({ list, onMenu }: { list: ListView; onMenu(): void }) {
+  if (!list.ready) return <Skeleton />;
+  if ((list.facets?.total ?? list.sessions.length) > 0) {
+    return (
+      <main className={css.center}>
+        <h2>Choose a session</h2>
+        <p>
+          Live and past ones are in the list. <kbd>/</kbd> searches all of them, <kbd>?</kbd> lists the keys.
+        </p>
+        <button type="button" className={`${css.button} ${css.narrow}`} onClick={onMenu}>
+          <MenuIcon size={16} aria-hidden /> All sessions
+        </button>
+      </main>
+    );
+  }
+  return <FirstStart list={list} />;
+}
+
+function FirstStart({ list }: { list: ListView }) {
+  const { sources } = list;
+  return (
+    <main className={css.center}>
+      <h2>No sessions yet</h2>
+      {sources?.indexing && (
+        <p role="status">
+          Reading {sources.indexing.done.toLocaleString("en")} of{" "}
+          {sources.indexing.total.toLocaleString("en")} files…
+        </p>
+      )}
+      {sources?.following ? (
+        <>
+          <p>narrows looked here, and goes on looking:</p>
+          <ul className={css.folders}>
+            {sources.folders.map((folder) => (
+              <li key={folder.path}>
+                <code>{visible(folder.path)}</code>{" "}
+                <span>{folder.exists ? "nothing in it yet" : "not there"}</span>
+              </li>
+            ))}
+          </ul>
+          <p>Start Claude Code in any folder and its session appears here by itself. Or try one of these:</p>
+        </>
+      ) : (
+        <p>Following the agents of this machine is off. Give it something to show:</p>
+      )}
+      <pre className={css.command}>
+        {"narrows sample              # a made-up session\nnarrows ingest FILE         # a recorded one"}
+      </pre>
+    </main>
+  );
+}

@@ -1,0 +1,164 @@
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { api } from "../api/client";
+import type { Socket } from "../api/socket";
+import type { Item, Session } from "../api/types";
+import { OpenState, type SessionAccess, SessionProvider } from "../state/context";
+import { address, type Route } from "../state/route";
+import { SessionModel } from "../state/session";
+import type { Target } from "./arrive";
+import { Aside } from "./aside";
+import { Broken, Gone, Nothing, Skeleton } from "./empty";
+import { FindBar } from "./find-bar";
+import { useKeys } from "./keys";
+import { isRunning, stepsOf } from "./rows";
+import { SessionHeader } from "./session-header";
+import css from "./session-page.module.css";
+import { Transcript, type TranscriptHandle } from "./transcript";
+import { Waiting } from "./waiting";
+
+interface Props {
+  id: string;
+  route: Route;
+  socket: Socket;
+  /** What the list knows of it. */
+  session: Session | undefined;
+  listHidden: boolean;
+  onMenu(): void;
+  onDelete(): void;
+}
+
+/** One session: its header, its transcript, what stands beside it. */
+export function SessionPage({ id, route, socket, session, listHidden, onMenu, onDelete }: Props) {
+  const model = useMemo(() => new SessionModel(id, socket), [id, socket]);
+  const open = useMemo(() => new OpenState(), []);
+  const view = useSyncExternalStore(model.subscribe, model.getView);
+  const [openVersion, setOpenVersion] = useState(0);
+  const [target, setTarget] = useState<Target | null>(null);
+  const [finding, setFinding] = useState<string | null>(route.query);
+  const [beside, setBeside] = useState(false);
+  const transcript = useRef<TranscriptHandle>(null);
+  const find = useRef<HTMLInputElement>(null);
+
+  useEffect(() => open.subscribe(() => setOpenVersion((n) => n + 1)), [open]);
+  useEffect(() => () => model.stop(), [model]);
+
+  /** Goes to an item, wherever it is: below a subagent's call, in folded steps, not loaded yet. */
+  const show = useCallback(
+    async (item: string, query = "") => {
+      try {
+        const found = await withParents(model, item);
+        const chain = found.map(({ id }) => id);
+        const [wanted, row] = [found[0]!, found.at(-1)!];
+        for (const id of chain.slice(1)) open.set(id, true);
+        if (wanted.type === "tool_call" || wanted.type === "thinking") open.set(wanted.id, true);
+        const goal = { chain, order: row.order, query };
+        setTarget(goal);
+        if (!model.find(row.id)) await model.jump({ around: row.order });
+        const unfold = (items: readonly Item[], id: string) => {
+          const steps = stepsOf(items, id);
+          if (steps) open.set(steps, true);
+        };
+        unfold(model.view.items, row.id);
+        requestAnimationFrame(() => transcript.current?.reveal(goal));
+        for (let at = chain.length - 2; at >= 0; at--) {
+          unfold(await model.reach(chain[at + 1]!, chain[at]!), chain[at]!);
+        }
+      } catch {
+        if (!model.view.loaded) await model.start({ end: true });
+      }
+    },
+    [model, open],
+  );
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each step of the address
+  useEffect(() => {
+    if (route.query) setFinding(route.query);
+    if (route.item) void show(route.item, route.query ?? "").then(() => model.readOutline());
+    else if (!model.view.loaded) void model.start({ end: true });
+  }, [model, route.step]);
+
+  const closeBeside = useCallback(() => setBeside(false), []);
+  const running = isRunning(view, session);
+  const access = useMemo<SessionAccess>(
+    () => ({
+      sessionId: id,
+      blob: (hash) => api.blob(id, hash),
+      whole: model.whole,
+      children: model.children,
+      open,
+      running,
+      link: (item) => location.origin + address(id, item),
+    }),
+    [id, model, open, running],
+  );
+
+  useKeys({
+    j: () => transcript.current?.step(1),
+    k: () => transcript.current?.step(-1),
+    G: () => transcript.current?.toEnd(),
+    f: () => (finding === null ? setFinding("") : find.current?.select()),
+    o: () => setBeside((now) => !now),
+    Escape: () => (beside ? setBeside(false) : setFinding(null)),
+  });
+
+  if (view.gone) return <Gone onMenu={onMenu} />;
+  return (
+    <SessionProvider value={access}>
+      <div className={css.page}>
+        <main className={css.main} aria-label="Session">
+          <SessionHeader
+            id={id}
+            session={session}
+            view={view}
+            listHidden={listHidden}
+            onMenu={onMenu}
+            onDelete={onDelete}
+            onFind={() => setFinding((now) => (now === null ? "" : null))}
+            onBeside={() => setBeside((now) => !now)}
+            beside={beside}
+          />
+          {finding !== null && (
+            <FindBar
+              id={id}
+              initial={finding}
+              input={find}
+              current={target?.chain[0]}
+              ready={view.loaded}
+              onShow={show}
+              onClose={() => setFinding(null)}
+            />
+          )}
+          {view.error && <Broken error={view.error} onRetry={model.retry} />}
+          {!view.loaded && !view.error && <Skeleton />}
+          {view.loaded && view.items.length === 0 && !running && <Nothing />}
+          {view.loaded && (
+            <Transcript
+              key={id}
+              model={model}
+              view={view}
+              running={running}
+              open={open}
+              openVersion={openVersion}
+              target={target}
+              handle={transcript}
+            />
+          )}
+          <Waiting view={view} onShow={show} />
+        </main>
+        <Aside outline={view.outline} shown={beside} onShow={show} onClose={closeBeside} />
+      </div>
+    </SessionProvider>
+  );
+}
+
+/** An item, the call of the subagent that it is below, and so on up to the transcript's own. */
+async function withParents(model: SessionModel, id: string): Promise<Item[]> {
+  const found = [model.find(id) ?? (await model.whole(id))];
+  for (let parent = found[0]!.parentToolCallId; parent && !found.some((item) => item.id === parent); ) {
+    const above = model.find(parent) ?? (await model.whole(parent).catch(() => null));
+    if (!above) break;
+    found.push(above);
+    parent = above.parentToolCallId;
+  }
+  return found;
+}
