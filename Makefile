@@ -4,8 +4,8 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 60
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
-.PHONY: build run demo web web-check web-test test fmt lint unit doc purity types-check browser types deny soak \
-  bench bench-speed bench-history bench-index bench-growth bench-memory bench-serve precision \
+.PHONY: build run demo web web-check web-test test rust-tests web-tests fmt lint unit doc purity types-check browser types deny soak \
+  bench bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page precision \
   bless fuzz clean
 
 build: web
@@ -35,13 +35,24 @@ web/node_modules/.package-lock.json: web/package-lock.json
 web-check: web/node_modules/.package-lock.json
 	cd web && npm run --silent check
 
+# The golden cases' changes are made by the core's own test.
 web-test: web/node_modules/.package-lock.json
+	$(CARGO) test --locked --quiet -p narrows --test golden
 	cd web && npm test --silent
 
 # Tests see what users see.
 unit browser: web
 
-test: web fmt lint unit doc purity types-check web-check web-test browser
+# The page's own tests run beside the compiler.
+test: web
+	@$(MAKE) --no-print-directory --jobs=2 rust-tests web-tests
+	@$(MAKE) --no-print-directory browser
+
+rust-tests:
+	@for part in fmt lint unit doc purity types-check; do $(MAKE) --no-print-directory $$part || exit 1; done
+
+web-tests:
+	@for part in web-check web-test; do $(MAKE) --no-print-directory $$part || exit 1; done
 
 fmt:
 	$(CARGO) fmt --all --check
@@ -81,7 +92,7 @@ deny:
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny check licenses bans sources
 
-bench: bench-speed bench-history bench-index bench-growth bench-memory bench-serve
+bench: bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page
 
 bench-speed:
 	$(CARGO) bench -p narrows --bench speed
@@ -104,6 +115,10 @@ bench-memory:
 
 bench-serve:
 	$(CARGO) bench -p narrows-server --bench serve
+
+# The page with a session of 100 000 items, and with one that streams.
+bench-page: build
+	@NARROWS=target/release/narrows ./scripts/bench-page/run
 
 # Marks per MB in ordinary text: `make precision TEXTS="folder folder"`.
 precision: build

@@ -191,8 +191,11 @@ fn put(db: &Connection, session: i64, row: &NewRow) -> Result<More> {
     let values =
         params![key, session, row.id, row.seq, row.kind, row.open, row.body, row.parent, top];
     if insert.execute(values)? > 0 {
-        take_below(db, session, row)?;
-        let call = beside(db, session, key, row)?;
+        // Only calls have something below them.
+        if row.kind == "tool_call" {
+            take_below(db, session, row)?;
+        }
+        let call = beside(db, session, key, row, true)?;
         return Ok(More { items: 1, ..call });
     }
     let mut known = db.prepare_cached("SELECT key FROM item WHERE session = ?1 AND id = ?2")?;
@@ -210,7 +213,7 @@ fn put(db: &Connection, session: i64, row: &NewRow) -> Result<More> {
          top = CASE WHEN parent IS ?6 THEN top ELSE ?7 END WHERE key = ?1",
     )?
     .execute(params![key, row.seq, row.open, body, row.kind, row.parent, top])?;
-    beside(db, session, key, row)
+    beside(db, session, key, row, false)
 }
 
 /// Whether an item has a row.
@@ -257,7 +260,7 @@ fn above(db: &Connection, session: i64, mut next: Option<String>) -> Result<Vec<
 
 /// What is kept beside the row of an item: what the index knows it by, that it is the first prompt,
 /// that it is a call. Returns the calls that there are more.
-fn beside(db: &Connection, session: i64, key: i64, row: &NewRow) -> Result<More> {
+fn beside(db: &Connection, session: i64, key: i64, row: &NewRow, new: bool) -> Result<More> {
     if let Some(tokens) = &row.tokens {
         db.prepare_cached("INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)")?
             .execute(params![key, tokens])?;
@@ -269,17 +272,16 @@ fn beside(db: &Connection, session: i64, key: i64, row: &NewRow) -> Result<More>
         prompt::keep(db, session, number(key), prompt)?;
     }
     match &row.call {
-        Some(call) => keep_call(db, key, call),
+        Some(call) => keep_call(db, key, call, new),
         None => Ok(More::default()),
     }
 }
 
-fn keep_call(db: &Connection, key: i64, call: &Call) -> Result<More> {
+fn keep_call(db: &Connection, key: i64, call: &Call, new: bool) -> Result<More> {
     let Call { name, at, ms, failed, files } = call;
-    let before: Option<i64> = db
-        .prepare_cached("SELECT failed FROM call WHERE key = ?1")?
-        .query_row([key], |r| r.get(0))
-        .optional()?;
+    let mut known = db.prepare_cached("SELECT failed FROM call WHERE key = ?1")?;
+    let before: Option<i64> =
+        if new { None } else { known.query_row([key], |r| r.get(0)).optional()? };
     db.prepare_cached("INSERT OR REPLACE INTO call VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute(params![key, name, at, ms, failed])?;
     if before.is_some() {
