@@ -1,8 +1,9 @@
-// narrows' own page: the printed address lets a browser in, once.
+// narrows' own page: the printed address lets a browser in, once; it shows what there is, and deletes it.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { Narrows, browser, packets, root, test, until } from "./lib/drive.mjs";
+import { TRANSCRIPT, openAll } from "./lib/page.mjs";
 
 await test("page", async (test) => {
   const narrows = new Narrows(test);
@@ -17,38 +18,72 @@ await test("page", async (test) => {
     document.addEventListener("securitypolicyviolation", (e) => window.violations.push(e.violatedDirective));
   });
   const page = await context.newPage();
-  await page.setViewportSize({ width: 1100, height: 750 });
+  await page.setViewportSize({ width: 1440, height: 2400 });
+  const fine = async () => {
+    assert.deepEqual(await page.evaluate("window.violations"), [], "no violation of the content security policy");
+    assert.deepEqual(complaints, [], "nothing in the console");
+  };
   await page.goto(narrows.ticket);
-  const state = page.locator("#state");
-  await until("the page to be live", async () => (await state.textContent()) === "live");
+  const list = page.getByRole("navigation", { name: "Sessions" });
+  const session = list.getByRole("link");
+  await session.waitFor();
   assert.equal(page.url(), `${narrows.url}/`, "the ticket is gone from the address bar");
   assert.equal(await page.evaluate("document.cookie"), "", "scripts cannot read the cookie");
+  assert.equal(await session.count(), 1, "the session is listed");
 
-  const sessions = page.locator("#sessions button");
-  await until("the session in the list", async () => (await sessions.count()) === 1);
-  await sessions.first().click();
-  const rows = page.locator("#items > li");
-  await until("its items", async () => (await rows.count()) === items.length);
-  const texts = (await rows.allTextContents()).join("\n");
-  for (const item of items) {
-    const text = item.content ?? item.text ?? item.toolCall?.description;
-    assert.ok(texts.includes(text), `the page shows: ${text}`);
-  }
+  await session.click();
+  await page.locator(`${TRANSCRIPT} [data-item]`).first().waitFor();
+  assert.equal(page.url(), `${narrows.url}/s/${id}`, "it has an address");
+  await shows(page, items);
   const shots = path.join(root, "target/browser-test");
   fs.mkdirSync(shots, { recursive: true });
   await page.screenshot({ path: path.join(shots, "page.png") });
-
+  await fine();
   await page.reload();
-  await until("the page to be live again", async () => (await state.textContent()) === "live");
-  assert.deepEqual(await page.evaluate("window.violations"), [], "no violation of the content security policy");
-  assert.deepEqual(complaints, [], "nothing in the console");
+  await shows(page, items);
+  await fine();
 
   // Somebody else finds the address.
   const second = await browser(test, "second-profile");
   const late = await second.context.newPage();
   await late.goto(narrows.ticket);
-  await until("the page to say so", async () => /not connected/.test(await late.locator("#state").textContent()));
-  assert.equal(await late.locator("#sessions li").count(), 0, "nothing is listed");
+  await late.getByRole("heading", { name: "Not logged in" }).waitFor();
+  assert.equal(await late.getByRole("link").count(), 0, "nothing is listed");
+  assert.ok(!(await late.locator("body").innerText()).includes("notes.md"), "nothing is told");
   assert.equal(await late.evaluate("fetch('/api/sessions').then((r) => r.status)"), 401, "nobody is logged in");
   assert.equal((await second.context.cookies()).length, 0, "no cookie was set");
+
+  // Deleting asks first.
+  const dialog = page.getByRole("dialog", { name: "Delete this session?" });
+  const ask = async () => {
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Delete…" }).click();
+    await dialog.waitFor();
+  };
+  await ask();
+  await dialog.getByRole("button", { name: "Keep it" }).click();
+  await dialog.waitFor({ state: "hidden" });
+  assert.equal((await narrows.ask("/api/sessions")).sessions.length, 1, "it is kept");
+  await ask();
+  await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByRole("heading", { name: "No sessions yet" }).waitFor();
+  assert.equal(await session.count(), 0, "it is gone from the list");
+  assert.equal(await page.locator(TRANSCRIPT).count(), 0, "it is gone from the page");
+  assert.equal(page.url(), `${narrows.url}/`, "it is gone from the address bar");
+  assert.equal((await narrows.ask("/api/sessions")).sessions.length, 0, "it is gone");
+  await fine();
+  await page.goto(`${narrows.url}/s/${id}`);
+  await page.getByRole("heading", { name: "This session is not here" }).waitFor();
 });
+
+/// What the items say is on the page when everything is opened.
+async function shows(page, items) {
+  await page.locator(`${TRANSCRIPT} [data-item]`).first().waitFor();
+  await openAll(page);
+  await until("the page to show every item", async () => {
+    const text = (await page.locator(TRANSCRIPT).textContent()).replace(/\s+/g, " ");
+    const said = items.map((item) => item.content ?? item.text ?? item.toolCall?.description);
+    const lacks = said.filter((part) => part && !text.includes(part.replace(/\s+/g, " ")));
+    return lacks.length ? `it lacks ${lacks[0]}` : true;
+  });
+}

@@ -7,6 +7,7 @@ import { go, useRoute } from "./state/route";
 import { Connection } from "./ui/connection";
 import { Confirm, KeysHelp } from "./ui/dialog";
 import { Refused, Welcome } from "./ui/empty";
+import { Guard } from "./ui/guard";
 import { useKeys } from "./ui/keys";
 import { SessionPage } from "./ui/session-page";
 import { Sidebar } from "./ui/sidebar";
@@ -66,20 +67,22 @@ export function App({ socket, list }: { socket: Socket; list: SessionList }) {
         shown={shown}
         onClose={() => setShown(false)}
       />
-      {route.session ? (
-        <SessionPage
-          key={route.session}
-          id={route.session}
-          route={route}
-          socket={socket}
-          session={session}
-          onMenu={() => setShown(true)}
-          onDelete={() => setDeleting(route.session)}
-          listHidden={!shown}
-        />
-      ) : (
-        <Welcome list={view} onMenu={() => setShown(true)} />
-      )}
+      <Guard of={route.step}>
+        {route.session ? (
+          <SessionPage
+            key={route.session}
+            id={route.session}
+            route={route}
+            socket={socket}
+            session={session}
+            onMenu={() => setShown(true)}
+            onDelete={() => setDeleting(route.session)}
+            listHidden={!shown}
+          />
+        ) : (
+          <Welcome list={view} onMenu={() => setShown(true)} />
+        )}
+      </Guard>
       {help && <KeysHelp onClose={() => setHelp(false)} />}
       {deleting && <Delete id={deleting} list={list} onClose={() => setDeleting(null)} />}
     </div>

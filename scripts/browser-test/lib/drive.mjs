@@ -20,15 +20,15 @@ process.on("exit", () => children.forEach((child) => child.kill("SIGKILL")));
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
 
 /// Runs a test with a folder of its own. Whatever it opened is closed in any case.
-export async function test(name, body) {
+export async function test(name, body, { longest = LONGEST } = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "narrows-browser-test-"));
   const closers = [];
   const began = Date.now();
   const late = setTimeout(() => {
-    console.error(`${name}: not done after ${LONGEST / 1000} s`);
+    console.error(`${name}: not done after ${longest / 1000} s`);
     fs.rmSync(folder, { recursive: true, force: true });
     process.exit(1);
-  }, LONGEST);
+  }, longest);
   try {
     await body({ folder, closing: (close) => closers.push(close) });
     console.log(`${name}: ok, ${((Date.now() - began) / 1000).toFixed(1)} s`);
@@ -57,22 +57,22 @@ export async function until(what, is, patience = 8000) {
 /// A narrows of the test's own, with a store of its own.
 export class Narrows {
   constructor(test, ...options) {
-    Object.assign(this, { data: path.join(test.folder, "data"), options, bind: "127.0.0.1:0" });
+    const program = path.resolve(process.env.NARROWS ?? path.join(root, "target/debug/narrows"));
+    Object.assign(this, { data: path.join(test.folder, "data"), options, bind: "127.0.0.1:0", program });
     test.closing(() => this.stop("SIGTERM"));
   }
 
-  async start() {
+  async start(patience) {
     const args = ["serve", "--bind", this.bind, "--data", this.data, "--no-env", ...this.options];
     const env = { PATH: process.env.PATH, HOME: this.data, NARROWS_LOG: "warn" };
-    const program = path.resolve(process.env.NARROWS ?? path.join(root, "target/debug/narrows"));
-    this.child = spawn(program, args, { env, stdio: ["ignore", "pipe", "inherit"] });
+    this.child = spawn(this.program, args, { env, stdio: ["ignore", "pipe", "inherit"] });
     children.add(this.child);
     let printed = "";
     this.child.stdout.on("data", (bytes) => (printed += bytes));
     await until("narrows to listen", () => {
       if (this.child.exitCode !== null) throw new Error("narrows ended at once");
       return /\n {2}token /.test(printed);
-    });
+    }, patience);
     this.url = printed.match(/listens on (\S+)/)[1];
     this.ticket = printed.match(/page +(\S+)/)[1];
     this.bind = new URL(this.url).host;
@@ -128,9 +128,9 @@ export async function origin(test, folder) {
 }
 
 /// A browser that knows nothing; `complaints` is what its pages' consoles say.
-export async function browser(test, name) {
+export async function browser(test, name, more = {}) {
   const profile = path.join(test.folder, name);
-  const options = { executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGS, headless: true };
+  const options = { executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGS, headless: true, ...more };
   const context = await chromium.launchPersistentContext(profile, options);
   test.closing(() => context.close());
   const complaints = [];

@@ -19,7 +19,9 @@ async function ask<T>(method: string, path: string, query: Query = {}, signal?: 
   const address = params.size ? `${path}?${params}` : path;
   let response: Response;
   try {
-    response = await fetch(address, { method, signal });
+    // What changes something needs a header that no form and no link can send.
+    const headers: HeadersInit = method === "GET" ? {} : { "x-narrows": "page" };
+    response = await fetch(address, { method, headers, signal });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiError(0, "narrows does not answer");

@@ -2,7 +2,7 @@ import { ApiError, api } from "../api/client";
 import type { Message, Socket } from "../api/socket";
 import type { Change, Item, ItemPage, Outline, SessionInfo } from "../api/types";
 import type { ChildItems, ChildrenAccess } from "./context";
-import { epochOf, ItemWindow, seqOf, type Where } from "./window";
+import { epochOf, ItemWindow, SPARE, seqOf, type Where } from "./window";
 
 const PAGE = 120;
 /** Characters of a text that come along; longer ones are fetched when they are opened. */
@@ -124,7 +124,9 @@ export class SessionModel {
     this.show({ loading: true });
     try {
       await this.top.more(side);
-      if (!this.stopped) this.show({});
+      if (this.stopped) return;
+      this.show({});
+      this.shorten(side === "before" ? "after" : "before");
     } catch (error) {
       this.failed(error);
     }
@@ -242,10 +244,15 @@ export class SessionModel {
         for (const [parent, child] of this.below) if (child.window.apply(seq, change)) touched.add(parent);
       }
     }
-    if (this.atEnd && !this.top.after) this.top.trim();
     if (news.info && news.info.status !== this.view.info?.status) this.readOutline(300);
     for (const parent of touched) this.showBelow(parent);
     this.show({ ...news, next });
+    if (this.atEnd && !this.top.after) this.shorten("before", SPARE);
+  }
+
+  /** In a step of its own: the list can follow rows that come or rows that go, not both at once. */
+  private shorten(side: "before" | "after", spare?: number): void {
+    setTimeout(() => !this.stopped && this.top.shorten(side, spare) && this.show({}));
   }
 
   private noted(item: Item): void {

@@ -3,6 +3,8 @@ import { changed } from "./apply";
 
 /** Items that are kept at most; those far from where one reads are let go and fetched again. */
 const MAX_KEPT = 1600;
+/** When one reads at the end of a session that goes on and on, not every new one costs an old one. */
+export const SPARE = MAX_KEPT / 4;
 
 export type Where = { end: true } | { before: number } | { from: number } | { around: number };
 export type Fetch = (where: Where) => Promise<ItemPage>;
@@ -50,42 +52,36 @@ export class ItemWindow {
   }
 
   /** Shows another place: what was there is replaced when the page has come. */
-  async jump(where: Where): Promise<ItemPage | null> {
-    const life = ++this.life;
-    const page = await this.ask(where);
-    if (life !== this.life) return null;
-    this.items = [];
-    this.index.clear();
-    this.told.clear();
-    this.behind = 0;
-    this.loaded = true;
-    this.before = page.before;
-    this.after = page.after;
-    this.insert(page);
-    this.settle();
-    return page;
+  jump(where: Where): Promise<ItemPage | null> {
+    this.life++;
+    return this.ask(where, (page) => {
+      this.items = [];
+      this.index.clear();
+      this.told.clear();
+      this.behind = 0;
+      this.loaded = true;
+      this.before = page.before;
+      this.after = page.after;
+      this.insert(page);
+    });
   }
 
   async more(side: "before" | "after"): Promise<ItemPage | null> {
     const edge = side === "before" ? this.items[0] : this.items.at(-1);
     if (!edge || !this[side] || this.onTheWay) return null;
-    const life = this.life;
-    const page = await this.ask(side === "before" ? { before: edge.order } : { from: edge.order + 1 });
-    if (life !== this.life) return null;
-    this[side] = page[side];
-    if (side === "after" && !page.after) this.behind = 0;
-    this.insert(page);
-    this.settle();
-    const over = this.items.length - MAX_KEPT;
-    if (over > 0) this.drop(side === "before" ? "after" : "before", over);
-    return page;
+    const where = side === "before" ? { before: edge.order } : { from: edge.order + 1 };
+    return this.ask(where, (page) => {
+      this[side] = page[side];
+      if (side === "after" && !page.after) this.behind = 0;
+      this.insert(page);
+    });
   }
 
-  /** Lets go of the oldest, when one reads at the end of a session that goes on and on. */
-  trim(): boolean {
+  /** Lets go of those that are far from where one reads, when there are more than enough. */
+  shorten(side: "before" | "after", spare = 0): boolean {
     const over = this.items.length - MAX_KEPT;
-    if (over < MAX_KEPT / 4 || this.onTheWay) return false;
-    this.drop("before", over);
+    if (over <= spare || this.onTheWay) return false;
+    this.drop(side, over);
     return true;
   }
 
@@ -95,18 +91,18 @@ export class ItemWindow {
     return this.take(seq, change);
   }
 
-  private async ask(where: Where): Promise<ItemPage> {
+  /** Fetches a page and takes it, unless there was a jump in the meantime. */
+  private async ask(where: Where, take: (page: ItemPage) => void): Promise<ItemPage | null> {
+    const { life } = this;
     this.onTheWay++;
     try {
-      return await this.fetch(where);
-    } catch (error) {
-      this.settle();
-      throw error;
+      const page = await this.fetch(where);
+      if (life !== this.life) return null;
+      take(page);
+      return page;
+    } finally {
+      if (--this.onTheWay === 0) this.recorded = [];
     }
-  }
-
-  private settle(): void {
-    if (--this.onTheWay === 0) this.recorded = [];
   }
 
   private insert(page: ItemPage): void {

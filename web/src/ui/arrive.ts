@@ -10,7 +10,7 @@ export interface Target {
 }
 
 const PAUSE = 50;
-const LONGEST = 4000;
+const LONGEST = 8000;
 /** So long after the last change, everything has its place. */
 const STEADY = 4;
 /** An item that says the same as its call is shown by the call alone. */
@@ -21,17 +21,21 @@ const OPENED = 6;
 const HEAD = 56;
 const FOOT = 64;
 
+export interface Steps {
+  /** Brings the row of the item into sight, as far as its place is known. */
+  near(): void;
+  /** The item is on the page. */
+  found(item: HTMLElement): void;
+  /** Nothing moves any more, or somebody else moves it. */
+  ended(): void;
+}
+
 /**
  * Brings an item into sight, and in it the words that were looked for: what is closed in it is
  * opened until they show. Texts and rows come one after the other, so this goes on until nothing
  * moves any more, or until the reader does something. The answer ends it.
  */
-export function arrive(
-  scroller: HTMLElement,
-  target: Target,
-  moving: () => void,
-  found: (e: HTMLElement) => void,
-) {
+export function arrive(scroller: HTMLElement, target: Target, steps: Steps): () => void {
   const terms = termsOf(target.query);
   const began = performance.now();
   let [missed, opened, steady] = [0, 0, 0];
@@ -41,15 +45,17 @@ export function arrive(
   const stop = () => {
     clearTimeout(timer);
     for (const name of events) window.removeEventListener(name, stop, true);
+    steps.ended();
   };
   const look = () => {
     const element = innermost(scroller, missed < MISSING ? target.chain.slice(0, 1) : target.chain);
-    if (!element) missed++;
-    else if (element !== known) found(element);
+    // Rows that were measured since may have pushed it away.
+    if (!element && ++missed % 4 === 0) steps.near();
+    if (element && element !== known) steps.found(element);
     known = element ?? known;
     const goal = element && (rangesOf(element, terms, 1)[0] ?? closed(element));
     if (goal) {
-      if (bring(scroller, goal, moving)) steady = 0;
+      if (bring(scroller, goal)) steady = 0;
       else steady++;
     }
     if (steady >= STEADY || performance.now() - began > LONGEST) stop();
@@ -89,7 +95,7 @@ function closedIn(element: HTMLElement): HTMLElement | undefined {
 }
 
 /** Scrolls until something is in sight; whether it was not. */
-function bring(scroller: HTMLElement, goal: Range | HTMLElement, moving: () => void): boolean {
+function bring(scroller: HTMLElement, goal: Range | HTMLElement): boolean {
   const from = goal instanceof Range ? goal.startContainer.parentElement : goal.parentElement;
   let moved = false;
   for (let box = from; box && box !== scroller; box = box.parentElement) {
@@ -101,7 +107,6 @@ function bring(scroller: HTMLElement, goal: Range | HTMLElement, moving: () => v
   const above = place.top < frame.top + (goal instanceof Range ? HEAD : 0);
   if (above || bottom > frame.bottom - FOOT) {
     const before = scroller.scrollTop;
-    moving();
     scroller.scrollTop += place.top - frame.top - frame.height / 3;
     moved = moved || Math.abs(scroller.scrollTop - before) > 1;
   }

@@ -80,7 +80,7 @@ function Turns({ turns, onShow }: { turns: Turn[]; onShow(item: string): void })
               onClick={() => onShow(turn.id)}
               title={turn.timestamp ? exact(Date.parse(turn.timestamp)) : undefined}
             >
-              {visibleProse(turn.text) || "(no words)"}
+              <span className={css.words}>{visibleProse(turn.text) || "(no words)"}</span>
             </button>
           </li>
         ))}

@@ -68,11 +68,13 @@ export function SearchResults({ query, filter, list, onChoose }: Props) {
               return (
                 <li key={hit.itemId}>
                   <a className={css.hit} href={to} onClick={(event) => follow(event, to, onChoose)}>
-                    <span className={css.kind}>{kindOf(hit)}</span>
-                    {hit.parts.map((part, i) => {
-                      const text = shownOf(hit, part.text);
-                      return part.hit ? <mark key={i}>{text}</mark> : text;
-                    })}
+                    <span className={css.words}>
+                      <span className={css.kind}>{kindOf(hit)}</span>
+                      {hit.parts.map((part, i) => {
+                        const text = shownOf(hit, part.text);
+                        return part.hit ? <mark key={i}>{text}</mark> : text;
+                      })}
+                    </span>
                   </a>
                 </li>
               );

@@ -8,6 +8,7 @@ import {
   useLayoutEffect,
   useMemo,
   useRef,
+  useState,
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { ItemView } from "../items/item";
@@ -15,6 +16,7 @@ import { StepsHeader } from "../items/steps-view";
 import type { OpenState } from "../state/context";
 import type { SessionModel, View } from "../state/session";
 import { arrive, type Target } from "./arrive";
+import { Guard } from "./guard";
 import { Rail } from "./rail";
 import { type Line, lineOf, linesOf } from "./rows";
 import { useStick } from "./stick";
@@ -53,24 +55,28 @@ export function Transcript({ model, view, running, open, openVersion, target, ha
     () => linesOf(view, running, (key) => open.get(key)),
     [view, running, open, openVersion],
   );
-  const stick = useStick(scroller, content, !target, !view.after);
+  const [arriving, setArriving] = useState(false);
+  // On the way to an item one may pass the end.
+  const stick = useStick(scroller, content, !target, !view.after && !arriving);
   const shift = useShift(lines, view.place);
   const shown = useRef(lines);
   shown.current = lines;
   model.atEnd = stick.stuck;
 
-  const arriving = useRef(() => {});
+  const stop = useRef(() => {});
   const revealed = useRef<Target | null>(null);
-  useEffect(() => () => arriving.current(), []);
+  useEffect(() => () => stop.current(), []);
   const reveal = useCallback(
     (goal: Target) => {
-      const at = lineOf(shown.current, goal.chain.at(-1) ?? "", goal.order);
-      if (at < 0 || !scroller.current) return false;
+      const place = () => lineOf(shown.current, goal.chain.at(-1) ?? "", goal.order);
+      const near = () => list.current?.scrollToIndex(place(), { align: "start", offset: -72 });
+      if (place() < 0 || !scroller.current) return false;
       revealed.current = goal;
+      stop.current();
       stick.release();
-      list.current?.scrollToIndex(at, { align: "start", offset: -72 });
-      arriving.current();
-      arriving.current = arrive(scroller.current, goal, stick.release, mark);
+      setArriving(true);
+      near();
+      stop.current = arrive(scroller.current, goal, { near, found: mark, ended: () => setArriving(false) });
       return true;
     },
     [stick.release],
@@ -157,7 +163,9 @@ const RowView = memo(
         tabIndex={-1}
         {...(line.kind === "item" && { "data-item": line.item.id })}
       >
-        <RowBody line={line} />
+        <Guard of={line}>
+          <RowBody line={line} />
+        </Guard>
       </div>
     );
   },

@@ -119,6 +119,7 @@ async function story(seed: number): Promise<void> {
     await new Promise((settled) => setTimeout(settled));
   }
   while (told < log.frames.length) tell();
+  expect(window.isLoading, `seed ${seed}`).toBe(false);
   check(window, log, seed);
 }
 
