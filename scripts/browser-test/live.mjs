@@ -12,6 +12,9 @@ const RECORDED = [
   ["acp", "opencode-1.18-a-ansi-bash"],
 ];
 
+/// What a call was given comes in another order from a server that cut a text of it.
+const BUT = "Show (all|whole|\\d)|Arguments";
+
 await test("live", async (test) => {
   const narrows = new Narrows(test);
   await narrows.start();
@@ -47,7 +50,7 @@ await test("live", async (test) => {
     await upTo(Math.max(at, lines.length >> 1));
     await visit(middle, id);
     // Somebody opens cards while they change.
-    const opening = openAll(middle);
+    const opening = openAll(middle, BUT);
     const permission = lines.findIndex((line) => line.includes('"session/request_permission"'));
     if (permission >= at) {
       await upTo(permission + 1);
@@ -60,12 +63,13 @@ await test("live", async (test) => {
     await opening;
 
     await open(late, narrows, id);
-    await until(`${name}: the same folded`, async () => difference(await said(early), await said(late)) ?? true);
-    for (const page of [early, middle, late]) await openAll(page);
-    await until(`${name}: the same opened`, async () => difference(await said(early), await said(late)) ?? true);
-    await until(`${name}: the same from the middle on`, async () => {
-      return difference(await said(middle), await said(late)) ?? true;
+    const same = (what, page) => until(`${name}: the same ${what}`, async () => {
+      return difference(await said(page), await said(late)) ?? true;
     });
+    await same("folded", early);
+    for (const page of [early, middle, late]) await openAll(page, BUT);
+    await same("opened", early);
+    await same("opened, from the middle on", middle);
     assert.ok((await late.locator(`${TRANSCRIPT} [data-row]`).count()) > 1, `${name}: there is something`);
   }
 

@@ -20,7 +20,7 @@ await test("page", async (test) => {
   const page = await context.newPage();
   await page.setViewportSize({ width: 1440, height: 2400 });
   const fine = async () => {
-    assert.deepEqual(await page.evaluate("window.violations"), [], "no violation of the content security policy");
+    assert.deepEqual(await page.evaluate("window.violations"), [], "the content security policy is kept");
     assert.deepEqual(complaints, [], "nothing in the console");
   };
   await page.goto(narrows.ticket);
@@ -50,7 +50,8 @@ await test("page", async (test) => {
   await late.getByRole("heading", { name: "Not logged in" }).waitFor();
   assert.equal(await late.getByRole("link").count(), 0, "nothing is listed");
   assert.ok(!(await late.locator("body").innerText()).includes("notes.md"), "nothing is told");
-  assert.equal(await late.evaluate("fetch('/api/sessions').then((r) => r.status)"), 401, "nobody is logged in");
+  const status = await late.evaluate("fetch('/api/sessions').then((response) => response.status)");
+  assert.equal(status, 401, "nobody is logged in");
   assert.equal((await second.context.cookies()).length, 0, "no cookie was set");
 
   // Deleting asks first.

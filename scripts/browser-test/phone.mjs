@@ -6,7 +6,7 @@ import { Narrows, root, test, until } from "./lib/drive.mjs";
 import { Acp, Claude, tell } from "./lib/made.mjs";
 import { TRANSCRIPT, open, openAll, reader } from "./lib/page.mjs";
 
-const LONG = "an-unbroken-word-that-does-not-fit-".repeat(12);
+const LONG = "anunbrokenwordthatdoesnotfit".repeat(14);
 const TABLE = `| a | b | c |\n|---|---|---|\n| ${"cell ".repeat(30)} | ${LONG} | ${"x".repeat(90)} |`;
 const CODE = `\`\`\`ts\nconst ${"name".repeat(60)} = "${LONG}";\n\`\`\``;
 
@@ -95,7 +95,7 @@ await test("phone", async (test) => {
   await fits("search results");
   await tappable("search results", "nav");
   await nav.getByRole("button", { name: "Clear the search" }).tap();
-  await nav.getByRole("link", { name: "Title an-unbroken" }).tap();
+  await nav.getByRole("link", { name: "Title anunbroken" }).tap();
   await nav.waitFor({ state: "hidden" });
   await page.getByText("The end.").waitFor();
   await fits("a session");

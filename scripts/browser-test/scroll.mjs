@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Narrows, test, until } from "./lib/drive.mjs";
 import { long } from "./lib/long.mjs";
-import { TRANSCRIPT, moved, open, reader, rowAt, watch } from "./lib/page.mjs";
+import { TRANSCRIPT, isStill, moved, open, reader, rowAt, watch } from "./lib/page.mjs";
 
 const PACKETS_PER_TURN = 20;
 
@@ -24,7 +24,7 @@ await test("scroll", async (test) => {
   const transcript = page.locator(TRANSCRIPT);
   const latest = page.getByRole("button", { name: "Jump to latest" });
   const height = () => transcript.evaluate((root) => root.scrollHeight);
-  const atEnd = () => transcript.evaluate((root) => root.scrollHeight - root.scrollTop - root.clientHeight < 2);
+  const atEnd = () => transcript.evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight < 2);
 
   // At the end.
   await until("to be at the end", atEnd);
@@ -60,41 +60,34 @@ await test("scroll", async (test) => {
     const { key, x, y } = await closedAt(page, part);
     watched = await watch(page, key);
     await page.mouse.click(x, y);
-    const there = ([x, y]) => document.elementFromPoint(x, y)?.closest("button")?.getAttribute("aria-expanded");
-    await until("it to be open, where it was", async () => (await page.evaluate(there, [x, y])) === "true");
+    const isOpen = ([x, y]) => document.elementFromPoint(x, y)?.closest("button")?.ariaExpanded === "true";
+    await until("it to be open, where it was", () => page.evaluate(isOpen, [x, y]));
     await turns(1);
     assert.equal(moved(await watched()), null, `a row that is opened at ${part}`);
   }
 
   // Older ones, which come a while after they are asked for.
-  await page.route(/items\?before=/, async (route) => {
-    await new Promise((go) => setTimeout(go, 300));
-    await route.continue();
+  let asked = null;
+  await page.route(/items\?before=/, (route) => {
+    asked = route;
   });
   await transcript.hover();
   for (let times = 0, tries = 0; times < 3; tries++) {
     assert.ok(tries < 80, "older ones are asked for");
-    const asked = page.waitForRequest(/items\?before=/, { timeout: 150 }).catch(() => null);
     await page.mouse.wheel(0, -900);
-    if (!(await asked)) continue;
     await until("the wheel to stop", () => isStill(page));
+    if (!asked) continue;
     const before = await height();
     watched = await watch(page, await rowAt(page, 0.4));
+    const route = asked;
+    asked = null;
+    await route.continue();
     await until("older ones", async () => (await height()) > before + 500);
     assert.equal(moved(await watched()), null, "a row while older ones come");
     times++;
   }
   assert.deepEqual(complaints, [], "nothing in the console");
 }, { longest: 60_000 });
-
-/// Whether nothing scrolls any more.
-function isStill(page) {
-  return page.locator(TRANSCRIPT).evaluate(async (root) => {
-    const top = root.scrollTop;
-    for (let n = 0; n < 4; n++) await new Promise(requestAnimationFrame);
-    return root.scrollTop === top;
-  });
-}
 
 /// Something closed that is in sight, nearest to a part of the height of the window.
 function closedAt(page, part) {

@@ -50,16 +50,14 @@ export async function open(page, narrows, id, more = "") {
   await page.locator(`${TRANSCRIPT}, main h2`).first().waitFor();
 }
 
-/// Sends packets in small pieces, from after the last that was kept; the place of the last one that is kept now.
-export async function stream(narrows, id, lines, { after = 0, to = lines.length, pieces = [1], pause = 8 } = {}) {
-  let kept = after;
+/// Sends packets in small pieces, those after a place.
+export async function stream(narrows, id, lines, { after = 0, to = lines.length, pieces = [1], pause = 8 }) {
   for (let at = after, n = 0; at < to; n++) {
     const next = Math.min(to, at + pieces[n % pieces.length]);
-    ({ acknowledged: kept } = await narrows.send(id, lines.slice(0, next), at + 1));
+    await narrows.send(id, lines.slice(0, next), at + 1);
     at = next;
     await new Promise((go) => setTimeout(go, pause));
   }
-  return kept;
 }
 
 /// In the page: the rows that are there, by their keys, without names that React counts up.
@@ -129,29 +127,30 @@ export function difference(one, other) {
     const b = other[part].split("\n");
     const at = a.findIndex((line, n) => line !== b[n]);
     const n = at < 0 ? a.length : at;
-    return `${part}, line ${n + 1}:\n  ${(a[n] ?? "(the end)").slice(0, 2000)}\n  ${(b[n] ?? "(the end)").slice(0, 2000)}`;
+    const line = (of) => (of[n] ?? "(the end)").slice(0, 2000);
+    return `${part}, line ${n + 1}:\n  ${line(a)}\n  ${line(b)}`;
   }
   return null;
 }
 
 /// Opens whatever can be opened in a transcript: steps, cards, subagents; not what makes a long text longer.
-export async function openAll(page) {
+export async function openAll(page, but = "Show (all|whole|\\d)") {
   await page.bringToFront();
-  await page.locator(TRANSCRIPT).evaluate(async (root) => {
+  await page.locator(TRANSCRIPT).evaluate(async (root, but) => {
     let quiet = 0;
     while (quiet < 4) {
       const closed = [...root.querySelectorAll('button[aria-expanded="false"]')].filter((button) => {
-        return !/Show (all|whole|\d)|Arguments/.test(button.textContent);
+        return !new RegExp(but).test(button.textContent);
       });
       for (const button of closed) button.click();
       const busy = closed.length || root.querySelector('[aria-busy="true"]');
       quiet = busy ? 0 : quiet + 1;
       await new Promise((done) => setTimeout(done, 20));
     }
-  });
+  }, but);
 }
 
-/// Notes where a row is after every frame that is drawn, until it is asked: what it is given is the row's key.
+/// Notes after every frame that is drawn where a row is, and how far the end is, until it is asked.
 export async function watch(page, key) {
   await page.evaluate(([transcript, key]) => {
     const root = document.querySelector(transcript);
@@ -167,15 +166,15 @@ export async function watch(page, key) {
       requestAnimationFrame(drawn);
     };
     requestAnimationFrame(drawn);
-    window.watched = () => {
+    window.watched = async () => {
+      // What was just done is drawn first.
+      const enough = notes.length + 4;
+      while (notes.length < enough) await new Promise((go) => setTimeout(go, 10));
       over = true;
       return notes;
     };
   }, [TRANSCRIPT, key]);
-  return async () => {
-    await page.evaluate(() => new Promise((done) => setTimeout(done, 100)));
-    return page.evaluate(() => window.watched());
-  };
+  return () => page.evaluate(() => window.watched());
 }
 
 /// Tells how what was watched moved; nothing if it did not.
@@ -194,4 +193,13 @@ export function rowAt(page, part) {
     const rows = [...root.querySelectorAll("[data-row]")];
     return rows.reduce((a, b) => (far(b) < far(a) ? b : a)).getAttribute("data-row");
   }, part);
+}
+
+/// Whether nothing scrolls any more.
+export function isStill(page) {
+  return page.locator(TRANSCRIPT).evaluate(async (root) => {
+    const top = root.scrollTop;
+    for (let n = 0; n < 4; n++) await new Promise(requestAnimationFrame);
+    return root.scrollTop === top;
+  });
 }

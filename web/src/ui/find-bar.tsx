@@ -3,7 +3,7 @@ import { type RefObject, useEffect, useRef, useState } from "react";
 import { api } from "../api/client";
 import type { Hit } from "../api/types";
 import css from "./find-bar.module.css";
-import { useMarks } from "./marks";
+import { termsOf, useMarks } from "./marks";
 
 interface Props {
   id: string;
@@ -20,7 +20,7 @@ interface Props {
 /** Looks for words in one session, also where it is not loaded. */
 export function FindBar({ id, initial, input, current, ready, onShow, onClose }: Props) {
   const [text, setText] = useState(initial);
-  const [found, setFound] = useState<{ hits: Hit[]; more: boolean; of: string } | null>(null);
+  const [found, setFound] = useState<{ hits: Hit[]; more: boolean; of: string; error?: string } | null>(null);
   const [at, setAt] = useState(-1);
   const last = useRef(current);
   last.current = current;
@@ -35,7 +35,8 @@ export function FindBar({ id, initial, input, current, ready, onShow, onClose }:
   useEffect(() => {
     const q = text.trim();
     setAt(-1);
-    if (!q) return setFound(null);
+    // A lone quote is the beginning of something.
+    if (!termsOf(q).length) return setFound(null);
     const stop = new AbortController();
     const timer = setTimeout(async () => {
       try {
@@ -43,8 +44,9 @@ export function FindBar({ id, initial, input, current, ready, onShow, onClose }:
         const hits = [...page.hits].sort((a, b) => a.order - b.order);
         setFound({ hits, more: page.next != null, of: q });
         setAt(hits.findIndex((hit) => hit.itemId === last.current));
-      } catch {
-        if (!stop.signal.aborted) setFound({ hits: [], more: false, of: q });
+      } catch (error) {
+        if (stop.signal.aborted) return;
+        setFound({ hits: [], more: false, of: q, error: (error as Error).message });
       }
     }, 120);
     return () => {
@@ -77,7 +79,9 @@ export function FindBar({ id, initial, input, current, ready, onShow, onClose }:
       />
       <span className={css.count} role="status">
         {found &&
-          (count ? `${at < 0 ? "" : `${at + 1} of `}${count}${found.more ? "+" : ""}` : "Nothing found")}
+          (count
+            ? `${at < 0 ? "" : `${at + 1} of `}${count}${found.more ? "+" : ""}`
+            : (found.error ?? "Nothing found"))}
       </span>
       <button type="button" onClick={() => step(-1)} aria-label="The one before" disabled={!count}>
         <ChevronUp size={16} aria-hidden />

@@ -7,7 +7,7 @@ const BLOCKS = "p, li, td, th, pre, div, h1, h2, h3, h4, h5, h6, button, section
 /** The words of a query, as the server reads it: phrases in quotes, else words. */
 export function termsOf(query: string): string[] {
   const terms = [...query.matchAll(/"([^"]+)"|(\S+)/g)].map((found) => found[1] ?? found[2] ?? "");
-  return terms.map((term) => term.replaceAll('"', "").toLowerCase()).filter(Boolean);
+  return terms.map((term) => term.replaceAll('"', "").toLowerCase()).filter((term) => term.trim());
 }
 
 /** Where words stand on the screen, also across the elements that give code its colours. */

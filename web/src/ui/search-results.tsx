@@ -5,6 +5,7 @@ import { visible, visibleProse } from "../content/visible";
 import { titleOf } from "../items/labels";
 import type { ListFilter, SessionList } from "../state/list";
 import { address } from "../state/route";
+import { termsOf } from "./marks";
 import css from "./search-results.module.css";
 import { follow } from "./session-row";
 
@@ -28,6 +29,8 @@ export function SearchResults({ query, filter, list, onChoose }: Props) {
   const { agent, project, since } = filter;
   useEffect(() => {
     const q = query.trim();
+    // A lone quote is the beginning of something.
+    if (!termsOf(q).length) return;
     const stop = new AbortController();
     // As one types: the answer of before stays until the next is there.
     const timer = setTimeout(async () => {
