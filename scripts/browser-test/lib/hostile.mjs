@@ -27,7 +27,7 @@ export function vectors(out) {
     `<javascript:${DO}> <data:text/html,x> [x][ref] ![y][ref]\n\n[ref]: javascript:${DO} "t"`,
     `![p](${out}/p.png) ![q](${out}/q.png "t") [![r](${out}/r.png)](${out}/link) ![s](//${host}/s.png)`,
     `![i](data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9ImFsZXJ0KDEpIi8+) ![j](javascript:${DO})`,
-    `[spoof](https://example.com@${host}/) [user](http://a:b@${host}/x) <${out}/auto> ${out}/bare http://[::1`,
+    `[spoof](https://example.com@${host}/) [user](http://a:${"b"}@${host}/x) <${out}/auto> ${out}/bare http://[::1`,
     "&lt;script&gt;window.__pwned=1&lt;/script&gt; &#60;img src=x onerror=window.__pwned=1&#62; &amp;lt; &#x202e;&#0;",
     "${window.__pwned=1} `${alert(1)}` {{constructor.constructor('window.__pwned=1')()}} <%= 7*7 %> #{7*7} $$\\href{javascript:alert(1)}{x}$$",
     "before \u202egnp.exe\u202c after \u2066isolated\u2069 \u200e\u200f\u061c zero\u200bwidth\u200d\u2060 tag\u{e0041}\u{e0042} \ufeff",
