@@ -169,11 +169,6 @@ export function formatTokens(count: number): string {
   return scaled(count, 1000, ["", "k", "M", "G"]);
 }
 
-/** 79 B, 3.1 kB, 152 kB. */
-export function formatBytes(bytes: number): string {
-  return scaled(bytes, 1000, [" B", " kB", " MB", " GB", " TB"]);
-}
-
 function scaled(value: number, step: number, units: readonly string[]): string {
   if (!Number.isFinite(value)) return "";
   let at = 0;

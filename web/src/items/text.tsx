@@ -7,16 +7,19 @@ import { plural } from "./labels";
 import styles from "./message.module.css";
 import { MoreButton } from "./more-button";
 
-/** What the agent said. */
+/** Longer ones are shown whole when somebody asks. */
+const LONGEST = 300_000;
+
+/** What the agent said: whole, as it was while it streamed, though a page of items brings it cut. */
 export function TextView({ item }: { item: TextItem }) {
-  const [open, setOpen] = useOpen(`${item.id}/all`);
-  const whole = useWhole(item, open);
   const cut = item.clipped?.content;
+  const [open, setOpen] = useOpen(`${item.id}/all`, cut !== undefined && cut <= LONGEST);
+  const whole = useWhole(item, open);
   return (
     <article className={styles.text}>
       {whole.item.content && <Markdown text={whole.item.content} streaming={item.isStreaming} />}
       {whole.error !== undefined && <LoadError error={whole.error} retry={whole.retry} />}
-      {cut !== undefined && (
+      {cut !== undefined && cut > LONGEST && (
         <MoreButton
           open={open}
           label={`Show all (${plural(cut, "character")})`}

@@ -1,6 +1,7 @@
 import type { UserMessageItem } from "../api/types";
 import { Images } from "../content/images";
 import { useOpen, useWhole } from "../state/context";
+import { clock, exact } from "../when";
 import { LoadError } from "./body-parts";
 import { plural } from "./labels";
 import styles from "./message.module.css";
@@ -44,15 +45,12 @@ export function UserMessage({ item, depth = 0 }: { item: UserMessageItem; depth?
   );
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
-
 function Clock({ time }: { time: string | null }) {
   const at = time ? Date.parse(time) : Number.NaN;
   if (!time || Number.isNaN(at)) return null;
   return (
-    <time dateTime={time} title={whole.format(at)}>
-      {clock.format(at)}
+    <time dateTime={time} title={exact(at)}>
+      {clock(at)}
     </time>
   );
 }

@@ -2,7 +2,7 @@ import { ApiError, api } from "../api/client";
 import type { Message, Socket } from "../api/socket";
 import type { Change, Item, ItemPage, Outline, SessionInfo } from "../api/types";
 import type { ChildItems, ChildrenAccess } from "./context";
-import { epochOf, ItemWindow, SPARE, seqOf, type Where } from "./window";
+import { epochOf, ItemWindow, SPARE, type Where } from "./window";
 
 const PAGE = 120;
 /** Characters of a text that come along; longer ones are fetched when they are opened. */
@@ -24,7 +24,7 @@ export interface View {
   place: number;
   /** The order of the next item: how long the session is. */
   next: number;
-  /** How many items were let go or put in at the top since the last view. */
+  /** The session at a glance; an extra that comes later. */
   outline: Outline | null;
   error: string | null;
   gone: boolean;
@@ -369,5 +369,3 @@ function settled(items: Item[]): Item[] {
       : item,
   );
 }
-
-export { seqOf };

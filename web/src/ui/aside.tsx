@@ -2,9 +2,10 @@ import { X } from "lucide-react";
 import { memo, useState } from "react";
 import type { FileTouched, Outline, Turn } from "../api/types";
 import { visible, visibleProse } from "../content/visible";
+import { formatCount } from "../items/labels";
 import { Todos } from "../items/todo-list";
+import { exact } from "../when";
 import css from "./aside.module.css";
-import { exact } from "./when";
 
 interface Props {
   outline: Outline | null;
@@ -41,7 +42,7 @@ function Parts({ outline, onShow }: { outline: Outline; onShow(item: string): vo
       )}
       <section className={css.part}>
         <h2>
-          Turns <span>{outline.turns.length.toLocaleString("en")}</span>
+          Turns <span>{formatCount(outline.turns.length)}</span>
         </h2>
         <Turns turns={outline.turns} onShow={onShow} />
       </section>

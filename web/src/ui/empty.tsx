@@ -1,5 +1,6 @@
 import { CircleAlert, Menu as MenuIcon } from "lucide-react";
 import { visible } from "../content/visible";
+import { formatCount } from "../items/labels";
 import type { ListView } from "../state/list";
 import css from "./empty.module.css";
 
@@ -85,8 +86,7 @@ function FirstStart({ list }: { list: ListView }) {
       <h2>No sessions yet</h2>
       {sources?.indexing && (
         <p role="status">
-          Reading {sources.indexing.done.toLocaleString("en")} of{" "}
-          {sources.indexing.total.toLocaleString("en")} files…
+          Reading {formatCount(sources.indexing.done)} of {formatCount(sources.indexing.total)} files…
         </p>
       )}
       {sources?.following ? (

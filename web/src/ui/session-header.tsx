@@ -8,10 +8,10 @@ import { formatCost, formatCount, formatTokens, plural, titleOf } from "../items
 import { isLive } from "../state/list";
 import { address } from "../state/route";
 import type { View } from "../state/session";
+import { span } from "../when";
 import { Menu, MenuItem } from "./menu";
 import { resumeCommand } from "./resume";
 import css from "./session-header.module.css";
-import { span } from "./when";
 
 interface Props {
   id: string;

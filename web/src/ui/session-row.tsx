@@ -4,8 +4,8 @@ import { visible } from "../content/visible";
 import { ago, formatCost, plural, titleOf } from "../items/labels";
 import { isLive } from "../state/list";
 import { address, go } from "../state/route";
+import { exact } from "../when";
 import css from "./session-row.module.css";
-import { exact } from "./when";
 
 interface Props {
   session: Session;

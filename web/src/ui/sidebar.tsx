@@ -2,12 +2,13 @@ import { PanelLeftClose, Search, X } from "lucide-react";
 import { type RefObject, useMemo } from "react";
 import { VList } from "virtua";
 import type { Session } from "../api/types";
+import { formatCount } from "../items/labels";
 import { isLive, type ListView, type SessionList } from "../state/list";
+import { dayName } from "../when";
 import { Filters } from "./filters";
 import { SearchResults } from "./search-results";
 import { SessionRow } from "./session-row";
 import css from "./sidebar.module.css";
-import { dayName } from "./when";
 
 interface Props {
   list: SessionList;
@@ -58,8 +59,8 @@ export function Sidebar({ list, view, chosen, query, onQuery, input, shown, onCl
       <Filters list={list} view={view} />
       {view.sources?.indexing && (
         <p className={css.note} role="status">
-          Reading {view.sources.indexing.done.toLocaleString("en")} of{" "}
-          {view.sources.indexing.total.toLocaleString("en")} files…
+          Reading {formatCount(view.sources.indexing.done)} of {formatCount(view.sources.indexing.total)}{" "}
+          files…
         </p>
       )}
       {query.trim() ? (

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
   ago,
-  formatBytes,
   formatCost,
   formatCount,
   formatDuration,
@@ -44,9 +43,7 @@ test.each([
   expect(formatTokens(count)).toBe(words);
 });
 
-test("sizes, counts and costs", () => {
-  expect(formatBytes(79)).toBe("79 B");
-  expect(formatBytes(3100)).toBe("3.1 kB");
+test("counts and costs", () => {
   expect(formatCount(2431)).toBe("2\u202f431");
   expect(formatCost(0.1234)).toBe("$0.12");
   expect(formatCost(0.001)).toBe("< $0.01");

@@ -3,6 +3,7 @@ const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" 
 const dayYear = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
 const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" });
 
+export const clock = (ms: number): string => time.format(ms);
 export const exact = (ms: number): string => whole.format(ms);
 
 const startOfDay = (ms: number): number => new Date(ms).setHours(0, 0, 0, 0);
