@@ -102,7 +102,12 @@ await test("search", async (test) => {
     await marked(words, item);
   };
   await open(page, narrows, harbour);
-  await page.getByRole("button", { name: /^\d+ steps/, expanded: false }).waitFor();
+  // The report below is longer than the window.
+  const steps = page.getByRole("button", { name: /^\d+ steps/, expanded: false });
+  await until("the steps are folded", async () => {
+    await page.locator(TRANSCRIPT).press("Home");
+    return steps.isVisible();
+  });
   assert.equal(await page.locator('[data-item="tide"]').count(), 0, "the call is folded with others");
   await follow("marigold", "tide");
   await follow("cormorant", "crew-3");
