@@ -37,7 +37,7 @@ web-check: web/node_modules/.package-lock.json
 
 # The golden cases' changes are made by the core's own test.
 web-test: web/node_modules/.package-lock.json
-	$(CARGO) test --locked --quiet -p narrows --test golden
+	$(CARGO) test --workspace --locked --quiet --test golden
 	cd web && npm test --silent
 
 # Tests see what users see.
@@ -60,6 +60,9 @@ fmt:
 lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
+# The program as the tests have built it: built for itself, half of what it needs would be built twice.
+PROGRAM = $(CARGO) test --workspace --locked --quiet --no-run
+
 unit:
 	$(CARGO) test --workspace --locked --quiet
 
@@ -72,16 +75,16 @@ purity:
 
 # The committed OpenAPI document and TypeScript types are what the program says.
 types-check:
-	@$(CARGO) build --quiet --locked -p narrows-cli
+	@$(PROGRAM)
 	@./scripts/types/make --check
 
 types:
-	@$(CARGO) build --quiet --locked -p narrows-cli
+	@$(PROGRAM)
 	@./scripts/types/make
 
 # The page, and the example of docs/embedding.md, in a real browser.
 browser:
-	@$(CARGO) build --quiet --locked -p narrows-cli
+	@$(PROGRAM)
 	@./scripts/browser-test/run
 
 soak:

@@ -10,7 +10,7 @@ await test("scroll", async (test) => {
   const narrows = new Narrows(test);
   await narrows.start();
   const { id } = await narrows.ask("/api/sessions", { label: "scroll" });
-  const lines = [...long(140)];
+  const lines = [...long(340)];
   let sent = 70 * PACKETS_PER_TURN;
   await narrows.send(id, lines.slice(0, sent), 1);
   /// So many turns more, as fast as it goes.
@@ -86,8 +86,23 @@ await test("scroll", async (test) => {
     assert.equal(moved(await watched()), null, "a row while older ones come");
     times++;
   }
+  await page.unroute(/items\?before=/);
+
+  // Who reads on above for hours: what comes is not kept without end, and nothing moves.
+  await latest.click();
+  await until("to be at the end once more", atEnd);
+  await page.mouse.wheel(0, -600);
+  await until("the wheel to stop", () => isStill(page));
+  watched = await watch(page, await rowAt(page, 0.4));
+  await turns(200, 100);
+  const news = page.getByRole("button", { name: /Jump to latest\s*\d+ new/ });
+  await until("new ones to be counted only", () => news.isVisible());
+  assert.equal(moved(await watched()), null, "a row while more comes than is kept");
+  await latest.click();
+  await page.getByText(`Turn ${sent / PACKETS_PER_TURN} is done.`).waitFor();
+  await until("to be at the end of it all", atEnd);
   assert.deepEqual(complaints, [], "nothing in the console");
-}, { longest: 60_000 });
+}, { longest: 90_000 });
 
 /// Something closed that is in sight, nearest to a part of the height of the window.
 function closedAt(page, part) {

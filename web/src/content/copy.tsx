@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import styles from "./copy.module.css";
 
 export interface CopyButtonProps {
-  text: string | (() => string);
+  text: string | (() => string | Promise<string>);
   label?: string;
 }
 
@@ -30,7 +30,7 @@ export function CopyButton({ text, label = "Copy" }: CopyButtonProps) {
   const copy = async () => {
     let words = "Copied";
     try {
-      await copyText(typeof text === "string" ? text : text());
+      await copyText(typeof text === "string" ? text : await text());
     } catch {
       words = "Could not copy";
     }

@@ -75,12 +75,13 @@ function Strange({ item }: { item: never }) {
 
 /** Beside the item, when one points at it: its link, and its text where it has one. */
 function Tools({ item }: { item: Item }) {
-  const { link } = useSession();
+  const { link, whole } = useSession();
   const text = textOf(item);
+  const all = async () => textOf(item.clipped ? await whole(item.id) : item) ?? "";
   return (
     <div className={styles.tools}>
       <LinkTo href={link(item.id)} />
-      {text && !item.clipped && <CopyButton text={text} label="Copy the text" />}
+      {text && <CopyButton text={all} label="Copy the text" />}
     </div>
   );
 }

@@ -14,6 +14,7 @@ import {
 import type { NoticeItem } from "../api/types";
 import { LongText } from "../content/long-text";
 import { visible } from "../content/visible";
+import { letters } from "../state/apply";
 import { useOpen, useWhole } from "../state/context";
 import { LoadError } from "./body-parts";
 import { plural } from "./labels";
@@ -60,7 +61,7 @@ export function Notice({ item }: { item: NoticeItem }) {
           <div>
             <MoreButton
               open={open}
-              label={`Show all (${plural(cut ?? text.length, "character")})`}
+              label={`Show all (${plural(cut ?? letters(whole.item.text), "character")})`}
               onToggle={() => setOpen(!open)}
             />
           </div>

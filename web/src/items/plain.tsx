@@ -42,9 +42,3 @@ export function beginning(text: string, lines: number, letters = lines * 120): s
   const pair = text.charCodeAt(end) >= 0xdc00 && text.charCodeAt(end) <= 0xdfff;
   return text.slice(0, pair ? end - 1 : end);
 }
-
-export function countLines(text: string): number {
-  let count = 1;
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count += 1;
-  return count;
-}

@@ -1,12 +1,13 @@
 import type { UserMessageItem } from "../api/types";
 import { Images } from "../content/images";
+import { letters } from "../state/apply";
 import { useOpen, useWhole } from "../state/context";
 import { clock, exact } from "../when";
 import { LoadError } from "./body-parts";
 import { plural } from "./labels";
 import styles from "./message.module.css";
 import { MoreButton } from "./more-button";
-import { beginning, countLines, Plain } from "./plain";
+import { beginning, Plain } from "./plain";
 
 const LINES = 20;
 
@@ -32,7 +33,7 @@ export function UserMessage({ item, depth = 0 }: { item: UserMessageItem; depth?
       {(first !== undefined || cut !== undefined) && (
         <MoreButton
           open={open}
-          label={cut ? `Show all (${plural(cut, "character")})` : `Show all (${lengthOf(text)})`}
+          label={`Show all (${plural(cut ?? letters(text), "character")})`}
           onToggle={() => setOpen(!open)}
         />
       )}
@@ -53,9 +54,4 @@ function Clock({ time }: { time: string | null }) {
       {clock(at)}
     </time>
   );
-}
-
-function lengthOf(text: string): string {
-  const lines = countLines(text);
-  return lines > LINES ? plural(lines, "line") : plural(text.length, "character");
 }

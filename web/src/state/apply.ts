@@ -82,7 +82,7 @@ function grown(item: Item, path: string, old: string, more: string) {
 }
 
 /** The server counts letters, not UTF-16 units. */
-function letters(text: string): number {
+export function letters(text: string): number {
   let n = text.length;
   for (let i = 0; i < text.length - 1; i++) {
     const unit = text.charCodeAt(i);

@@ -2,6 +2,7 @@ import { ApiError, api } from "../api/client";
 import type { Message, Socket } from "../api/socket";
 import type { Change, Item, ItemPage, Outline, SessionInfo } from "../api/types";
 import type { ChildItems, ChildrenAccess } from "./context";
+import { Orphans } from "./orphans";
 import { epochOf, ItemWindow, SPARE, type Where } from "./window";
 
 const PAGE = 120;
@@ -69,14 +70,21 @@ export class SessionModel {
   private outlineAsked = 0;
   private outlineFailed = false;
   private stopped = false;
-  /** Whether one reads at the end: then the oldest items may be let go. */
-  atEnd = true;
+  private orphans = new Orphans(
+    (item) => this.isTop(item),
+    (item) => void this.top.lack(item.order).then(() => this.stopped || this.show({})),
+  );
+  /** The order of what one reads, without end at the end: what is far from it may be let go. */
+  reading = Number.POSITIVE_INFINITY;
 
   constructor(
     readonly id: string,
     private socket: Socket,
   ) {
-    this.top = new ItemWindow((where) => this.page(where, { top: true }), isTop);
+    this.top = new ItemWindow(
+      (where) => this.page(where, { top: true }),
+      (item) => this.orphans.isTop(item),
+    );
     this.children = {
       watch: (parent, changed) => this.watch(parent, changed),
       get: (parent) => this.below.get(parent)?.view ?? NO_ITEMS,
@@ -205,6 +213,7 @@ export class SessionModel {
     this.unfollow = null;
     this.queue = [];
     this.applied = 0;
+    this.orphans.clear();
     for (const [parent, child] of this.below) {
       if (child.watchers.size) void this.load(parent);
       else this.below.delete(parent);
@@ -239,15 +248,27 @@ export class SessionModel {
         if (change.change === "put") {
           next = Math.max(next, change.item.order + 1);
           this.noted(change.item);
+          if (this.orphans.came(change.item))
+            this.top.release((item) => item.parentToolCallId === change.item.id);
         }
         this.top.apply(seq, change);
+        if (change.change === "put") this.orphans.look(change.item, (id) => this.isHere(id));
         for (const [parent, child] of this.below) if (child.window.apply(seq, change)) touched.add(parent);
       }
     }
     if (news.info && news.info.status !== this.view.info?.status) this.readOutline(300);
     for (const parent of touched) this.showBelow(parent);
     this.show({ ...news, next });
-    if (this.atEnd && !this.top.after) this.shorten("before", SPARE);
+    if (!this.top.after) this.shorten(this.top.isLate(this.reading) ? "before" : "after", SPARE);
+  }
+
+  private isHere(id: string): boolean {
+    return this.top.has(id) || [...this.below.values()].some((child) => child.window.has(id));
+  }
+
+  private async isTop(item: Item): Promise<boolean> {
+    const page = await api.items(this.id, { from: item.order, top: true, limit: 1, preview: 1 });
+    return page.items[0]?.id === item.id;
   }
 
   /** In a step of its own: the list can follow rows that come or rows that go, not both at once. */
@@ -358,8 +379,6 @@ export class SessionModel {
     for (const tell of this.listeners) tell();
   }
 }
-
-const isTop = (item: Item): boolean => item.parentToolCallId === undefined;
 
 /** The source is over: nothing streams any more. */
 function settled(items: Item[]): Item[] {

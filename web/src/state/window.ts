@@ -85,6 +85,24 @@ export class ItemWindow {
     return true;
   }
 
+  /** Fetches what should be here from some order on and is not. */
+  async lack(order: number): Promise<void> {
+    const last = this.items.at(-1);
+    if (this.after && (!last || order > last.order)) return;
+    await this.ask({ from: order }, (page) => this.insert(page));
+  }
+
+  /** Lets go of those that belong somewhere else now. */
+  release(which: (item: Item) => boolean): void {
+    for (const item of this.items.filter(which)) this.forget(item.id);
+    this.items = this.items.filter((item) => this.index.has(item.id));
+  }
+
+  /** Whether an order is in the later half of what is here. */
+  isLate(order: number): boolean {
+    return order >= (this.items[this.items.length >> 1]?.order ?? 0);
+  }
+
   /** Takes a change; tells whether something here is different now. */
   apply(seq: number, change: Change): boolean {
     if (this.onTheWay) this.recorded.push({ seq, change });

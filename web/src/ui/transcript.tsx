@@ -61,7 +61,6 @@ export function Transcript({ model, view, running, open, openVersion, target, ha
   const shift = useShift(lines, view.place);
   const shown = useRef(lines);
   shown.current = lines;
-  model.atEnd = stick.stuck;
 
   const stop = useRef(() => {});
   const revealed = useRef<Target | null>(null);
@@ -117,9 +116,10 @@ export function Transcript({ model, view, running, open, openVersion, target, ha
     if (!current) return;
     const first = current.findItemIndex(current.scrollOffset);
     const last = current.findItemIndex(current.scrollOffset + current.viewportSize);
+    model.reading = stick.stuck ? Number.POSITIVE_INFINITY : (shown.current[first]?.order ?? 0);
     if (first < EDGE) void model.more("before");
     if (last > shown.current.length - EDGE) void model.more("after");
-  }, [model]);
+  }, [model, stick.stuck]);
   useEffect(() => {
     if (lines.length) look();
   }, [lines, look]);
