@@ -53,6 +53,9 @@ export function App({ socket, list }: { socket: Socket; list: SessionList }) {
     return () => window.removeEventListener("keydown", pressed);
   }, []);
 
+  // On a phone the list would hide what tells how to begin.
+  const nothing = view.ready && !route.session && (view.facets?.total ?? view.sessions.length) === 0;
+
   if (link === "refused") return <Refused />;
   return (
     <div className={css.app}>
@@ -64,7 +67,7 @@ export function App({ socket, list }: { socket: Socket; list: SessionList }) {
         query={query}
         onQuery={setQuery}
         input={search}
-        shown={shown}
+        shown={shown && !(nothing && isNarrow())}
         onClose={() => setShown(false)}
       />
       <Guard of={route.step}>

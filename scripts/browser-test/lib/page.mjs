@@ -39,7 +39,7 @@ export async function visit(page, id) {
     history.pushState(null, "", to);
     dispatchEvent(new PopStateEvent("popstate"));
   }, `/s/${id}`);
-  await page.locator(`${TRANSCRIPT}, main h2`).first().waitFor();
+  await page.locator(`${TRANSCRIPT}, main > h1, main h2`).first().waitFor();
 }
 
 /// Opens a session, or a place in it, as a link does.
@@ -47,7 +47,7 @@ export async function open(page, narrows, id, more = "") {
   // A page behind another one is drawn once a second.
   await page.bringToFront();
   await page.goto(`${narrows.url}/s/${id}${more}`);
-  await page.locator(`${TRANSCRIPT}, main h2`).first().waitFor();
+  await page.locator(`${TRANSCRIPT}, main > h1, main h2`).first().waitFor();
 }
 
 /// Sends packets in small pieces, those after a place.

@@ -15,7 +15,7 @@ export function Connection({ socket }: { socket: Socket }) {
     const timer = setTimeout(() => setCaught(false), 1500);
     return () => clearTimeout(timer);
   }, [link, cut]);
-  const words = link === "cut" ? "Reconnecting… What is shown stays." : caught ? "Caught up" : "";
+  const words = link === "cut" ? "Reconnecting…" : caught ? "Caught up" : "";
   return (
     <div className={words ? `${css.line} ${link === "cut" ? css.cut : css.caught}` : css.none} role="status">
       {words}

@@ -27,7 +27,7 @@ export function Nothing() {
 export function Gone({ onMenu }: { onMenu(): void }) {
   return (
     <main className={css.center} aria-label="Session">
-      <h2>This session is not here</h2>
+      <h1>This session is not here</h1>
       <p>It was deleted, or the link is of another narrows.</p>
       <button type="button" className={css.button} onClick={onMenu}>
         <MenuIcon size={16} aria-hidden /> All sessions
@@ -52,7 +52,7 @@ export function Broken({ error, onRetry }: { error: string; onRetry(): void }) {
 export function Refused() {
   return (
     <main className={css.center}>
-      <h2>Not logged in</h2>
+      <h1>Not logged in</h1>
       <p>This page shows what your agents did, so it needs a key. In a terminal:</p>
       <pre className={css.command}>narrows open</pre>
       <p>It opens this page with an address that lets this browser in, once.</p>
@@ -66,7 +66,7 @@ export function Welcome({ list, onMenu }: { list: ListView; onMenu(): void }) {
   if ((list.facets?.total ?? list.sessions.length) > 0) {
     return (
       <main className={css.center}>
-        <h2>Choose a session</h2>
+        <h1>Choose a session</h1>
         <p>
           Live and past ones are in the list. <kbd>/</kbd> searches all of them, <kbd>?</kbd> lists the keys.
         </p>
@@ -83,7 +83,7 @@ function FirstStart({ list }: { list: ListView }) {
   const { sources } = list;
   return (
     <main className={css.center}>
-      <h2>No sessions yet</h2>
+      <h1>No sessions yet</h1>
       {sources?.indexing && (
         <p role="status">
           Reading {formatCount(sources.indexing.done)} of {formatCount(sources.indexing.total)} files…

@@ -83,6 +83,7 @@ export function SessionHeader(props: Props) {
         </button>
         <button
           type="button"
+          className={css.link}
           onClick={() => copy(location.origin + address(id), "Link copied")}
           aria-label="Copy a link to this session"
           title="Copy a link to this session"
@@ -105,6 +106,7 @@ export function SessionHeader(props: Props) {
               Copy resume command
             </MenuItem>
           )}
+          <MenuItem onSelect={() => copy(location.origin + address(id), "Link copied")}>Copy link</MenuItem>
           <MenuItem onSelect={() => copy(id, "Id copied")}>Copy session id</MenuItem>
           <MenuItem href={api.exported(id, "md")}>Export as Markdown</MenuItem>
           <MenuItem href={api.exported(id, "html")}>Export as HTML</MenuItem>
