@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 60
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
 .PHONY: build run demo web web-check web-test test rust-tests web-tests fmt lint unit doc purity types-check browser types deny soak \
-  bench bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page precision \
+  bench bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run precision \
   bless fuzz clean
 
 build: web
@@ -95,7 +95,7 @@ deny:
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny check licenses bans sources
 
-bench: bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page
+bench: bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run
 
 bench-speed:
 	$(CARGO) bench -p narrows --bench speed
@@ -115,6 +115,15 @@ bench-growth:
 
 bench-memory:
 	$(CARGO) bench -p narrows-cli --bench memory
+
+# What the recorder costs between an editor and its agent.
+bench-acp:
+	$(CARGO) bench -p narrows-cli --bench acp
+
+# From an agent's line to a frame in a browser, and fifty agents at once.
+bench-run: build
+	$(CARGO) build --release --quiet -p narrows-cli --examples
+	@NARROWS=target/release/narrows ./scripts/bench-run/run
 
 bench-serve:
 	$(CARGO) bench -p narrows-server --bench serve

@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/api/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the agents that can be run. */
+        get: operations["list_agents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/audit": {
         parameters: {
             query?: never;
@@ -123,6 +140,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a session that narrows runs.
+         * @description The agent is started with the first message.
+         */
+        post: operations["create_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/search": {
         parameters: {
             query?: never;
@@ -211,6 +248,23 @@ export interface paths {
         get: operations["blob"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel the turn that runs. Messages that wait stay. */
+        post: operations["cancel_turn"];
         delete?: never;
         options?: never;
         head?: never;
@@ -327,6 +381,97 @@ export interface paths {
          *     when all of it is durable. With `Idempotency-Key`, the same request again has its effect once.
          */
         post: operations["ingest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/permissions/{request}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer a question of an agent. The first answer counts. */
+        post: operations["answer_question"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/queue/{message}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Take a message back that waits for its turn. */
+        delete: operations["take_back"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tell how a session's run stands. */
+        get: operations["run_state"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Choose the agent's mode or model. */
+        patch: operations["choose"];
+        trace?: never;
+    };
+    "/api/sessions/{id}/send-message": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a message to a session's agent.
+         * @description The answer is the stream of that turn: packets, the last one `prompt_response` or `error`. The
+         *     turn goes on when the client leaves; its frames have cursors, from which the session's own
+         *     stream goes on. A message that comes while a turn runs waits for its end.
+         */
+        post: operations["send_message"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End a session's agent. A message starts it again. */
+        post: operations["stop_agent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -478,6 +623,26 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description An agent that can be run. */
+        AgentInfo: {
+            /** @description Whether its program is there. */
+            installed: boolean;
+            /** @description The name by which it is asked for. */
+            name: string;
+            /** @description Why it cannot be started. */
+            problem?: string | null;
+            /** @description How it is spoken to. */
+            protocol: components["schemas"]["Protocol"];
+            /** @description Its name for people. */
+            title: string;
+        };
+        /** @description The agents that can be run. */
+        AgentList: {
+            /** @description The agents. */
+            agents: components["schemas"]["AgentInfo"][];
+            /** @description Whether this server runs agents. */
+            allowRun: boolean;
+        };
         /** @description The agent has said or thought something. */
         AgentOutputEvent: components["schemas"]["Origin"] & {
             /** @description What it said. */
@@ -514,6 +679,13 @@ export interface components {
             success: boolean;
             /** @description The call. */
             toolUseId: string;
+        };
+        /** @description Answers a question of an agent. */
+        AnswerMessage: components["schemas"]["GiveAnswer"] & {
+            /** @description The question. */
+            requestId: string;
+            /** @description The session, by its id. */
+            sessionId: string;
         };
         /** @description More text at the end of a field. */
         AppendChange: {
@@ -666,7 +838,10 @@ export interface components {
             type: "unsubscribe";
             /** @description Or all of this session. */
             workOrderId?: string | null;
-        } | {
+        } | (components["schemas"]["AnswerMessage"] & {
+            /** @enum {string} */
+            type: "answer";
+        }) | {
             /** @enum {string} */
             type: "ping";
         };
@@ -748,6 +923,11 @@ export interface components {
          * @enum {string}
          */
         DiffScope: "file" | "hunk";
+        /** @description Whether something was done. */
+        Done: {
+            /** @description Whether there was something to do. */
+            done: boolean;
+        };
         /** @description What went wrong. */
         ErrorBody: {
             /** @description The error. */
@@ -903,6 +1083,17 @@ export interface components {
              * @default null
              */
             includeToolResults: boolean | null;
+        };
+        /** @description An answer to a question of an agent: one of the three. */
+        GiveAnswer: {
+            /** @description The answers to the agent's questions, by their words. */
+            answers?: {
+                [key: string]: string;
+            } | null;
+            /** @description The chosen option. */
+            optionId?: string | null;
+            /** @description `cancelled`: neither. */
+            outcome?: string | null;
         };
         /** @description One answer. */
         GivenAnswer: {
@@ -1114,6 +1305,33 @@ export interface components {
          * @enum {string}
          */
         MessageOrigin: "client" | "agent";
+        /** @description A message that was taken. */
+        MessageTaken: {
+            /** @description Follow the log from here; none while it waits. */
+            cursor?: string | null;
+            /** @description Its id. */
+            id: string;
+            /** @description `queued`, `running`, `done` or `dropped`. */
+            state: string;
+        };
+        /** @description A session to be run. */
+        NewRun: {
+            /** @description The agent's name. */
+            agent: string;
+            /**
+             * @description The folder in which it works, as a whole path on the server's machine. Without one the
+             *     session gets a folder of its own, with `outputs` and `files` in it.
+             */
+            cwd?: string | null;
+            /** @description The caller's own name for the session. */
+            label?: string | null;
+            /** @description The mode to begin with, as `plan`. */
+            mode?: string | null;
+            /** @description The model to begin with. */
+            model?: string | null;
+            /** @description Words to find it by. */
+            tags?: string[];
+        };
         /** @description A session to be made. */
         NewSession: {
             /** @description The caller's own name for it, up to 200 characters: the same label gives the same session. */
@@ -1333,6 +1551,18 @@ export interface components {
              */
             turn: number;
         };
+        /** @description A picture that is sent to an agent. */
+        PromptImage: {
+            /** @description Its bytes, in base64. */
+            data: string;
+            /** @description `image/png` and the like. */
+            mimeType: string;
+        };
+        /**
+         * @description How an agent is spoken to.
+         * @enum {string}
+         */
+        Protocol: "acp" | "claude";
         /** @description What is kept; the rest is deleted. */
         Prune: {
             /** @description Only tell. */
@@ -1418,6 +1648,13 @@ export interface components {
             /** @description Its words. */
             question: string;
         };
+        /** @description A message that waits for its turn. */
+        QueuedMessage: {
+            /** @description Its id. */
+            id: string;
+            /** @description How it begins. */
+            text: string;
+        };
         /** @description The item is gone. */
         RemoveChange: {
             /** @enum {string} */
@@ -1432,12 +1669,69 @@ export interface components {
             /** @description The subscription, on a socket. */
             subscription?: string | null;
         };
+        /** @description What to change of a run. */
+        RunChange: {
+            /** @description The mode. */
+            mode?: string | null;
+            /** @description The model. */
+            model?: string | null;
+        };
+        /** @description Something to choose from. */
+        RunChoice: {
+            /** @description Its id. */
+            id: string;
+            /** @description Its name for people. */
+            name: string;
+        };
+        /**
+         * @description How far an agent is.
+         * @enum {string}
+         */
+        RunPhase: "none" | "ended" | "starting" | "idle" | "running" | "waiting";
+        /** @description How a session's run stands. */
+        RunState: {
+            /** @description The agent. */
+            agent?: string | null;
+            /** @description Whether this server runs agents. */
+            allowRun: boolean;
+            /** @description Whether the turn is being cancelled. */
+            cancelling: boolean;
+            /** @description Why the last process is not there any more, if that was not asked for. */
+            error?: string | null;
+            /** @description The mode. */
+            mode?: string | null;
+            /** @description The model. */
+            model?: string | null;
+            /** @description Models to choose from. */
+            models: components["schemas"]["RunChoice"][];
+            /** @description Modes to choose from. */
+            modes: components["schemas"]["RunChoice"][];
+            /** @description Messages that wait for their turn. */
+            queue: components["schemas"]["QueuedMessage"][];
+            /** @description Questions that wait for an answer. */
+            requests: string[];
+            /** @description How far it is. */
+            state: components["schemas"]["RunPhase"];
+            turn?: components["schemas"]["TurnPlace"] | null;
+            /**
+             * Format: int64
+             * @description Grows with every change.
+             */
+            version: number;
+        };
         /** @description One page of hits, newest sessions first. */
         SearchPage: {
             /** @description The hits. */
             hits: components["schemas"]["Hit"][];
             /** @description Give it as `after` for the next page. */
             next?: string | null;
+        };
+        /** @description A message to an agent. */
+        SendMessage: {
+            /** @description What to say. */
+            content?: string;
+            /** @description Pictures to show. */
+            images?: components["schemas"]["PromptImage"][];
         };
         /** @description What a server sends over a socket. Events and packets of the views of these names come too. */
         ServerMessage: (components["schemas"]["AgentToolCallEvent"] & {
@@ -1464,6 +1758,13 @@ export interface components {
         }) | {
             /** @enum {string} */
             type: "pong";
+        } | {
+            /** @description The question. */
+            requestId: string;
+            /** @description The session. */
+            sessionId: string;
+            /** @enum {string} */
+            type: "answered";
         } | (components["schemas"]["ErrorMessage"] & {
             /** @enum {string} */
             type: "error";
@@ -2089,6 +2390,13 @@ export interface components {
             /** @description What the turn used. */
             usage?: components["schemas"]["Usage"];
         };
+        /** @description The turn that goes on. */
+        TurnPlace: {
+            /** @description Follow the log from here. */
+            cursor: string;
+            /** @description The message's id. */
+            id: string;
+        };
         /** @description Tokens. */
         Usage: {
             /**
@@ -2177,6 +2485,35 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_agents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The agents */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentList"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     audit: {
         parameters: {
             query?: {
@@ -2376,6 +2713,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Pruned"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    create_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewRun"];
+            };
+        };
+        responses: {
+            /** @description The session of this label */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description It is new */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
                 };
             };
             /** @description Refused */
@@ -2709,6 +3088,38 @@ export interface operations {
             };
         };
     };
+    cancel_turn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether there was one */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     events: {
         parameters: {
             query?: {
@@ -3013,6 +3424,241 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    answer_question: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session */
+                id: string;
+                /** @description The question's `requestId` */
+                request: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GiveAnswer"];
+            };
+        };
+        responses: {
+            /** @description The agent was told */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    take_back: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session */
+                id: string;
+                /** @description The message */
+                message: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether it waited */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    run_state: {
+        parameters: {
+            query?: {
+                /** @description Wait until the version is another one than this, up to 25 seconds. */
+                after?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How it stands */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunState"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    choose: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunChange"];
+            };
+        };
+        responses: {
+            /** @description It was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    send_message: {
+        parameters: {
+            query?: {
+                /** @description `false`: answer at once, and let whoever wants follow the session. */
+                wait?: boolean;
+            };
+            header?: {
+                /** @description The same key, the same message once */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                /** @description The session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SendMessage"];
+            };
+        };
+        responses: {
+            /** @description Frames of the turn */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["StreamFrame"];
+                };
+            };
+            /** @description It was taken (with wait=false) */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageTaken"];
+                };
+            };
+            /** @description The store cannot be written now: try again */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    stop_agent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether there was one */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
                 };
             };
             /** @description Refused */

@@ -1,13 +1,18 @@
 //! What was typed.
 
+mod keep;
 mod library;
+mod run;
 
+pub(crate) use keep::*;
 pub(crate) use library::*;
 use library::{
     COMPLETIONS_EXAMPLES, EXPORT_EXAMPLES, INDEX_EXAMPLES, LS_EXAMPLES, SEARCH_EXAMPLES,
     SERVICE_EXAMPLES, SHOW_EXAMPLES, STATS_EXAMPLES, WATCH_EXAMPLES,
 };
+pub(crate) use run::*;
 
+use crate::acp::{ACP_EXAMPLES, AcpArgs};
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -67,6 +72,15 @@ pub(crate) enum Command {
     /// Keep sessions and serve them by REST, SSE and WebSocket
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
+    /// Run an agent for one turn, in the terminal
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<RunArgs>),
+    /// List the agents that can be run
+    #[command(after_help = AGENTS_EXAMPLES)]
+    Agents(AgentsArgs),
+    /// Stand between an editor and its agent, and record every session
+    #[command(after_help = ACP_EXAMPLES)]
+    Acp(AcpArgs),
     /// Put a session's packets into the store
     #[command(after_help = INGEST_EXAMPLES)]
     Ingest(IngestArgs),
@@ -93,6 +107,9 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page
     Man(ManArgs),
+    /// Run an agent whose processes end with it
+    #[command(hide = true)]
+    Keep(KeeperArgs),
 }
 
 const SERVE_EXAMPLES: &str = "\
@@ -109,6 +126,8 @@ Examples:
       Lets pages of your product use it from the browser, with tokens of their own
   narrows serve --bind 0.0.0.0:443 --host narrows.example.com --tls-cert cert.pem --tls-key key.pem
       For other machines. Without TLS, or a proxy that has it, this is refused
+  narrows serve --allow-run
+      Runs agents too, for whoever has a token with the scope `run`: that means running code
   narrows serve --keep-days 90 --keep-bytes 20G
       Deletes whole sessions that have not changed for 90 days, and the oldest beyond 20 GB
 
@@ -393,6 +412,9 @@ pub(crate) struct ServeArgs {
     /// Do not look for the sessions of agents on this machine
     #[arg(long, env = "NARROWS_NO_FOLLOW")]
     pub(crate) no_follow: bool,
+    /// Let whoever has a token with the scope `run` start agents here: it means running code
+    #[arg(long, env = "NARROWS_ALLOW_RUN")]
+    pub(crate) allow_run: bool,
     /// Streams that one token may have open
     #[arg(long, value_name = "N", env = "NARROWS_STREAMS_PER_TOKEN")]
     pub(crate) streams_per_token: Option<usize>,

@@ -2,9 +2,11 @@
 
 use crate::Fault;
 use crate::args::HideArgs;
+use crate::running::RunFile;
 use crate::settings::{ServeFile, SourcesFile};
 use narrows::sanitize::{MIN_KNOWN, UserRule};
 use narrows::{Paths, Secrets};
+use narrows_server::run::AgentSpec;
 use serde::Deserialize;
 use std::env;
 use std::io::{Error, ErrorKind};
@@ -26,6 +28,10 @@ struct File {
     serve: ServeFile,
     #[serde(default)]
     sources: SourcesFile,
+    #[serde(default)]
+    run: RunFile,
+    #[serde(default)]
+    agent: Vec<AgentSpec>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -54,6 +60,12 @@ pub(crate) fn serve_file(args: &HideArgs) -> Result<ServeFile, Fault> {
 /// The `[sources]` section of the config file.
 pub(crate) fn sources_file(args: &HideArgs) -> Result<SourcesFile, Fault> {
     Ok(read_file(args)?.sources)
+}
+
+/// The `[run]` section and the agents of the config file.
+pub(crate) fn run_file(args: &HideArgs) -> Result<(RunFile, Vec<AgentSpec>), Fault> {
+    let file = read_file(args)?;
+    Ok((file.run, file.agent))
 }
 
 fn read_file(args: &HideArgs) -> Result<File, Fault> {

@@ -6,6 +6,7 @@ use crate::{Fault, fault, hide, serve};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use narrows_server::hub::Hub;
 use narrows_server::intake::{Hidden, Intake};
+use narrows_server::source::spool::{self, Spools};
 use narrows_server::source::{Follower, Progress, SourceOptions, Sums, catch_up};
 use narrows_store::{ADDRESS_FILE, DataDir, Error, ListFilter, Options, Store};
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &IndexArgs) -> Result<(), Fault> {
     let read = if is_followed(&data)? {
         None
     } else {
-        unless_taken(read_new(&data, &args.hide, options.clone(), !args.quiet))?
+        unless_taken(read_new(&data, &args.hide, Some(options.clone()), !args.quiet))?
     };
     let Some(news) = read else {
         let what = "a running narrows reads sessions already: `narrows ls` lists them";
@@ -105,7 +106,11 @@ pub(crate) fn is_followed(data: &Path) -> Result<bool, Fault> {
 /// Looks for new sessions before something is shown, unless somebody else does.
 pub(crate) fn before_showing(data: &DataArgs, hide: &HideArgs) -> Result<(), Fault> {
     let data = data_dir(data)?;
-    let Some(options) = sources(hide)? else { return Ok(()) };
+    let options = sources(hide)?;
+    // What was recorded is read in any case; to look whether there is something costs nothing.
+    if options.is_none() && !spool::folder(&data).exists() {
+        return Ok(());
+    }
     for _ in 0..TRIES {
         if !is_followed(&data)?
             && let Some(news) = unless_taken(read_new(&data, hide, options.clone(), true))?
@@ -164,20 +169,32 @@ pub(crate) fn parts(data: &Path, hide: &HideArgs) -> Result<(Store, Intake, Hub)
 fn read_new(
     data: &Path,
     hide: &HideArgs,
-    options: SourceOptions,
+    options: Option<SourceOptions>,
     shown: bool,
 ) -> Result<News, Fault> {
     serve::runtime()?.block_on(async {
         let (store, intake, hub) = parts(data, hide)?;
+        let spools = Spools::new(data, store.clone(), intake.clone(), hub.clone()).with_live(true);
         let progress = Arc::<Progress>::default();
-        let reading = catch_up(store.clone(), intake.clone(), hub, options, Arc::clone(&progress));
         let bar = Bar::new(shown && io::stderr().is_terminal());
-        let done = bar.over(reading, &progress).await;
+        let done = match options {
+            Some(options) => {
+                let progress = Arc::clone(&progress);
+                let reading =
+                    catch_up(store.clone(), intake.clone(), hub, options, Arc::clone(&progress));
+                bar.over(reading, &progress).await
+            }
+            None => Ok(Sums::default()),
+        };
+        let spooled = spools.read().await;
         intake.close().await;
         // What was read can be searched when the command ends.
         bar.indexing(&store).await;
         store.close().await;
-        let sums = done.map_err(|e| fault(e.to_string()))?;
+        let mut sums = done.map_err(|e| fault(e.to_string()))?;
+        sums.sessions += spooled.sessions;
+        sums.events += spooled.events;
+        sums.failed += spooled.failed;
         Ok(News { sums, fault: progress.fault() })
     })
 }
@@ -186,6 +203,7 @@ fn read_new(
 fn follow(data: &Path, hide: &HideArgs, options: SourceOptions) -> Result<(), Fault> {
     serve::runtime()?.block_on(async {
         let (store, intake, hub) = parts(data, hide)?;
+        let spools = Spools::new(data, store.clone(), intake.clone(), hub.clone()).with_live(true);
         let follower = Follower::start(store.clone(), intake.clone(), hub, options);
         let mut every = tokio::time::interval(Duration::from_secs(1));
         let ended = serve::wait();
@@ -196,7 +214,10 @@ fn follow(data: &Path, hide: &HideArgs, options: SourceOptions) -> Result<(), Fa
                     done.map_err(Fault::new("signals"))?;
                     break;
                 }
-                _ = every.tick() => intake.tidy().await,
+                _ = every.tick() => {
+                    spools.read().await;
+                    intake.tidy().await;
+                }
             }
         }
         follower.stop().await;

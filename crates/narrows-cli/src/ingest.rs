@@ -130,7 +130,7 @@ fn to_server(
     Ok((session.id, answer))
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let keep = |b: u8| b.is_ascii_alphanumeric() || b"-_.~/".contains(&b);
     text.bytes()
         .map(|b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") })

@@ -1,5 +1,6 @@
 //! The `narrows` command. The only place that prints.
 
+mod acp;
 mod args;
 mod backup;
 mod client;
@@ -10,6 +11,7 @@ mod export;
 mod hide;
 mod index;
 mod ingest;
+mod keep;
 mod library;
 mod ls;
 mod parity;
@@ -17,6 +19,8 @@ mod parse;
 mod prune;
 mod read;
 mod rm;
+mod run;
+mod running;
 mod sample;
 mod sanitize;
 mod search;
@@ -42,6 +46,8 @@ fn main() -> ExitCode {
     // Usage errors leave here with exit code 2.
     let args = Args::parse();
     let done = match &args.command {
+        // Its code is the agent's.
+        Command::Acp(args) => return acp::run(args),
         Command::Parse(args) => parse::run(args).map(|()| true),
         Command::Parity(args) => parity::run(args),
         Command::Drift(args) => drift::run(args),
@@ -68,6 +74,10 @@ fn main() -> ExitCode {
         Command::Man(args) => completions::man(args).map(|()| true),
         Command::Sample(args) => ingest::sample(args).map(|()| true),
         Command::Openapi => serve::openapi().map(|()| true),
+        // Its code is the agent's.
+        Command::Run(args) => run::run(args),
+        Command::Agents(args) => running::list(args).map(|()| true),
+        Command::Keep(args) => return keep::run(args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

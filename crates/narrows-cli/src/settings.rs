@@ -3,6 +3,7 @@
 use crate::Fault;
 use crate::args::{DataArgs, HideArgs, KeepArgs, ServeArgs, size};
 use crate::hide::{serve_file, sources_file};
+use crate::running::run_options;
 use narrows_server::source::SourceOptions;
 use narrows_server::{Limits, ServeConfig};
 use narrows_store::Retention;
@@ -120,6 +121,7 @@ pub(crate) fn serve_config(args: &ServeArgs) -> Result<ServeConfig, Fault> {
         keep_bytes: args.keep.keep_bytes.or(bytes(file.keep_bytes)?),
         keep_tag: either(&args.keep.keep_tag, file.keep_tags),
     };
+    let run = run_options(&args.hide, &data, args.allow_run)?;
     let usual = Limits::default();
     let limits = file.limits;
     let streams_per_token = args.streams_per_token.or(limits.streams_per_token);
@@ -133,6 +135,7 @@ pub(crate) fn serve_config(args: &ServeArgs) -> Result<ServeConfig, Fault> {
         retention: retention(&keep, None),
         sources: if args.no_follow { None } else { sources(&args.hide)? },
         page: narrows_server::Page::embedded(),
+        run,
         limits: Limits {
             body_bytes: limits.body_bytes.unwrap_or(usual.body_bytes),
             body_idle_seconds: limits.body_idle_seconds.unwrap_or(usual.body_idle_seconds),

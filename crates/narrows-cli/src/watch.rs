@@ -9,6 +9,7 @@ use crate::{Fault, serve};
 use narrows::{Change, Items, stored};
 use narrows_server::intake::Intake;
 use narrows_server::source::Follower;
+use narrows_server::source::spool::Spools;
 use narrows_show::text::Printer;
 use narrows_show::{Header, Style};
 use narrows_store::{ListFilter, SessionRow, Store, Window};
@@ -39,17 +40,19 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Fault> {
         };
         let (store, reading) = match own {
             Some(((store, intake, hub), options)) => {
+                let spools = Spools::new(&data, store.clone(), intake.clone(), hub.clone());
                 let follower = Follower::start(store.clone(), intake.clone(), hub, options);
-                (store, Some((intake, follower)))
+                (store, Some((intake, follower, spools.with_live(true))))
             }
             None => (Store::open_read_only(&data).map_err(failed)?, None),
         };
-        let printing = watch(args, &store, reading.as_ref().map(|(intake, _)| intake));
+        let own = reading.as_ref().map(|(intake, _, spools)| (intake, spools));
+        let printing = watch(args, &store, own);
         let done = tokio::select! {
             done = printing => done,
             ended = serve::wait() => ended.map_err(Fault::new("signals")),
         };
-        if let Some((intake, follower)) = reading {
+        if let Some((intake, follower, _)) = reading {
             follower.stop().await;
             intake.close().await;
             store.close().await;
@@ -59,7 +62,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Fault> {
 }
 
 /// One session on the screen.
-struct Watched<W: Write> {
+pub(crate) struct Watched<W: Write> {
     row: SessionRow,
     key: i64,
     epoch: String,
@@ -68,7 +71,11 @@ struct Watched<W: Write> {
     printer: Printer<W>,
 }
 
-async fn watch(args: &WatchArgs, store: &Store, intake: Option<&Intake>) -> Result<(), Fault> {
+async fn watch(
+    args: &WatchArgs,
+    store: &Store,
+    own: Option<(&Intake, &Spools)>,
+) -> Result<(), Fault> {
     let mut style = style::of_terminal(None, args.color);
     style.tools = args.tools;
     style.thinking = args.thinking;
@@ -77,7 +84,8 @@ async fn watch(args: &WatchArgs, store: &Store, intake: Option<&Intake>) -> Resu
     let mut told = false;
     loop {
         if looks.is_multiple_of(LOOKS) {
-            if let Some(intake) = intake {
+            if let Some((intake, spools)) = own {
+                spools.read().await;
                 intake.tidy().await;
             }
             let row = match (&args.session, &watched) {
@@ -142,8 +150,32 @@ async fn begin<W: Write>(
 }
 
 impl<W: Write> Watched<W> {
+    /// Begins with what comes from now on.
+    pub(crate) async fn after(
+        store: &Store,
+        row: SessionRow,
+        out: W,
+        style: Style,
+    ) -> Result<Self, Fault> {
+        let session = store.session(&row.id).await.map_err(failed)?;
+        let (key, epoch, seq) = (session.key, session.epoch, session.seq);
+        let (items, printer) = (Items::default(), Printer::new(out, style));
+        Ok(Watched { row, key, epoch, seq, items, printer })
+    }
+
+    /// What was printed.
+    pub(crate) fn items(&self) -> &Items {
+        &self.items
+    }
+
+    /// Whether the last thing that happened is that something failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        let last = self.items.iter().last();
+        last.is_some_and(|item| matches!(item.body, narrows::item::ItemBody::Error { .. }))
+    }
+
     /// Prints what is new; false when nothing more comes.
-    async fn go_on(&mut self, store: &Store) -> Result<bool, Fault> {
+    pub(crate) async fn go_on(&mut self, store: &Store) -> Result<bool, Fault> {
         loop {
             let page = store.events_after(self.key, self.seq, ROWS, BYTES).await.map_err(failed)?;
             if page.epoch != self.epoch {

@@ -250,6 +250,14 @@ pub enum ServerMessage {
     SubscriptionConfirmed(SubscriptionConfirmed),
     Unsubscribed(Control),
     Pong,
+    /// An agent was given an answer.
+    #[serde(rename_all = "camelCase")]
+    Answered {
+        /// The session.
+        session_id: String,
+        /// The question.
+        request_id: String,
+    },
     Error(ErrorMessage),
     Ready(Control),
     Cursor(Control),

@@ -5,6 +5,7 @@ use crate::config::ServeConfig;
 use crate::hub::Hub;
 use crate::intake::Intake;
 use crate::metrics::Metrics;
+use crate::run::Runs;
 use crate::source::Progress;
 use narrows_store::{Session, Store};
 use std::collections::HashMap;
@@ -33,6 +34,8 @@ pub struct Parts {
     pub(crate) throttle: Throttle,
     /// How the server was started.
     pub config: ServeConfig,
+    /// Whoever runs agents.
+    pub runs: Runs,
     pub(crate) metrics: Metrics,
     pub(crate) written: Written,
     /// Leave to export a session.

@@ -30,6 +30,8 @@ pub struct ServeConfig {
     pub sources: Option<crate::source::SourceOptions>,
     /// What a browser is shown.
     pub page: crate::Page,
+    /// How agents are run.
+    pub run: crate::run::RunOptions,
 }
 
 /// What is allowed at most.
@@ -106,6 +108,7 @@ impl Default for ServeConfig {
             retention: Retention::default(),
             sources: None,
             page: crate::Page::embedded(),
+            run: crate::run::RunOptions::default(),
         }
     }
 }

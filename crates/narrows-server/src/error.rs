@@ -68,6 +68,11 @@ impl ApiError {
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", what).retry_after(1)
     }
 
+    /// Its code, and its words.
+    pub(crate) fn told(&self) -> (&str, &str) {
+        (&self.info.code, &self.info.message)
+    }
+
     /// The request's body was not read to its end: the connection cannot be used again.
     pub(crate) fn closing(mut self) -> Self {
         self.close = true;

@@ -4,6 +4,7 @@
 pub mod api;
 pub mod api_item;
 pub mod api_overview;
+pub mod api_run;
 pub mod api_ws;
 mod app;
 pub mod auth;
@@ -15,6 +16,7 @@ mod listen;
 mod metrics;
 mod page;
 mod routes;
+pub mod run;
 mod serve;
 pub mod source;
 pub mod stream;

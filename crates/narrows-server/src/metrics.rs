@@ -28,8 +28,9 @@ pub(crate) struct Metrics {
     gauges: Vec<Gauge>,
 }
 
-const GAUGES: [(&str, &str); 9] = [
+const GAUGES: [(&str, &str); 10] = [
     ("streams", "Streams that are open"),
+    ("agents", "Agents that are running"),
     ("sessions_written", "Sessions that are being written"),
     ("sessions_in_memory", "Sessions whose newest rows are in memory"),
     ("memory_rows_bytes", "Bytes of these rows"),
@@ -77,6 +78,7 @@ impl Metrics {
         let [commits, _, failed, slowest] = app.store.counts();
         let now = [
             app.tokens.streams() as u64,
+            app.runs.count() as u64,
             app.intake.count() as u64,
             sessions as u64,
             rows as u64,

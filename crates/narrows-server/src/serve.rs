@@ -6,6 +6,8 @@ use crate::config::ServeConfig;
 use crate::hub::Hub;
 use crate::intake::{Hidden, Intake};
 use crate::metrics::Metrics;
+use crate::run::Runs;
+use crate::source::spool::Spools;
 use crate::source::{Follower, Progress};
 use crate::{listen, routes};
 use narrows::Secrets;
@@ -37,6 +39,7 @@ pub struct Server {
     stop: CancellationToken,
     serving: JoinHandle<()>,
     tidying: JoinHandle<()>,
+    spools: JoinHandle<()>,
     follower: Option<Follower>,
     address: SocketAddr,
 }
@@ -67,6 +70,8 @@ impl Server {
         let hidden = Hidden { paths, secrets: Arc::new(secrets) };
         let hub = Hub::new(store.clone());
         let intake = Intake::new(store.clone(), hub.clone(), hidden);
+        let runs = Runs::new(store.clone(), intake.clone(), hub.clone(), config.run.clone());
+        runs.settle().await;
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let at = Address { url: format!("{scheme}://{address}"), pid: std::process::id() };
         let at = serde_json::to_vec(&at).map_err(io::Error::other)?;
@@ -78,6 +83,7 @@ impl Server {
             tokens,
             tickets: Tickets::default(),
             throttle: Throttle::default(),
+            runs,
             exports: Arc::new(Semaphore::new(config.limits.exports)),
             config,
             metrics: Metrics::new(),
@@ -89,13 +95,18 @@ impl Server {
         let serving =
             tokio::spawn(listen::serve(listener, acceptor, router, app.clone(), stop.clone()));
         let tidying = tokio::spawn(tidy(app.clone(), stop.clone()));
+        let spools =
+            Spools::new(&app.config.data, app.store.clone(), app.intake.clone(), app.hub.clone())
+                // Recorders do not send by TLS.
+                .with_live(app.config.tls.is_some());
+        let spools = tokio::spawn(spools.follow(stop.clone()));
         let follower = app.config.sources.clone().map(|options| {
             Follower::start(app.store.clone(), app.intake.clone(), app.hub.clone(), options)
         });
         if let Some(follower) = &follower {
             let _ = app.reading.set(Arc::clone(follower.progress()));
         }
-        Ok(Server { app, stop, serving, tidying, follower, address })
+        Ok(Server { app, stop, serving, tidying, spools, follower, address })
     }
 
     /// Where it listens.
@@ -124,10 +135,13 @@ impl Server {
 
     /// Ends it: streams are told, what is held back is kept, the data directory is given free.
     pub async fn stop(self) {
+        // Agents first: whoever follows them is told how they ended.
+        self.app.runs.close().await;
         self.app.hub.close();
         self.stop.cancel();
         let _ = self.serving.await;
         let _ = self.tidying.await;
+        let _ = self.spools.await;
         if let Some(follower) = self.follower {
             follower.stop().await;
         }

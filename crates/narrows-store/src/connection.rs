@@ -25,6 +25,7 @@ const MIGRATIONS: &[&[Part]] = &[
         Part::Sql(include_str!("sql/003_indexes.sql")),
         Part::Fill(fill::sessions),
     ],
+    &[Part::Sql(include_str!("sql/004.sql"))],
 ];
 
 /// The number of the newest schema.

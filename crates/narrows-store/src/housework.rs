@@ -79,7 +79,9 @@ fn remove_some(db: &Connection, removed: &AtomicBool) -> Result<bool> {
          AND NOT EXISTS (SELECT 1 FROM blob_use u WHERE u.hash = blob.hash AND u.session <> ?1)",
         [session],
     )?;
-    for table in ["blob_use", "source", "request", "seen", "usage", "active", "doomed"] {
+    for table in
+        ["blob_use", "source", "request", "seen", "usage", "active", "run", "message", "doomed"]
+    {
         db.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session])?;
     }
     removed.store(true, Ordering::Relaxed);

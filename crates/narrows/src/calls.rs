@@ -117,8 +117,9 @@ impl Calls {
                 self.settled = self.began;
                 out.push(event);
             }
-            Body::Error(_) if event.parent.is_none() => {
-                self.cancel(false, event.time.as_ref(), out);
+            Body::Error(failure) if event.parent.is_none() => {
+                let all = failure.is_end;
+                self.cancel(all, event.time.as_ref(), out);
                 out.push(event);
             }
             _ => out.push(event),

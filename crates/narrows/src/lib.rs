@@ -67,10 +67,10 @@ pub use event::{Body, Event, Row};
 pub use fold::Fold;
 pub use item::Item;
 pub use lines::Lines;
-pub use packet::{Format, Given, Packet, Packets};
+pub use packet::{Format, Given, Packet, Packets, Told};
 pub use pipeline::{Config, Pipeline, Step};
 pub use sanitize::{
-    Clean, Paths, Raw, Secrets, TextCleaner, sanitize_paths_in_text, strip_session_prefix,
+    Clean, Paths, Raw, Secrets, TextCleaner, Tree, sanitize_paths_in_text, strip_session_prefix,
 };
 
 /// Grows when sessions that were read by an older version should be read again, since this one

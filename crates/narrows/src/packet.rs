@@ -1,7 +1,8 @@
 //! Packets: framed native messages, byte for byte.
 
-use crate::event::{Malformed, Position};
+use crate::event::{Body, Malformed, Position};
 use crate::lines::{Line, Lines};
+use crate::sanitize::Raw;
 use crate::time::Time;
 
 /// A dialect that an agent writes.
@@ -65,6 +66,19 @@ impl std::fmt::Debug for Packet<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Packet({} bytes at line {})", self.bytes.len(), self.position.line)
     }
+}
+
+/// Something that the program itself tells of a session that it runs: no line of an agent can.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// Its own source, so that its places are not those of packets.
+    pub source: u32,
+    /// Its place there, from 1.
+    pub line: u64,
+    /// When it happened.
+    pub time: Option<Time>,
+    /// What happened.
+    pub body: Body<Raw>,
 }
 
 /// What a source gave: a packet, or a line that cannot be one.

@@ -6,7 +6,7 @@ use crate::change::{Change, Items};
 use crate::event::{Body, Event, Malformed};
 use crate::fold::Fold;
 use crate::id::EventId;
-use crate::packet::{Format, Given, Packet};
+use crate::packet::{Format, Given, Packet, Told};
 use crate::sanitize::{Clean, Paths, Removed, Sanitizer, Secrets};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -288,6 +288,19 @@ impl Pipeline {
             parent: None,
             body: Body::Malformed(fault),
         });
+        self.complete(out);
+    }
+
+    /// Takes what the program itself tells: it goes the way of what agents say.
+    pub fn tell(&mut self, told: Told, out: &mut Vec<Step>) {
+        let place = (self.source.saturating_add(told.source), told.line);
+        self.caught_up();
+        self.flush(out);
+        self.begin(place);
+        let began = EventId { source: place.0, packet: place.1.max(1), index: 0 };
+        let event =
+            Event { id: EventId::default(), began, time: told.time, parent: None, body: told.body };
+        self.sanitizer.push(event, &mut self.clean);
         self.complete(out);
     }
 

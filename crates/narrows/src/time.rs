@@ -29,6 +29,11 @@ impl Time {
         Time { text, millis }
     }
 
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// Milliseconds since 1970.
     pub fn millis(&self) -> i64 {
         self.millis

@@ -13,7 +13,7 @@ pub use wrapped::Wrapped;
 
 use crate::hub::Hub;
 use live::Live;
-use narrows::{Format, Paths, Secrets};
+use narrows::{Format, Paths, Secrets, TextCleaner};
 use narrows_store::{Error, Result, Session, Store};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,6 +90,13 @@ impl Intake {
         let guard = waited.map_err(|_| Error::Invalid(BUSY.to_owned()))?;
         Take::begin(&self.inner.store, &self.inner.hub, &self.inner.hidden, guard, session, reading)
             .await
+    }
+
+    /// Cleans words that are shown beside a session's log.
+    pub(crate) fn cleaner(&self, root: &str) -> TextCleaner {
+        let mut paths = self.inner.hidden.paths.clone();
+        paths.add_root(root);
+        TextCleaner::shared(paths, Arc::clone(&self.inner.hidden.secrets))
     }
 
     /// Whether nobody is writing a session now.

@@ -3,13 +3,15 @@
 use super::Reading;
 use super::live::Live;
 use super::wrapped::Wrapped;
-use narrows::event::{Malformed, Position};
+use narrows::event::{Body, Malformed, Position};
 use narrows::id::EventId;
 use narrows::time::Time;
-use narrows::{Format, Given, Packet, Step};
+use narrows::{Format, Given, Packet, Raw, Step, Told};
 use narrows_store::{Error, Result, SourceMark};
 use std::collections::HashSet;
 
+/// The source of what narrows itself tells: no file of a session has such a number.
+const OWN: u32 = 1 << 30;
 /// Records since the last rest that are kept.
 const MAX_LOOSE: usize = 4096;
 
@@ -109,6 +111,15 @@ impl Live {
         };
         if self.is_next(source, position) {
             self.pipeline.push(given, steps);
+            self.look_for_rest(steps.len());
+        }
+    }
+
+    /// Takes what narrows itself has to tell, after everything that the agent has said up to now.
+    pub(super) fn tell(&mut self, body: Body<Raw>, time: Option<Time>, steps: &mut Vec<Step>) {
+        let line = self.marks.entry(OWN).or_default().fed + 1;
+        if self.is_next(OWN, Position { line, column: 0, offset: 0 }) {
+            self.pipeline.tell(Told { source: OWN, line, time, body }, steps);
             self.look_for_rest(steps.len());
         }
     }

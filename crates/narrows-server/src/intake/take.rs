@@ -3,9 +3,9 @@
 use super::live::{Live, unprintable};
 use super::{Hidden, Reading};
 use crate::hub::Hub;
-use narrows::event::Position;
+use narrows::event::{Body, Position};
 use narrows::time::Time;
-use narrows::{Given, Packets, Step};
+use narrows::{Given, Packets, Raw, Step};
 use narrows_store::{Error, Request, Result, Session, Store};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -152,6 +152,15 @@ impl Take {
         if let Some(live) = live.as_mut() {
             answer.packets += 1;
             live.take_placed(given, steps);
+        }
+    }
+
+    /// Takes what narrows itself has to tell of the session; it waits until [`Take::flush`].
+    pub fn tell(&mut self, body: Body<Raw>) {
+        let now = self.now();
+        let Take { live, steps, .. } = self;
+        if let Some(live) = live.as_mut() {
+            live.tell(body, now, steps);
         }
     }
 

@@ -6,10 +6,12 @@ mod items;
 mod ops;
 mod overview;
 mod packets;
+mod run;
 mod sessions;
 mod stream;
 mod tokens;
 
+pub(crate) use run::reply;
 pub(crate) use sessions::clear as clear_sessions;
 
 use crate::app::App;
@@ -39,6 +41,8 @@ type Line = (Method, &'static str, Need, MethodRouter<App>);
 
 const READ: Need = Need::Scope(Scope::Read);
 const WRITE: Need = Need::Scope(Scope::Write);
+const RUN: Need = Need::Scope(Scope::Run);
+const APPROVE: Need = Need::Scope(Scope::Approve);
 const ADMIN: Need = Need::Scope(Scope::Admin);
 const OPEN: Need = Need::Nothing;
 
@@ -66,8 +70,8 @@ fn table() -> Vec<Line> {
         (g.clone(), "/api/sessions/stream", READ, get(stream::sessions)),
         (g.clone(), "/api/sessions/{id}", READ, get(sessions::show)),
         (Method::PATCH, "/api/sessions/{id}", WRITE, patch(sessions::tag)),
-        (d, "/api/sessions/{id}", WRITE, delete(sessions::remove)),
-        (p, "/api/sessions/{id}/packets", WRITE, post(packets::ingest)),
+        (d.clone(), "/api/sessions/{id}", WRITE, delete(sessions::remove)),
+        (p.clone(), "/api/sessions/{id}/packets", WRITE, post(packets::ingest)),
         (g.clone(), "/api/sessions/{id}/packets", READ, get(packets::state)),
         (g.clone(), "/api/sessions/{id}/events", READ, get(stream::events)),
         (g.clone(), "/api/sessions/{id}/outline", READ, get(overview::outline)),
@@ -78,6 +82,15 @@ fn table() -> Vec<Line> {
         (g.clone(), "/api/search", READ, get(items::search)),
         (g.clone(), "/api/facets", READ, get(overview::facets)),
         (g.clone(), "/api/sources", READ, get(overview::sources)),
+        (g.clone(), "/api/agents", READ, get(run::agents)),
+        (p.clone(), "/api/runs", RUN, post(run::create)),
+        (g.clone(), "/api/sessions/{id}/run", READ, get(run::state)),
+        (Method::PATCH, "/api/sessions/{id}/run", RUN, patch(run::choose)),
+        (p.clone(), "/api/sessions/{id}/send-message", RUN, post(run::send)),
+        (p.clone(), "/api/sessions/{id}/cancel", RUN, post(run::cancel)),
+        (p.clone(), "/api/sessions/{id}/stop", RUN, post(run::stop)),
+        (d, "/api/sessions/{id}/queue/{message}", RUN, delete(run::take_back)),
+        (p, "/api/sessions/{id}/permissions/{request}", APPROVE, post(run::answer)),
         (g, "/api/ws", READ, get(stream::socket)),
     ]
 }
@@ -121,7 +134,8 @@ pub(crate) fn router(app: &App) -> Router {
         sessions::list, sessions::create, sessions::show, sessions::tag, sessions::remove, sessions::prune,
         packets::ingest, packets::state, items::window, items::one, items::blob, items::search,
         overview::outline, overview::facets, overview::sources,
-        export::export, stream::events, stream::sessions, stream::socket,
+        run::agents, run::create, run::state, run::choose, run::send, run::cancel, run::stop, run::take_back,
+        run::answer, export::export, stream::events, stream::sessions, stream::socket,
     ),
     components(schemas(
         crate::error::ErrorBody, crate::stream::ClientMessage, crate::api_ws::ServerMessage,

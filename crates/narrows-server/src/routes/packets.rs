@@ -101,6 +101,14 @@ async fn writable(app: &App, grant: &Grant, id: &str) -> ApiResult<Session> {
     Ok(found)
 }
 
+/// The key by which the same request is known again.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> ApiResult<Option<String>> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = key.to_str().ok().filter(|k| !k.is_empty() && k.len() <= MAX_KEY);
+    let what = format!("Idempotency-Key has 1 to {MAX_KEY} plain characters");
+    Ok(Some(key.ok_or_else(|| ApiError::invalid(what))?.to_owned()))
+}
+
 fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
     let format = match query.format.as_deref().map(Format::named) {
         None => Format::Auto,
@@ -111,14 +119,7 @@ fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
             ));
         }
     };
-    let key = match headers.get("idempotency-key") {
-        None => None,
-        Some(key) => {
-            let key = key.to_str().ok().filter(|k| !k.is_empty() && k.len() <= MAX_KEY);
-            let what = format!("Idempotency-Key has 1 to {MAX_KEY} plain characters");
-            Some(key.ok_or_else(|| ApiError::invalid(what))?.to_owned())
-        }
-    };
+    let key = idempotency_key(headers)?;
     if query.first.is_some() && key.is_some() {
         return Err(ApiError::invalid("give `first` or Idempotency-Key, not both"));
     }

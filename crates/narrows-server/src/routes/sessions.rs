@@ -8,7 +8,7 @@ use crate::error::{ApiError, ApiResult, ErrorBody};
 use axum::extract::State;
 use axum::response::IntoResponse;
 use http::StatusCode;
-use narrows_store::{Error, ListFilter, NewAudit, Retention, SessionRow, Sight};
+use narrows_store::{Error, ListFilter, NewAudit, Retention, Session, SessionRow, Sight};
 use serde::Serialize;
 
 const MAX_LABEL: usize = 200;
@@ -42,6 +42,16 @@ pub(super) async fn create(
     grant: Grant,
     Json(new): Json<NewSession>,
 ) -> ApiResult<impl IntoResponse> {
+    let (session, status) = make(&app, &grant, new).await?;
+    Ok((status, axum::Json(app.store.session_row(&session.id).await?)))
+}
+
+/// Makes a session, or finds the one of its label.
+pub(super) async fn make(
+    app: &App,
+    grant: &Grant,
+    new: NewSession,
+) -> ApiResult<(Session, StatusCode)> {
     check_tags(&new.tags)?;
     if let Some(label) = &new.label
         && (label.is_empty()
@@ -76,8 +86,7 @@ pub(super) async fn create(
     let (session, made) = app.store.create(new).await?;
     app.written.forget(&session.id);
     app.hub.changed();
-    let row = app.store.session_row(&session.id).await?;
-    Ok((if made { StatusCode::CREATED } else { StatusCode::OK }, axum::Json(row)))
+    Ok((session, if made { StatusCode::CREATED } else { StatusCode::OK }))
 }
 
 pub(super) fn list_filter(query: SessionQuery, sight: Sight, limit: usize) -> ListFilter {

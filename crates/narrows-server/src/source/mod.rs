@@ -10,6 +10,7 @@ mod outputs;
 mod part;
 mod progress;
 mod reader;
+pub mod spool;
 mod watch;
 
 pub use agent::{Agent, SourceOptions, agents};

@@ -194,6 +194,8 @@ impl Reader {
         match self.store.session_by_native(label).await {
             // One that was read from a file of another name repeats records of this one.
             Ok(session) if self.is_of_a_file(&session).await? => {}
+            // What a recorder saw of it names no records: nobody could tell what is known already.
+            Ok(session) if self.is_of_a_recorder(&session).await? => {}
             Err(Error::NotFound(_)) => {}
             found => return found.map(Some),
         }
@@ -212,6 +214,13 @@ impl Reader {
         let names = marks.iter().filter(|m| m.parent.is_none());
         let mut names = names.map(|m| label_of(Path::new(&m.path)));
         Ok(names.any(|name| session.label.as_ref() == Some(&name)))
+    }
+
+    /// Whether a session was recorded between an agent and its client.
+    async fn is_of_a_recorder(&self, session: &Session) -> Result<bool, Error> {
+        let sources = self.store.sources(session.key).await?;
+        let main = sources.iter().find(|s| s.number == 0);
+        Ok(main.is_some_and(|m| m.format.as_deref() == Some(Format::Acp.name())))
     }
 
     /// A session that an older parser read is read again, from the file that is still there.

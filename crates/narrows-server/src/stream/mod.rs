@@ -1,5 +1,6 @@
 //! Following a session: one loop for live, resume and history.
 
+mod answer;
 mod filter;
 mod frame;
 mod list;
@@ -7,10 +8,11 @@ mod sse;
 mod subscription;
 mod ws;
 
+pub use answer::AnswerMessage;
 pub use filter::{Filter, View};
 pub(crate) use frame::{encode_sse, encode_ws};
 pub(crate) use list::follow_list;
-pub(crate) use sse::follow;
+pub(crate) use sse::{follow, follow_turn, next_bytes};
 pub use subscription::{After, Subscription, Wire};
 pub use ws::{ClientMessage, Flags, Subscribe};
 pub(crate) use ws::{MAX_SUBSCRIPTIONS, serve};

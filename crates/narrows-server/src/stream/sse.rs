@@ -3,6 +3,7 @@
 use super::subscription::{Output, Subscription};
 use crate::auth::Stay;
 use crate::hub::{self, Hub};
+use crate::run::TurnFrames;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -23,12 +24,28 @@ pub(super) trait Frames: Send + 'static {
 
 impl Frames for Subscription {
     async fn next(&mut self) -> Result<Option<Bytes>> {
-        match self.next().await? {
-            Some(Output::Bytes(bytes)) => Ok(Some(bytes)),
-            // It was asked for bytes.
-            Some(Output::Messages(_)) | None => Ok(None),
-        }
+        next_bytes(self).await
     }
+}
+
+/// What a subscription tells next, as bytes.
+pub(crate) async fn next_bytes(subscription: &mut Subscription) -> Result<Option<Bytes>> {
+    match subscription.next().await? {
+        Some(Output::Bytes(bytes)) => Ok(Some(bytes)),
+        // It was asked for bytes.
+        Some(Output::Messages(_)) | None => Ok(None),
+    }
+}
+
+impl Frames for TurnFrames {
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        TurnFrames::next(self).await
+    }
+}
+
+/// The response that tells one turn.
+pub(crate) fn follow_turn(hub: &Hub, turn: TurnFrames, stay: Stay) -> Response {
+    tell(hub, turn, stay)
 }
 
 /// The response that follows a session.

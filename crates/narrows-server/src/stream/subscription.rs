@@ -55,6 +55,10 @@ pub struct Subscription {
     over: bool,
     ended: bool,
     reset: Option<&'static str>,
+    /// The last event that is of interest.
+    last: Option<u64>,
+    /// What happened is told, and nothing about the stream itself.
+    silent: bool,
 }
 
 impl Subscription {
@@ -93,7 +97,24 @@ impl Subscription {
             over: false,
             ended: false,
             reset,
+            last: None,
+            silent: false,
         }
+    }
+
+    /// Tells nothing but what happened: no word of its own when it has caught up.
+    pub(crate) fn only_packets(&mut self) {
+        (self.ready, self.silent) = (true, true);
+    }
+
+    /// Tells nothing that comes after an event.
+    pub(crate) fn until(&mut self, seq: u64) {
+        self.last = Some(seq);
+    }
+
+    /// Whether everything up to an event was told.
+    pub(crate) fn has_told(&self, seq: u64) -> bool {
+        self.place.seq >= seq
     }
 
     /// The cursor that it has reached.
@@ -149,7 +170,7 @@ impl Subscription {
                 Ahead::Nothing { over } if over != self.over => {
                     self.over = over;
                     // A source that goes on after its end is told by what comes.
-                    if over {
+                    if over && !self.silent {
                         return Ok(Some(self.control("ended", None)));
                     }
                 }
@@ -160,7 +181,9 @@ impl Subscription {
 
     /// A batch: the same bytes for everybody who wants all of it.
     fn tell(&mut self, batch: &Batch) -> Output {
-        let whole = self.place == Place::after(batch.first() - 1) && self.filter.is_open();
+        let whole = self.place == Place::after(batch.first() - 1)
+            && self.filter.is_open()
+            && self.last.is_none_or(|last| batch.last() <= last);
         if !whole {
             return self.encode(batch.rows());
         }
@@ -174,6 +197,8 @@ impl Subscription {
     }
 
     fn encode(&mut self, rows: &[EventRow]) -> Output {
+        let wanted = rows.iter().take_while(|r| self.last.is_none_or(|last| r.seq <= last)).count();
+        let rows = &rows[..wanted];
         let (epoch, view, filter) = (&self.tail.session().epoch, self.view, &self.filter);
         let output = match &self.wire {
             Wire::Sse => Output::Bytes(encode_sse(epoch, view, filter, self.place, rows)),

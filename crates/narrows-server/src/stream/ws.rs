@@ -1,5 +1,6 @@
 //! One socket, several subscriptions.
 
+use super::answer::{AnswerMessage, give};
 use super::filter::{Filter, View};
 use super::list::ListFollower;
 use super::subscription::{After, Output, Subscription, Wire};
@@ -119,6 +120,8 @@ pub enum ClientMessage {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session_id: Option<String>,
     },
+    /// Answers a question of an agent.
+    Answer(Box<AnswerMessage>),
     /// Asks for a sign of life.
     Ping,
 }
@@ -233,12 +236,26 @@ impl Socket {
                 self.error("INVALID_MESSAGE", &format!("the message is not known: {e}"), None).await
             }
             Ok(ClientMessage::Ping) => self.send(json!({"type": "pong"})).await,
+            Ok(ClientMessage::Answer(answer)) => self.answer(*answer).await,
             Ok(ClientMessage::Subscribe(subscribe)) => self.subscribe(*subscribe).await,
             Ok(ClientMessage::Unsubscribe { subscription, work_order_id, session_id }) => {
                 let of = session_id.or(work_order_id);
                 self.unsubscribe(subscription, of).await
             }
         }
+    }
+
+    async fn answer(&mut self, answer: AnswerMessage) -> std::result::Result<(), axum::Error> {
+        let (session, request) = (answer.session_id.clone(), answer.request_id.clone());
+        let mut told = match give(&self.app, &self.grant, answer).await {
+            Ok(()) => json!({"type": "answered"}),
+            Err(error) => {
+                let (code, message) = error.told();
+                json!({"type": "error", "code": code, "message": message})
+            }
+        };
+        (told["sessionId"], told["requestId"]) = (session.into(), request.into());
+        self.send(told).await
     }
 
     async fn subscribe(&mut self, subscribe: Subscribe) -> std::result::Result<(), axum::Error> {

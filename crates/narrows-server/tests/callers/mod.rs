@@ -153,6 +153,7 @@ impl Call {
         }
         let mut path = route.path.replace("{id}", &id).replace("{item}", &place.item);
         path = path.replace("{hash}", &place.hash).replace("{file}", "app.js");
+        path = path.replace("{request}", "r1.0").replace("{message}", "1");
         if path.contains("{token}") {
             path = path.replace("{token}", &token(server, json!({"scopes": ["read"]})).await.0);
         }
@@ -168,6 +169,13 @@ impl Call {
             ("POST", "/api/tickets") => (Value::Null, 201),
             ("POST", "/api/tokens") => (json!({"name": "more", "scopes": ["admin"]}), 201),
             ("POST", "/api/sessions") => (json!({}), 201),
+            // Nothing is run here, and that is told to whoever might.
+            ("POST", "/api/runs") => (json!({"agent": "none"}), 422),
+            ("POST", "/api/sessions/{id}/send-message") => (json!({"content": "x"}), 409),
+            ("POST", "/api/sessions/{id}/cancel" | "/api/sessions/{id}/stop") => (Value::Null, 409),
+            ("POST", "/api/sessions/{id}/permissions/{request}") => (json!({"optionId": "x"}), 409),
+            ("PATCH", "/api/sessions/{id}/run") => (json!({"mode": "x"}), 409),
+            ("DELETE", "/api/sessions/{id}/queue/{message}") => (Value::Null, 409),
             ("PATCH", _) => (json!({"addTags": ["more"]}), 200),
             ("DELETE", _) => (Value::Null, 204),
             ("GET", "/api/ws") => (Value::Null, 101),

@@ -1,6 +1,7 @@
 //! A real server on a real socket, and plain clients of it.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
+use narrows_server::run::RunOptions;
 use narrows_server::{HiddenOptions, Page, ServeConfig, Server};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -39,6 +40,8 @@ impl TestServer {
             data: dir.path().join("data"),
             bind: "127.0.0.1:0".parse().expect("address"),
             page: page(),
+            // There is no agent to run, so that nothing is.
+            run: RunOptions { allow: true, ..RunOptions::default() },
             ..ServeConfig::default()
         };
         config.limits.streams_per_token = 10_000;

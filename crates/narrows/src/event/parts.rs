@@ -496,6 +496,9 @@ pub struct Failure<T = Clean> {
     pub details: Option<Tree<T>>,
     /// Whether trying again may help; none when nobody knows.
     pub retryable: Option<bool>,
+    /// Whether the agent is gone: what was open stays undone. Told by the program itself only.
+    #[serde(skip)]
+    pub is_end: bool,
 }
 
 /// A kind that nobody modelled.

@@ -177,6 +177,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
             code: by.tree(e.code, MAX_UNKNOWN),
             details: by.tree(e.details, MAX_UNKNOWN),
             retryable: e.retryable,
+            is_end: e.is_end,
         })),
         Body::Unknown(u) => {
             Body::Unknown(Unknown { kind: by.text(u.kind), tree: by.tree(u.tree, MAX_UNKNOWN) })

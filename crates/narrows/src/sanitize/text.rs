@@ -295,6 +295,11 @@ impl<'de> serde::Deserialize<'de> for Tree<Clean> {
 pub struct Tree<T>(pub(super) T);
 
 impl Tree<Raw> {
+    /// A tree that is one text.
+    pub fn text(text: &str) -> Self {
+        Tree(Raw::new(serde_json::Value::from(text).to_string()))
+    }
+
     /// A tree whose text has been checked to be JSON.
     pub(crate) fn checked(json: &str) -> Self {
         Tree(Raw::new(json))

@@ -17,6 +17,11 @@ impl TextCleaner {
         TextCleaner(Cleaner::new(paths, Arc::new(secrets)))
     }
 
+    /// The same with secrets that others hide too.
+    pub fn shared(paths: Paths, secrets: Arc<Secrets>) -> Self {
+        TextCleaner(Cleaner::new(paths, secrets))
+    }
+
     /// Cleans free text.
     pub fn text(&mut self, text: &str, mode: Mode) -> Clean {
         Clean(self.0.text(text, mode).unwrap_or_else(|| text.into()))

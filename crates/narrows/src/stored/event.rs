@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 
 /// Everything that can be wrong with a line.
-const REASONS: [&str; 19] = [
+const REASONS: [&str; 21] = [
     "NUL bytes",
     "bad escape",
     "bad number",
@@ -28,7 +28,9 @@ const REASONS: [&str; 19] = [
     "no line break between two packets",
     "not UTF-8",
     "not a JSON value",
+    "not a message",
     "not an object",
+    "not recorded",
     "text after the value",
     "unexpected character",
 ];

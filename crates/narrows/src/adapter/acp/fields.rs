@@ -14,6 +14,7 @@ pub(super) struct Fields<'a> {
 enum Slot {
     Msg,
     Dir,
+    Run,
     Time,
     Stored,
     Id,
@@ -55,6 +56,7 @@ impl<'a> Fields<'a> {
                 3 => match key {
                     "msg" => Slot::Msg,
                     "dir" => Slot::Dir,
+                    "run" => Slot::Run,
                     _ => continue,
                 },
                 4 => match key {
@@ -143,6 +145,10 @@ impl<'a> Fields<'a> {
 
     pub(super) fn dir(&self) -> Option<Json<'a>> {
         self.slot(Slot::Dir)
+    }
+
+    pub(super) fn run(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Run)
     }
 
     pub(super) fn time(&self) -> Option<Json<'a>> {

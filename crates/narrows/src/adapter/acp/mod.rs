@@ -1,6 +1,6 @@
 //! The Agent Client Protocol, in every form it is met: the JSON-RPC lines of an agent alone or of
-//! both directions, lines `{ts, dir, msg}` of a recorder, the packets of a back end that relays
-//! them (live), and the rows in which it keeps them (stored).
+//! both directions, lines `{ts, dir, run, msg}` of a recorder, the packets of a back end that
+//! relays them (live), and the rows in which it keeps them (stored).
 //!
 //! The discriminator is looked at here and not left to a closed union: an unknown kind is an
 //! event, never an error.
@@ -29,6 +29,10 @@ const MAX_CALLS: usize = 1 << 16;
 /// Requests whose answer is waited for.
 const MAX_PENDING: usize = 1024;
 
+/// What a recorder writes instead of a message, and what that means.
+const NO_MESSAGE: [(&str, &str); 3] =
+    [("text", "not a message"), ("long", "line too long"), ("lost", "not recorded")];
+
 /// Who sent a message, where that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum From {
@@ -42,6 +46,8 @@ enum From {
 pub struct Acp {
     index: Index,
     calls: Recent<Known>,
+    /// The process of the agent, where the recorder tells: each counts its requests from the start.
+    run: Option<Box<str>>,
     /// Requests of the client, by id.
     asked: Recent<rpc::Asked>,
     /// Requests of the agent for leave, by id.
@@ -66,6 +72,7 @@ impl Default for Acp {
         Acp {
             index: Index::default(),
             calls: Recent::new(MAX_CALLS),
+            run: None,
             asked: Recent::new(MAX_PENDING),
             leave: Recent::new(MAX_PENDING),
             others: Recent::new(MAX_PENDING),
@@ -83,7 +90,9 @@ impl Acp {
     pub(super) fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
         self.line = packet.position.line;
         let mut index = std::mem::take(&mut self.index);
-        objects::each(&mut index, packet, out, |object, out| self.object(object, out));
+        objects::each(&mut index, packet, out, |object, out| {
+            self.object(object, packet, out);
+        });
         self.index = index;
     }
 
@@ -93,7 +102,7 @@ impl Acp {
     }
 
     /// One object: takes off what is wrapped around the message.
-    fn object(&mut self, object: Json<'_>, out: &mut Yield) {
+    fn object(&mut self, object: Json<'_>, packet: &Packet<'_>, out: &mut Yield) {
         let f = Fields::read(object);
         if let Some(time) = f.time().and_then(Json::str).and_then(|t| Time::parse(&t)) {
             out.time = Some(time);
@@ -104,12 +113,39 @@ impl Acp {
                 Some("client->agent") => From::Client,
                 _ => From::Unknown,
             };
+            self.runs(f.run(), out);
             return self.message(msg, &Fields::read(msg), from, out);
+        }
+        if f.run().is_some() && f.dir().is_some() {
+            // Something passed that the recorder could not keep as a message.
+            let lost = NO_MESSAGE.into_iter().find(|(key, _)| object.get(key).is_some());
+            if let Some((_, reason)) = lost {
+                return out.malformed(packet, reason, 0);
+            }
         }
         if let Some(stored) = f.stored() {
             return self.row(object, stored, out);
         }
         self.message(object, &f, From::Unknown, out);
+    }
+
+    /// Another process of the agent answers nothing that the one before was asked.
+    fn runs(&mut self, run: Option<Json<'_>>, out: &mut Yield) {
+        let run = run.and_then(Json::scalar);
+        if run.as_deref() == self.run.as_deref() {
+            return;
+        }
+        self.lone_half(out);
+        self.failing = false;
+        self.waiting = 0;
+        // Before the first run there is only what was recalled, and it may be of this run.
+        if self.run.is_some() {
+            self.asked = Recent::new(MAX_PENDING);
+            self.leave = Recent::new(MAX_PENDING);
+            self.others = Recent::new(MAX_PENDING);
+            self.prompted = None;
+        }
+        self.run = run.map(|run| run.as_ref().into());
     }
 
     fn message(&mut self, object: Json<'_>, f: &Fields<'_>, from: From, out: &mut Yield) {

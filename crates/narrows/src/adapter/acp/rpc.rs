@@ -7,6 +7,7 @@ use crate::event::{Answer, Ask, Body, Choice, Decision, Failure, Info, Response,
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
 use crate::time::Time;
+use std::borrow::Cow;
 
 /// A request of the client.
 #[derive(Debug, Default)]
@@ -41,7 +42,7 @@ impl Acp {
                 None => unknown(method, object, out),
             };
         }
-        let id = f.id().and_then(Json::scalar);
+        let id = f.id().and_then(Json::scalar).map(|id| self.own(id));
         if let Some(id) = &id {
             if is_clients(method) {
                 if from != From::Agent {
@@ -75,6 +76,14 @@ impl Acp {
             "session/set_model" => info::model(get("modelId"), out),
             _ if is_clients(method) || is_agents(method) => out.quiet += 1,
             _ => unknown(method, object, out),
+        }
+    }
+
+    /// The id of a request among those of all processes of the session.
+    fn own<'a>(&self, id: Cow<'a, str>) -> Cow<'a, str> {
+        match &self.run {
+            Some(run) => format!("{run}.{id}").into(),
+            None => id,
         }
     }
 
@@ -123,7 +132,7 @@ impl Acp {
 
     /// An answer to a request of either side.
     pub(super) fn answer(&mut self, object: Json<'_>, f: &Fields<'_>, from: From, out: &mut Yield) {
-        let id = f.id().and_then(Json::scalar).unwrap_or_default();
+        let id = self.own(f.id().and_then(Json::scalar).unwrap_or_default());
         let get = |name: &str| f.result().and_then(|r| r.get(name));
         // Ids of the two sides overlap: where nobody tells who answers, the shape does.
         let other = self.others.take(&id).is_some();
@@ -225,6 +234,7 @@ pub(super) fn failure(error: Json<'_>, details: Option<Json<'_>>) -> Failure<Raw
         code: code.map(quoted),
         details: details.map(quoted),
         retryable,
+        is_end: false,
     }
 }
 

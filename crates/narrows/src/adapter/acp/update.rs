@@ -174,7 +174,7 @@ impl Acp {
                     if std::mem::take(&mut self.failing) {
                         let message = Raw::new(text.trim());
                         let (code, details, retryable) = (None, None, None);
-                        let failure = Failure { message, code, details, retryable };
+                        let failure = Failure { message, code, details, retryable, is_end: false };
                         out.push(Body::Error(Box::new(failure)));
                         return true;
                     }

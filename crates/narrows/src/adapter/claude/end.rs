@@ -144,7 +144,13 @@ impl Claude {
 
 fn failure(message: &str) -> Body<Raw> {
     let (code, details, retryable) = (None, None, None);
-    Body::Error(Box::new(Failure { message: Raw::new(message), code, details, retryable }))
+    Body::Error(Box::new(Failure {
+        message: Raw::new(message),
+        code,
+        details,
+        retryable,
+        is_end: false,
+    }))
 }
 
 /// What one telling leaves out was told before.

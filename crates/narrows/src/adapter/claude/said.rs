@@ -186,7 +186,8 @@ impl Claude {
         });
         let quoted = |json: Json<'_>| Tree::checked(&format!("\"{}\"", json.raw()));
         let code = r.error.filter(|e| e.kind() == Kind::String).map(quoted);
-        let failure = Failure { message: Raw::new(words), code, details: None, retryable };
+        let failure =
+            Failure { message: Raw::new(words), code, details: None, retryable, is_end: false };
         out.push_in(parent, Body::Error(Box::new(failure)));
     }
 

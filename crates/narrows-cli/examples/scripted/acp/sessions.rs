@@ -1,0 +1,148 @@
+//! The sessions of this process, and those that were kept.
+
+use super::super::scripted::room::lock;
+use super::super::scripted::{state::State, uuid};
+use super::update;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) cwd: PathBuf,
+    mode: String,
+    model: String,
+    pub(crate) prompts: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    state: State,
+    /// Modes and models as options, as newer agents tell them.
+    as_options: bool,
+    open: Mutex<HashMap<String, Session>>,
+}
+
+const MODES: [(&str, &str); 2] = [("build", "Build"), ("plan", "Plan")];
+const MODELS: [(&str, &str); 2] = [("small", "Small model"), ("large", "Large model")];
+
+fn is_one(known: &[(&str, &str)], wanted: &Value) -> Result<String, Value> {
+    let wanted = wanted.as_str().unwrap_or_default();
+    if known.iter().any(|(id, _)| *id == wanted) {
+        return Ok(wanted.to_owned());
+    }
+    Err(json!({"code": -32602, "message": format!("Invalid params: {wanted} is not known")}))
+}
+
+impl Sessions {
+    pub(crate) fn new(state: State, as_options: bool) -> Sessions {
+        Sessions { state, as_options, open: Mutex::default() }
+    }
+
+    pub(crate) fn has(&self, id: &str) -> bool {
+        lock(&self.open).contains_key(id)
+    }
+
+    /// Remembers what was told of a session.
+    pub(crate) fn keep(&self, id: &str, update: &Value) {
+        self.state.keep(id, update);
+    }
+
+    fn open(&self, id: &str, cwd: &str, prompts: Vec<String>) -> Value {
+        let (mode, model) = ("build".to_owned(), "small".to_owned());
+        let session = Session { cwd: PathBuf::from(cwd), mode, model, prompts };
+        let told = self.told(&session);
+        lock(&self.open).insert(id.to_owned(), session);
+        told
+    }
+
+    /// A new session, and the answer to whoever wanted it.
+    pub(crate) fn start(&self, cwd: &str) -> (String, Value) {
+        let id = format!("ses_{}", uuid().replace('-', ""));
+        let mut answer = self.open(&id, cwd, Vec::new());
+        answer["sessionId"] = json!(id);
+        // So that it can be loaded before anything was said.
+        self.keep(&id, &Value::Null);
+        (id, answer)
+    }
+
+    /// Says a kept session again.
+    pub(crate) fn load(&self, id: &str, cwd: &str) -> Option<Value> {
+        let kept = self.state.kept(id)?;
+        let mut prompts = Vec::new();
+        for told in kept.iter().filter(|told| !told.is_null()) {
+            if told["sessionUpdate"] == "user_message_chunk" {
+                prompts.push(told["content"]["text"].as_str().unwrap_or_default().to_owned());
+            }
+            update(id, told);
+        }
+        Some(self.open(id, cwd, prompts))
+    }
+
+    /// A prompt came: the session as it was before.
+    pub(crate) fn prompted(&self, id: &str, text: &str) -> Option<Session> {
+        let mut open = lock(&self.open);
+        let session = open.get_mut(id)?;
+        let before = session.clone();
+        session.prompts.push(text.to_owned());
+        self.keep(
+            id,
+            &json!({"sessionUpdate": "user_message_chunk", "messageId": format!("msg_{}", uuid()),
+            "content": {"type": "text", "text": text}}),
+        );
+        Some(before)
+    }
+
+    pub(crate) fn set_mode(&self, id: &str, wanted: &Value) -> Result<Value, Value> {
+        let mode = is_one(&MODES, wanted)?;
+        update(id, &json!({"sessionUpdate": "current_mode_update", "currentModeId": mode}));
+        if let Some(session) = lock(&self.open).get_mut(id) {
+            session.mode = mode;
+        }
+        Ok(json!({}))
+    }
+
+    pub(crate) fn set_model(&self, id: &str, wanted: &Value) -> Result<Value, Value> {
+        let model = is_one(&MODELS, wanted)?;
+        if let Some(session) = lock(&self.open).get_mut(id) {
+            session.model = model;
+        }
+        Ok(json!({}))
+    }
+
+    pub(crate) fn set_option(
+        &self,
+        id: &str,
+        option: &Value,
+        value: &Value,
+    ) -> Result<Value, Value> {
+        match option.as_str() {
+            Some("mode") => self.set_mode(id, value)?,
+            Some("model") => self.set_model(id, value)?,
+            _ => return is_one(&[], option).map(Value::String),
+        };
+        Ok(lock(&self.open).get(id).map(|session| self.told(session)).unwrap_or_default())
+    }
+
+    /// Modes and models as they are told.
+    fn told(&self, session: &Session) -> Value {
+        if self.as_options {
+            let select = |id: &str, name: &str, now: &str, all: &[(&str, &str)]| {
+                let options: Vec<Value> =
+                    all.iter().map(|(value, name)| json!({"value": value, "name": name})).collect();
+                json!({"id": id, "name": name, "category": id, "type": "select", "currentValue": now, "options": options})
+            };
+            return json!({"configOptions": [
+                select("model", "Model", &session.model, &MODELS),
+                select("mode", "Session Mode", &session.mode, &MODES)]});
+        }
+        let all = |key: &str, known: &[(&str, &str)]| -> Vec<Value> {
+            known.iter().map(|(id, name)| json!({key: id, "name": name})).collect()
+        };
+        json!({
+            "modes": {"currentModeId": session.mode, "availableModes": all("id", &MODES)},
+            "models": {"currentModelId": session.model, "availableModels": all("modelId", &MODELS)},
+        })
+    }
+}

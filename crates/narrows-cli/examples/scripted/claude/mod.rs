@@ -1,0 +1,5 @@
+//! The stream-json of Claude Code.
+
+pub(crate) mod records;
+pub(crate) mod turns;
+pub(crate) mod voice;

@@ -1,0 +1,81 @@
+//! What is typed to run agents.
+
+use super::{DataArgs, HideArgs, When};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// The agent; `narrows agents` lists them [default: the first one that is installed]
+    #[arg(long, value_name = "NAME", env = "NARROWS_AGENT")]
+    pub(crate) agent: Option<String>,
+    /// The folder in which it works [default: this one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Go on with a session that was run before
+    #[arg(long, value_name = "ID", conflicts_with_all = ["agent", "cwd", "mode", "model"])]
+    pub(crate) session: Option<String>,
+    /// The mode to begin with, as `plan`
+    #[arg(long)]
+    pub(crate) mode: Option<String>,
+    /// The model
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// Give leave to everything without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Show what tools were given and what came of it
+    #[arg(long)]
+    pub(crate) tools: bool,
+    /// Show the agent's thoughts
+    #[arg(long)]
+    pub(crate) thinking: bool,
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) color: When,
+    /// What to say [default: standard input]
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+    #[command(flatten)]
+    pub(crate) hide: HideArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) hide: HideArgs,
+}
+
+pub(crate) const RUN_EXAMPLES: &str = "\
+The session is kept like every other one: `narrows show`, `narrows search` and the page have it. A
+running server does the work if it was started with --allow-run; else this command does it by itself.
+Ctrl-C cancels the turn; a second one ends the agent.
+
+Examples:
+  narrows run \"Why does the login test fail?\"
+      In this folder, with the first agent that is installed
+  narrows run --agent opencode --cwd ~/code/shop \"Add a dark mode\"
+      Elsewhere, with another one
+  git diff | narrows run --agent claude --mode plan
+      The prompt comes from standard input
+  narrows run --session k3f9 \"Now write the tests\"
+      The next turn of a session";
+
+pub(crate) const AGENTS_EXAMPLES: &str = "\
+Others are added in the config file:
+  [[agent]]
+  name = \"mine\"
+  title = \"My agent\"
+  argv = [\"my-agent\", \"--acp\"]
+  protocol = \"acp\"              # or \"claude\"
+  env = [\"MY_AGENT_*\"]          # variables it gets beside the usual ones
+
+  [run]
+  allow = true                  # as `narrows serve --allow-run`
+  memory = \"4G\"
+  idle_minutes = 30";

@@ -1,0 +1,183 @@
+//! `narrows run`: one turn of an agent, in the terminal.
+
+mod asking;
+
+use crate::args::RunArgs;
+use crate::client::Client;
+use crate::library::failed;
+use crate::running::run_options;
+use crate::settings::data_dir;
+use crate::show::style;
+use crate::watch::Watched;
+use crate::{Fault, fault, hide, serve};
+use asking::Asking;
+use narrows_server::{HiddenOptions, ServeConfig, Server};
+use narrows_store::Store;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::Path;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How often the log and the run are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How a run stands, as far as it matters here.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    state: String,
+    queue: Vec<Value>,
+    turn: Option<Value>,
+    requests: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Agents {
+    allow_run: bool,
+    agents: Vec<Agent>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Agent {
+    name: String,
+    installed: bool,
+    problem: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Made {
+    id: String,
+}
+
+/// True when the turn came to a good end.
+pub(crate) fn run(args: &RunArgs) -> Result<bool, Fault> {
+    let prompt = prompt(args)?;
+    let data = data_dir(&args.data)?;
+    let runtime = serve::runtime()?;
+    runtime.block_on(async {
+        let (client, own) = if let Some(client) = Client::find(&data)? {
+            (client, None)
+        } else {
+            let server = own_server(args, &data).await?;
+            let client = Client::find(&data)?.ok_or_else(|| fault("the server is not there"))?;
+            (client, Some(server))
+        };
+        let store = match &own {
+            Some(server) => server.app().store.clone(),
+            None => Store::open_read_only(&data).map_err(failed)?,
+        };
+        let done = turn(args, &client, &store, &prompt).await;
+        if let Some(server) = own {
+            server.stop().await;
+        }
+        done
+    })
+}
+
+fn prompt(args: &RunArgs) -> Result<String, Fault> {
+    if let Some(prompt) = &args.prompt {
+        return Ok(prompt.clone());
+    }
+    if io::stdin().is_terminal() {
+        return Err(fault("say what the agent is to do: narrows run \"…\""));
+    }
+    let mut text = String::new();
+    io::stdin().lock().read_to_string(&mut text).map_err(Fault::new("standard input"))?;
+    Ok(text)
+}
+
+/// A server for as long as the turn takes, that only this machine reaches.
+async fn own_server(args: &RunArgs, data: &Path) -> Result<Server, Fault> {
+    let hidden = hide::Hidden::at_home(&args.hide)?;
+    let config = ServeConfig {
+        data: data.to_owned(),
+        bind: ([127, 0, 0, 1], 0).into(),
+        run: run_options(&args.hide, data, true)?,
+        ..ServeConfig::default()
+    };
+    let hidden = HiddenOptions { paths: hidden.paths, secrets: hidden.secrets };
+    Server::start(config, hidden).await.map_err(Fault::new(""))
+}
+
+/// The session: a new one, or one that was run before.
+fn session(args: &RunArgs, client: &Client) -> Result<String, Fault> {
+    if let Some(id) = &args.session {
+        return Ok(id.clone());
+    }
+    let known: Agents = client.get("/api/agents")?;
+    if !known.allow_run {
+        let what = "the running server does not run agents: start it with `narrows serve --allow-run`, or stop it";
+        return Err(fault(what));
+    }
+    let agent = match &args.agent {
+        Some(name) => known.agents.iter().find(|a| a.name == *name),
+        None => known.agents.iter().find(|a| a.installed),
+    };
+    let Some(agent) = agent else {
+        let what =
+            "none of the agents that narrows knows is installed: `narrows agents` lists them";
+        return Err(fault(args.agent.as_ref().map_or(what.to_owned(), |name| {
+            format!("there is no agent `{name}`: `narrows agents` lists them")
+        })));
+    };
+    if let Some(problem) = &agent.problem {
+        return Err(fault(problem.clone()));
+    }
+    let cwd = match &args.cwd {
+        Some(cwd) => cwd.clone(),
+        None => std::env::current_dir().map_err(Fault::new("this folder"))?,
+    };
+    let cwd = cwd.canonicalize().map_err(Fault::new(cwd.display().to_string()))?;
+    let body = json!({
+        "agent": agent.name, "cwd": cwd.to_string_lossy(), "mode": args.mode, "model": args.model,
+    });
+    Ok(client.post::<Made>("/api/runs", &body)?.id)
+}
+
+async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> Result<bool, Fault> {
+    let id = session(args, client)?;
+    let mut style = style::of_terminal(None, args.color);
+    (style.tools, style.thinking) = (args.tools, args.thinking);
+    let row = store.session_row(&id).await.map_err(failed)?;
+    let out = BufWriter::new(io::stdout());
+    let mut watched = Watched::after(store, row, out, style).await?;
+    let mut interrupted = signal(SignalKind::interrupt()).map_err(Fault::new("signals"))?;
+    let sent: Value = client.post(
+        &format!("/api/sessions/{id}/send-message?wait=false"),
+        &json!({"content": prompt}),
+    )?;
+    let message = sent["id"].as_str().unwrap_or_default().to_owned();
+    let mut asking = Asking::new(args.yes);
+    let mut cancelled = false;
+    loop {
+        watched.go_on(store).await?;
+        let run: Run = client.get(&format!("/api/sessions/{id}/run"))?;
+        let is = |one: &Value| one["id"].as_str() == Some(&message);
+        if !run.queue.iter().any(is) && !run.turn.as_ref().is_some_and(is) {
+            break;
+        }
+        if run.state == "waiting" {
+            watched.go_on(store).await?;
+            asking.ask(client, &id, &run.requests, watched.items())?;
+        }
+        tokio::select! {
+            _ = interrupted.recv() => {
+                if cancelled {
+                    let _: Value = client.post(&format!("/api/sessions/{id}/stop"), &json!({}))?;
+                } else {
+                    let _ = writeln!(io::stderr(), "\ncancelling; once more ends the agent");
+                    let _: Value = client.post(&format!("/api/sessions/{id}/cancel"), &json!({}))?;
+                    cancelled = true;
+                }
+            }
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+    watched.go_on(store).await?;
+    let failed = watched.has_failed();
+    let _ = writeln!(io::stderr(), "\nnarrows show {id}  ·  narrows run --session {id} \"…\"");
+    Ok(!failed && !cancelled)
+}

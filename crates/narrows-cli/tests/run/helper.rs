@@ -1,0 +1,185 @@
+//! A server that runs scripted agents.
+
+use crate::agents::{PATIENCE, agent};
+use crate::served::{NARROWS, Served, serve_with};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The two ways of speaking, by the name of their agent.
+pub(crate) const BOTH: [&str; 2] = ["acp", "claude"];
+
+pub(crate) struct Running {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) served: Served,
+}
+
+/// The config file, with agents that keep their sessions below a folder.
+pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
+    let file = folder.join("config.toml");
+    let agent = |name: &str, protocol: &str, args: &str| {
+        let program = agent(&format!("scripted_{protocol}"));
+        let state = folder.join(format!("state-{name}"));
+        format!(
+            "[[agent]]\nname = {name:?}\nprotocol = {protocol:?}\nargv = [{:?}, \"--state\", {:?}{args}]\n",
+            program.display().to_string(),
+            state.display().to_string(),
+        )
+    };
+    let text = [
+        agent("acp", "acp", ""),
+        agent("claude", "claude", ""),
+        agent("no-load", "acp", ", \"--no-load\""),
+        agent("mute", "acp", ", \"--mute\""),
+        agent("dead", "acp", ", \"--exit-at-start\", \"7\""),
+        agent("options", "acp", ", \"--config-options\""),
+        "[[agent]]\nname = \"missing\"\nargv = [\"no-such-agent\"]\n".to_owned(),
+        format!("[run]\nstart_seconds = 2\ncancel_seconds = 1\n{more}\n"),
+    ];
+    std::fs::write(&file, text.concat()).expect("config");
+    file
+}
+
+impl Running {
+    pub(crate) fn start(more: &str) -> Running {
+        let folder = tempfile::tempdir().expect("folder");
+        config(folder.path(), more);
+        let served = Running::serve(&folder);
+        Running { folder, served }
+    }
+
+    fn serve(folder: &tempfile::TempDir) -> Served {
+        let config = folder.path().join("config.toml");
+        let config = config.to_str().expect("text");
+        let more = ["--no-follow", "--allow-run", "--config", config];
+        serve_with(&folder.path().join("data"), &[], &more, &[]).expect("server")
+    }
+
+    /// Another server on the same data.
+    pub(crate) fn again(&mut self) {
+        self.served.kill();
+        self.served = Running::serve(&self.folder);
+    }
+
+    pub(crate) fn session(&self, agent: &str) -> String {
+        let body = json!({ "agent": agent }).to_string();
+        let (status, made) = self.served.post("/api/runs", body.as_bytes()).expect("made");
+        assert_eq!(status, 201, "{made}");
+        made["id"].as_str().expect("id").to_owned()
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.served.post(path, body.to_string().as_bytes()).expect("answer")
+    }
+
+    pub(crate) fn run(&self, id: &str) -> Value {
+        self.served.get(&format!("/api/sessions/{id}/run")).expect("run").1
+    }
+
+    /// Sends a message without waiting for its turn.
+    pub(crate) fn tell(&self, id: &str, words: &str) -> Value {
+        let path = format!("/api/sessions/{id}/send-message?wait=false");
+        let (status, taken) = self.post(&path, &json!({ "content": words }));
+        assert_eq!(status, 202, "{taken}");
+        taken
+    }
+
+    /// Sends a message; the packets of its turn, read to their end.
+    pub(crate) fn turn(&self, id: &str, words: &str) -> Vec<Value> {
+        let (status, frames) = self.frames(id, words, None);
+        assert_eq!(status, 200);
+        frames.map(|(_, packet)| packet).collect()
+    }
+
+    /// Sends a message; the frames of its turn as they come, with their cursors.
+    pub(crate) fn frames(
+        &self,
+        id: &str,
+        words: &str,
+        key: Option<&str>,
+    ) -> (u16, impl Iterator<Item = (String, Value)> + use<>) {
+        let mut request = self
+            .served
+            .agent
+            .post(format!("{}/api/sessions/{id}/send-message", self.served.url))
+            .header("authorization", format!("Bearer {}", self.served.token))
+            .header("content-type", "application/json");
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let response = request.send(json!({ "content": words }).to_string()).expect("answer");
+        let status = response.status().as_u16();
+        let mut lines = BufReader::new(response.into_body().into_reader()).lines();
+        let mut cursor = String::new();
+        let next = move || {
+            loop {
+                let line = lines.next()?.ok()?;
+                if let Some(id) = line.strip_prefix("id: ") {
+                    id.clone_into(&mut cursor);
+                } else if let Some(name) = line.strip_prefix("event: ") {
+                    assert_eq!(name, "message");
+                } else if let Some(data) = line.strip_prefix("data: ") {
+                    let packet = serde_json::from_str(data).expect("packet");
+                    return Some((cursor.clone(), packet));
+                }
+            }
+        };
+        (status, std::iter::from_fn(next))
+    }
+
+    pub(crate) fn items(&self, id: &str) -> Vec<Value> {
+        let (_, page) =
+            self.served.get(&format!("/api/sessions/{id}/items?limit=500")).expect("items");
+        page["items"].as_array().expect("items").clone()
+    }
+
+    /// Waits until a run is as it should be.
+    pub(crate) fn until(&self, id: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        let began = Instant::now();
+        loop {
+            let run = self.run(id);
+            if is(&run) {
+                return run;
+            }
+            assert!(began.elapsed() < PATIENCE, "still not {what}: {run}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for a question; its id.
+    pub(crate) fn asked(&self, id: &str) -> String {
+        let run = self.until(id, "waiting", |run| run["state"] == "waiting");
+        run["requests"][0].as_str().expect("request").to_owned()
+    }
+
+    pub(crate) fn answer(&self, id: &str, request: &str, answer: &Value) -> (u16, Value) {
+        self.post(&format!("/api/sessions/{id}/permissions/{request}"), answer)
+    }
+
+    /// Processes of this server's agents, with their keepers.
+    pub(crate) fn alive(&self) -> Vec<String> {
+        let needle = self.folder.path().join("state-").display().to_string();
+        let entries = std::fs::read_dir("/proc").expect("processes");
+        let pids = entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+        let lines = pids.filter_map(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+            Some(format!("{pid} {}", String::from_utf8_lossy(&line).replace('\0', " ")))
+        });
+        lines.filter(|line| line.contains(&needle)).collect()
+    }
+}
+
+/// What the agent said in a turn.
+pub(crate) fn said(packets: &[Value]) -> String {
+    let texts = packets.iter().filter(|p| p["type"] == "agent_message_chunk");
+    texts.map(|p| p["content"]["text"].as_str().unwrap_or_default()).collect()
+}
+
+pub(crate) fn last(packets: &[Value]) -> &Value {
+    packets.last().expect("a packet")
+}
+
+pub(crate) fn narrows() -> std::process::Command {
+    std::process::Command::new(NARROWS)
+}

@@ -1,0 +1,113 @@
+//! Processes: what they get, and that none is left.
+
+use crate::agents::{until, zombies};
+use crate::helper::{Running, said};
+use crate::served::serve;
+use serde_json::json;
+
+#[test]
+fn a_server_that_was_not_told_to_runs_nothing() {
+    let folder = tempfile::tempdir().expect("folder");
+    let served = serve(&folder.path().join("data"), &[], &["--no-follow"]).expect("server");
+    let (status, told) = served.post("/api/runs", br#"{"agent":"claude"}"#).expect("answer");
+    assert_eq!((status, &told["error"]["code"]), (403, &json!("RUN_NOT_ALLOWED")), "{told}");
+    assert_eq!(served.get("/api/agents").expect("agents").1["allowRun"], false);
+    let id = served.session("x").expect("session");
+    let (status, _) = served
+        .post(&format!("/api/sessions/{id}/send-message"), br#"{"content":"x"}"#)
+        .expect("answer");
+    assert_eq!(status, 403);
+}
+
+#[test]
+fn an_agent_gets_no_more_than_it_may() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    let told = said(&running.turn(&id, "env"));
+    let names: Vec<&str> = told.split_whitespace().collect();
+    assert!(names.contains(&"HOME") && names.contains(&"PATH"), "{told}");
+    for name in ["NARROWS_LOG", "CARGO", "CARGO_MANIFEST_DIR", "NARROWS_CONFIG"] {
+        assert!(!names.contains(&name), "{name} is seen: {told}");
+    }
+    assert_eq!(said(&running.turn(&id, "fds")).trim(), "0 1 2");
+    assert_eq!(said(&running.turn(&id, "cwd")).trim(), ".");
+    // Files and commands of the session's folder only.
+    let told = said(&running.turn(&id, "write files/in.txt inside"));
+    assert!(!told.contains("error"), "{told}");
+    for path in ["/etc/passwd", "../../token", "files/../../../token"] {
+        let told = said(&running.turn(&id, &format!("read {path}")));
+        assert!(told.contains("error") && !told.contains("root:"), "{path}: {told}");
+    }
+    running.turn(&id, "bash ln -s / escape");
+    let told = said(&running.turn(&id, "read escape/etc/passwd"));
+    assert!(told.contains("outside"), "{told}");
+    let outside = running.folder.path().join("evil");
+    said(&running.turn(&id, &format!("write {} x", outside.display())));
+    assert!(!outside.exists());
+    let told = said(&running.turn(&id, "terminal echo from a terminal"));
+    assert!(told.contains("from a terminal"), "{told}");
+}
+
+#[test]
+fn nothing_lives_on() {
+    let mut running = Running::start("");
+    let ids = [running.session("acp"), running.session("claude")];
+    for id in &ids {
+        running.turn(id, "fork\ndaemon\ndeaf\nsay ready");
+    }
+    assert!(running.alive().len() >= 4, "{:?}", running.alive());
+    // The server ends as it should.
+    let status = running.served.terminate();
+    assert!(status.success(), "{status}");
+    assert!(running.alive().is_empty(), "{:?}", running.alive());
+    // The server is killed.
+    running.again();
+    for id in &ids {
+        running.turn(id, "fork\ndaemon\ndeaf\nsay ready");
+    }
+    running.tell(&ids[0], "say in the middle\nhang");
+    assert!(running.alive().len() >= 4, "{:?}", running.alive());
+    running.served.kill();
+    until("everybody is gone", || running.alive().is_empty());
+    running.again();
+    let last = running.items(&ids[0]).pop().expect("an item");
+    assert_eq!(last["type"], "error", "the turn has an end: {last}");
+}
+
+#[test]
+fn agents_come_and_go_without_a_trace() {
+    let running = Running::start("");
+    let pid = running.served.child.id();
+    let open = || std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    let id = running.session("acp");
+    let cycles: usize =
+        std::env::var("NARROWS_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(25);
+    let mut before = 0;
+    for n in 0..cycles {
+        running.turn(&id, "exit 0");
+        if n == 4 {
+            before = open();
+        }
+    }
+    until("all are taken up", || zombies(pid) == 0);
+    until("as many files are open as before", || open() <= before + 4);
+    assert!(running.alive().is_empty());
+}
+
+#[test]
+fn too_much_is_refused() {
+    let running = Running::start("queue = 2\nagents = 2\nprocesses = 20\n");
+    let id = running.session("acp");
+    running.tell(&id, "wait 3000");
+    running.until(&id, "running", |run| run["state"] == "running");
+    running.tell(&id, "say a");
+    running.tell(&id, "say b");
+    let path = format!("/api/sessions/{id}/send-message?wait=false");
+    assert_eq!(running.post(&path, &json!({"content": "say c"})).0, 429);
+    let other = running.session("acp");
+    running.turn(&other, "say two");
+    let third = running.session("acp");
+    let path = format!("/api/sessions/{third}/send-message?wait=false");
+    assert_eq!(running.post(&path, &json!({"content": "say three"})).0, 429);
+    assert_eq!(running.post(&path, &json!({"content": "  "})).0, 400);
+}

@@ -1,0 +1,15 @@
+//! Agents that narrows runs: real processes (the scripted agents), a real server, real clients.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+
+#[path = "../agents/mod.rs"]
+mod agents;
+mod faults;
+mod helper;
+mod life;
+mod permissions;
+mod sent;
+mod socket;
+mod terminal;
+
+#[path = "../served/mod.rs"]
+mod served;

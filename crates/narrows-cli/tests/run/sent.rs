@@ -1,0 +1,204 @@
+//! Messages: turns, queues, keys, cursors.
+
+use crate::helper::{BOTH, Running, last, said};
+use serde_json::{Value, json};
+
+#[test]
+fn a_turn_is_told_and_kept() {
+    let running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let packets =
+            running.turn(&id, "say Hello\nedit outputs/a.md some words\nbash echo from the shell");
+        assert_eq!(packets[0]["type"], "user_message_chunk", "{agent}");
+        assert_eq!(last(&packets)["type"], "prompt_response", "{agent}");
+        assert_eq!(last(&packets)["stopReason"], "end_turn", "{agent}");
+        assert!(said(&packets).contains("Hello"), "{agent}");
+        let items = running.items(&id);
+        let kinds: Vec<&str> = items.iter().filter_map(|i| i["type"].as_str()).collect();
+        assert_eq!(kinds.iter().filter(|k| **k == "user_message").count(), 1, "{agent}: {kinds:?}");
+        assert!(kinds.contains(&"tool_call"), "{agent}: {kinds:?}");
+        let text = serde_json::to_string(&items).expect("text");
+        let root = running.folder.path().display().to_string();
+        assert!(!text.contains(&root), "{agent}: the root is seen");
+        assert!(text.contains("from the shell"), "{agent}");
+        // The second turn is of the same process and the same session.
+        let packets = running.turn(&id, "recall");
+        assert!(said(&packets).contains("Hello"), "{agent}: {packets:?}");
+        assert_eq!(running.run(&id)["state"], "idle", "{agent}");
+    }
+}
+
+#[test]
+fn an_agent_that_was_ended_takes_the_session_up_again() {
+    let mut running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(agent);
+        running.turn(&id, "say the first one");
+        let (_, stopped) = running.post(&format!("/api/sessions/{id}/stop"), &json!({}));
+        assert_eq!(stopped["done"], true);
+        assert_eq!(running.run(&id)["state"], "ended");
+        let packets = running.turn(&id, "recall");
+        assert!(said(&packets).contains("the first one"), "{agent}: {packets:?}");
+        // Also after the server was killed.
+        running.again();
+        let packets = running.turn(&id, "recall");
+        assert!(said(&packets).contains("the first one"), "{agent}: {packets:?}");
+        let items = running.items(&id);
+        let prompts: Vec<&Value> = items.iter().filter(|i| i["type"] == "user_message").collect();
+        assert_eq!(prompts.len(), 3, "{agent}: nothing is there twice: {prompts:?}");
+    }
+    // One that cannot is told so.
+    let id = running.session("no-load");
+    running.turn(&id, "say one");
+    running.post(&format!("/api/sessions/{id}/stop"), &json!({}));
+    running.turn(&id, "say two");
+    let text = serde_json::to_string(&running.items(&id)).expect("text");
+    assert!(text.contains("cannot take up a session"), "{text}");
+}
+
+#[test]
+fn a_message_waits_for_the_turn_before_it() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    running.tell(&id, "wait 400\nsay first");
+    let second = running.tell(&id, "say second");
+    let third = running.tell(&id, "say third");
+    assert_eq!(second["state"], "queued");
+    let run = running.run(&id);
+    let waiting: Vec<&str> =
+        run["queue"].as_array().expect("queue").iter().filter_map(|q| q["text"].as_str()).collect();
+    assert!(waiting.ends_with(&["say second", "say third"]), "{run}");
+    let path = format!("/api/sessions/{id}/queue/{}", third["id"].as_str().expect("id"));
+    assert_eq!(running.served.delete(&path).expect("taken back").1["done"], true);
+    assert_eq!(running.served.delete(&path).expect("taken back").1["done"], false);
+    running.until(&id, "idle", |run| run["state"] == "idle" && run["queue"] == json!([]));
+    let text = serde_json::to_string(&running.items(&id)).expect("text");
+    let (first, second) = (text.find("say first"), text.find("say second"));
+    assert!(first.is_some() && first < second, "in their order");
+    assert!(!text.contains("say third"));
+}
+
+#[test]
+fn the_same_key_sends_a_message_once() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    let (_, frames) = running.frames(&id, "wait 100\nsay once", Some("k"));
+    let first: Vec<Value> = frames.map(|(_, p)| p).collect();
+    for _ in 0..3 {
+        let (status, frames) = running.frames(&id, "wait 100\nsay once", Some("k"));
+        assert_eq!(status, 200);
+        assert_eq!(frames.map(|(_, p)| p).collect::<Vec<_>>(), first, "the same turn again");
+    }
+    let (status, _) = running.frames(&id, "say other", Some("k"));
+    assert_eq!(status, 400, "another message with the same key");
+    // At the same time, too.
+    let at_once = |_| {
+        let (_, frames) = running.frames(&id, "say together", Some("t"));
+        frames.map(|(_, p)| p).collect::<Vec<_>>()
+    };
+    let answers: Vec<Vec<Value>> = std::thread::scope(|scope| {
+        let tasks: Vec<_> = (0..4).map(|n| scope.spawn(move || at_once(n))).collect();
+        tasks.into_iter().map(|t| t.join().expect("turn")).collect()
+    });
+    assert!(answers.iter().all(|a| *a == answers[0] && !a.is_empty()));
+    let prompts = running.items(&id).into_iter().filter(|i| i["type"] == "user_message").count();
+    assert_eq!(prompts, 2);
+}
+
+#[test]
+fn whoever_leaves_picks_the_turn_up_by_its_cursor() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    let (_, mut frames) = running.frames(&id, "say one\nwait 300\nsay two\nsay three", None);
+    let (cursor, _) = frames.next().expect("the prompt");
+    drop(frames);
+    running.until(&id, "idle", |run| run["state"] == "idle");
+    let path = format!("/api/sessions/{id}/events?view=packets&after={cursor}");
+    let url = format!("{}{path}", running.served.url);
+    let request = running.served.agent.get(url);
+    let request = request.header("authorization", format!("Bearer {}", running.served.token));
+    let body = request.call().expect("stream").into_body().into_reader();
+    let mut rest = Vec::new();
+    for line in std::io::BufRead::lines(std::io::BufReader::new(body)) {
+        let line = line.expect("line");
+        if line == "event: ready" {
+            break;
+        }
+        if let Some(data) = line.strip_prefix("data: ") {
+            rest.push(serde_json::from_str::<Value>(data).expect("packet"));
+        }
+    }
+    assert!(said(&rest).contains("one") && said(&rest).contains("three"), "{rest:?}");
+    assert_eq!(last(&rest)["type"], "prompt_response");
+    assert!(rest.iter().all(|p| p["type"] != "user_message_chunk"), "not what was told before");
+}
+
+#[test]
+fn a_turn_is_cancelled() {
+    let running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let (_, mut frames) =
+            running.frames(&id, "say begun\nbash true\nwait 60000\nsay never", None);
+        let mut packets = vec![frames.next().expect("prompt").1];
+        while !said(&packets).contains("begun") {
+            packets.push(frames.next().expect("packet").1);
+        }
+        let (_, done) = running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
+        assert_eq!(done["done"], true, "{agent}");
+        packets.extend(frames.map(|(_, p)| p));
+        assert!(!said(&packets).contains("never"), "{agent}");
+        assert!(
+            ["prompt_response", "error"].contains(&last(&packets)["type"].as_str().expect("type")),
+            "{agent}"
+        );
+        // The agent is there still, and goes on.
+        assert!(said(&running.turn(&id, "say alive")).contains("alive"), "{agent}");
+        assert_eq!(running.run(&id)["state"], "idle");
+        let (_, done) = running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
+        assert_eq!(done["done"], false, "{agent}: nothing runs");
+    }
+}
+
+#[test]
+fn modes_and_models_are_chosen() {
+    let running = Running::start("");
+    for agent in ["acp", "options", "claude"] {
+        let id = running.session(agent);
+        running.turn(&id, "say hello");
+        let body = json!({"mode": "plan"}).to_string();
+        let url = format!("{}/api/sessions/{id}/run", running.served.url);
+        let request = running.served.agent.patch(url);
+        let request = request.header("authorization", format!("Bearer {}", running.served.token));
+        let answer =
+            request.header("content-type", "application/json").send(&body).expect("answer");
+        assert_eq!(answer.status().as_u16(), 200);
+        let run = running.until(&id, "in the mode", |run| run["mode"] == "plan");
+        assert!(run["modes"].as_array().is_some_and(|m| m.len() > 1), "{agent}: {run}");
+        running.turn(&id, "say again");
+    }
+}
+
+#[test]
+fn files_that_change_are_told() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    running.turn(&id, "bash echo hi > outputs/report.md; mkdir -p outputs/site; echo x > outputs/site/index.html; echo y > plain.txt\nwait 800");
+    let events = running.served.events(&id);
+    let changed: Vec<&str> = events
+        .iter()
+        .filter(|e| e["type"] == "file_changed")
+        .filter_map(|e| e["path"].as_str())
+        .collect();
+    for path in ["outputs/report.md", "outputs/site/index.html", "plain.txt"] {
+        assert!(changed.contains(&path), "{path}: {changed:?}");
+    }
+    let made: Vec<(&str, &str)> = events
+        .iter()
+        .filter(|e| e["type"] == "artifact_created")
+        .filter_map(|e| Some((e["artifact"]["type"].as_str()?, e["artifact"]["path"].as_str()?)))
+        .collect();
+    assert!(made.contains(&("file", "outputs/report.md")), "{made:?}");
+    assert!(made.contains(&("web_app", "outputs/site")), "{made:?}");
+}

@@ -1,0 +1,140 @@
+//! Runs on the wire.
+
+use crate::run::{PromptImage, Protocol};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+/// An agent that can be run.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AgentInfo {
+    /// The name by which it is asked for.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// How it is spoken to.
+    pub protocol: Protocol,
+    /// Whether its program is there.
+    pub installed: bool,
+    /// Why it cannot be started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The agents that can be run.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentList {
+    /// Whether this server runs agents.
+    pub allow_run: bool,
+    /// The agents.
+    pub agents: Vec<AgentInfo>,
+}
+
+/// A session to be run.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct NewRun {
+    /// The agent's name.
+    #[schema(max_length = 100)]
+    pub agent: String,
+    /// The folder in which it works, as a whole path on the server's machine. Without one the
+    /// session gets a folder of its own, with `outputs` and `files` in it.
+    #[serde(default)]
+    #[schema(max_length = 4096)]
+    pub cwd: Option<String>,
+    /// The mode to begin with, as `plan`.
+    #[serde(default)]
+    #[schema(max_length = 200)]
+    pub mode: Option<String>,
+    /// The model to begin with.
+    #[serde(default)]
+    #[schema(max_length = 200)]
+    pub model: Option<String>,
+    /// The caller's own name for the session.
+    #[serde(default)]
+    #[schema(max_length = 200)]
+    pub label: Option<String>,
+    /// Words to find it by.
+    #[serde(default)]
+    #[schema(max_items = 32)]
+    pub tags: Vec<String>,
+}
+
+/// A message to an agent.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct SendMessage {
+    /// What to say.
+    #[serde(default)]
+    pub content: String,
+    /// Pictures to show.
+    #[serde(default)]
+    #[schema(max_items = 16)]
+    pub images: Vec<PromptImage>,
+}
+
+/// How to be told of a turn.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct SendQuery {
+    /// `false`: answer at once, and let whoever wants follow the session.
+    pub wait: Option<bool>,
+}
+
+/// A message that was taken.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct MessageTaken {
+    /// Its id.
+    pub id: String,
+    /// `queued`, `running`, `done` or `dropped`.
+    pub state: String,
+    /// Follow the log from here; none while it waits.
+    pub cursor: Option<String>,
+}
+
+/// How to be told of a run.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct RunQuery {
+    /// Wait until the version is another one than this, up to 25 seconds.
+    pub after: Option<u64>,
+}
+
+/// What to change of a run.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct RunChange {
+    /// The mode.
+    #[serde(default)]
+    #[schema(max_length = 200)]
+    pub mode: Option<String>,
+    /// The model.
+    #[serde(default)]
+    #[schema(max_length = 200)]
+    pub model: Option<String>,
+}
+
+/// An answer to a question of an agent: one of the three.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GiveAnswer {
+    /// The chosen option.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option_id: Option<String>,
+    /// The answers to the agent's questions, by their words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<std::collections::HashMap<String, String>>)]
+    pub answers: Option<serde_json::Map<String, serde_json::Value>>,
+    /// `cancelled`: neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+}
+
+/// Whether something was done.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Done {
+    /// Whether there was something to do.
+    pub done: bool,
+}

@@ -1,0 +1,278 @@
+//! Running agents: start, send, cancel, answer.
+
+use super::extract::{Json, Names, Params, session};
+use super::sessions::make;
+use super::stream::stay;
+use crate::api::NewSession;
+use crate::api_run::{
+    AgentInfo, AgentList, Done, GiveAnswer, MessageTaken, NewRun, RunChange, RunQuery, SendMessage,
+    SendQuery,
+};
+use crate::app::App;
+use crate::auth::Grant;
+use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::run::{Prompt, Refusal, Reply, RunState, TurnFrames};
+use crate::stream::follow_turn;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode};
+use narrows_store::NewAudit;
+use std::time::Duration;
+
+/// How long a request waits for a run to change.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        let conflict = |code, what: &'static str| ApiError::new(StatusCode::CONFLICT, code, what);
+        match refusal {
+            Refusal::NotAllowed => ApiError::new(
+                StatusCode::FORBIDDEN,
+                "RUN_NOT_ALLOWED",
+                "this server does not run agents: start it with --allow-run",
+            ),
+            Refusal::NotRun => conflict("NOT_A_RUN", "narrows does not run this session"),
+            Refusal::NoAgent(what) => {
+                ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "NO_SUCH_AGENT", what)
+            }
+            Refusal::NotRunning => conflict("AGENT_NOT_RUNNING", "agent not running"),
+            Refusal::NotAsked => ApiError::not_found("question"),
+            Refusal::AlreadyAnswered => conflict(
+                "ALREADY_ANSWERED",
+                "somebody has answered this before, or nobody can any more",
+            ),
+            Refusal::NoSuchOption => ApiError::invalid("the answer is none of those on offer"),
+            Refusal::Full(what) => {
+                ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY", what).retry_after(5)
+            }
+            Refusal::Store(error) => error.into(),
+        }
+    }
+}
+
+/// List the agents that can be run.
+#[utoipa::path(get, path = "/api/agents", operation_id = "list_agents", security(("token" = ["read"])), responses(
+    (status = 200, description = "The agents", body = AgentList),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn agents(State(app): State<App>) -> axum::Json<AgentList> {
+    let options = app.runs.options();
+    let path = options.env.iter().find(|(name, _)| name == "PATH").map(|(_, p)| p.as_os_str());
+    let agents = options.agents.iter().map(|spec| {
+        let problem = spec.program(path).err();
+        AgentInfo {
+            name: spec.name.clone(),
+            title: spec.title().to_owned(),
+            protocol: spec.protocol,
+            installed: problem.is_none(),
+            problem,
+        }
+    });
+    axum::Json(AgentList { allow_run: options.allow, agents: agents.collect() })
+}
+
+/// Make a session that narrows runs.
+///
+/// The agent is started with the first message.
+#[utoipa::path(post, path = "/api/runs", operation_id = "create_run", request_body = NewRun, security(("token" = ["run"])), responses(
+    (status = 201, description = "It is new", body = crate::api::Session),
+    (status = 200, description = "The session of this label", body = crate::api::Session),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn create(
+    State(app): State<App>,
+    grant: Grant,
+    Json(new): Json<NewRun>,
+) -> ApiResult<Response> {
+    app.runs.check(&new.agent, new.cwd.as_deref())?;
+    let session = NewSession { label: new.label.clone(), tags: new.tags.clone() };
+    let (made, status) = make(&app, &grant, session).await?;
+    let choice = (new.mode.clone(), new.model.clone());
+    app.runs.adopt(&made, &new.agent, new.cwd.as_deref(), choice).await?;
+    audit(&app, &grant, "run", &made.id).await;
+    let row = app.store.session_row(&made.id).await?;
+    Ok((status, axum::Json(row)).into_response())
+}
+
+async fn audit(app: &App, grant: &Grant, action: &'static str, target: &str) {
+    let (token, session) = (grant.token.clone(), Some(target.to_owned()));
+    let line = NewAudit { token, action, session, detail: None };
+    if let Err(error) = app.store.audit(line).await {
+        tracing::warn!(%error, "the audit log could not be written");
+    }
+}
+
+/// Tell how a session's run stands.
+#[utoipa::path(get, path = "/api/sessions/{id}/run", operation_id = "run_state",
+    params(("id" = String, Path, description = "The session"), RunQuery),
+    security(("token" = ["read"])), responses(
+    (status = 200, description = "How it stands", body = RunState),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn state(
+    State(app): State<App>,
+    grant: Grant,
+    Names(id): Names<String>,
+    Params(query): Params<RunQuery>,
+) -> ApiResult<axum::Json<RunState>> {
+    let found = session(&app, &grant, &id).await?;
+    let mut state = app.runs.state(&found).await?;
+    if let Some(after) = query.after {
+        let mut closing = app.hub.closing();
+        tokio::select! {
+            // Whoever had a state keeps it; whoever waits for one that is not there gets a new one later.
+            _ = tokio::time::timeout(PATIENCE, state.wait_for(|s| s.version != after)) => {}
+            () = crate::hub::closed(&mut closing) => {}
+            () = grant.ended() => return Err(ApiError::unauthorized()),
+        }
+    }
+    let now = state.borrow().clone();
+    Ok(axum::Json(now))
+}
+
+/// Send a message to a session's agent.
+///
+/// The answer is the stream of that turn: packets, the last one `prompt_response` or `error`. The
+/// turn goes on when the client leaves; its frames have cursors, from which the session's own
+/// stream goes on. A message that comes while a turn runs waits for its end.
+#[utoipa::path(post, path = "/api/sessions/{id}/send-message", operation_id = "send_message", request_body = SendMessage,
+    params(
+        ("id" = String, Path, description = "The session"),
+        SendQuery,
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key, the same message once"),
+    ),
+    security(("token" = ["run"])), responses(
+    (status = 200, description = "Frames of the turn", body = crate::api_ws::StreamFrame, content_type = "text/event-stream"),
+    (status = 202, description = "It was taken (with wait=false)", body = MessageTaken),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+    (status = 503, description = "The store cannot be written now: try again", body = ErrorBody),
+))]
+pub(super) async fn send(
+    State(app): State<App>,
+    grant: Grant,
+    Names(id): Names<String>,
+    Params(query): Params<SendQuery>,
+    headers: HeaderMap,
+    Json(message): Json<SendMessage>,
+) -> ApiResult<Response> {
+    if message.content.trim().is_empty() && message.images.is_empty() {
+        return Err(ApiError::invalid("there is nothing to send: `content` is empty"));
+    }
+    let key = super::packets::idempotency_key(&headers)?;
+    let found = session(&app, &grant, &id).await?;
+    let stay = if query.wait == Some(false) { None } else { Some(stay(&app, &grant)?) };
+    let prompt = Prompt { text: message.content, images: message.images };
+    let accepted = app.runs.send(&found, &prompt, key).await?;
+    audit(&app, &grant, "message", &found.id).await;
+    if let Some(stay) = stay {
+        let frames = TurnFrames::new(&app.hub, found, accepted.progress);
+        return Ok(follow_turn(&app.hub, frames, stay));
+    }
+    let now = *accepted.progress.borrow();
+    let taken = MessageTaken {
+        id: accepted.number.to_string(),
+        state: now.state.name().to_owned(),
+        cursor: now.after.map(|after| format!("{}-{after}", found.epoch)),
+    };
+    Ok((StatusCode::ACCEPTED, axum::Json(taken)).into_response())
+}
+
+/// Cancel the turn that runs. Messages that wait stay.
+#[utoipa::path(post, path = "/api/sessions/{id}/cancel", operation_id = "cancel_turn", params(("id" = String, Path, description = "The session")),
+    security(("token" = ["run"])), responses(
+    (status = 200, description = "Whether there was one", body = Done),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn cancel(
+    State(app): State<App>,
+    grant: Grant,
+    Names(id): Names<String>,
+) -> ApiResult<axum::Json<Done>> {
+    let found = session(&app, &grant, &id).await?;
+    Ok(axum::Json(Done { done: app.runs.cancel(&found).await? }))
+}
+
+/// End a session's agent. A message starts it again.
+#[utoipa::path(post, path = "/api/sessions/{id}/stop", operation_id = "stop_agent", params(("id" = String, Path, description = "The session")),
+    security(("token" = ["run"])), responses(
+    (status = 200, description = "Whether there was one", body = Done),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn stop(
+    State(app): State<App>,
+    grant: Grant,
+    Names(id): Names<String>,
+) -> ApiResult<axum::Json<Done>> {
+    let found = session(&app, &grant, &id).await?;
+    audit(&app, &grant, "stop", &found.id).await;
+    Ok(axum::Json(Done { done: app.runs.stop(&found).await? }))
+}
+
+/// Choose the agent's mode or model.
+#[utoipa::path(patch, path = "/api/sessions/{id}/run", operation_id = "choose", request_body = RunChange,
+    params(("id" = String, Path, description = "The session")),
+    security(("token" = ["run"])), responses(
+    (status = 200, description = "It was asked for", body = Done),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn choose(
+    State(app): State<App>,
+    grant: Grant,
+    Names(id): Names<String>,
+    Json(change): Json<RunChange>,
+) -> ApiResult<axum::Json<Done>> {
+    let found = session(&app, &grant, &id).await?;
+    Ok(axum::Json(Done { done: app.runs.choose(&found, change.mode, change.model).await? }))
+}
+
+/// Take a message back that waits for its turn.
+#[utoipa::path(delete, path = "/api/sessions/{id}/queue/{message}", operation_id = "take_back",
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("message" = String, Path, description = "The message"),
+    ),
+    security(("token" = ["run"])), responses(
+    (status = 200, description = "Whether it waited", body = Done),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn take_back(
+    State(app): State<App>,
+    grant: Grant,
+    Names((id, message)): Names<(String, String)>,
+) -> ApiResult<axum::Json<Done>> {
+    let found = session(&app, &grant, &id).await?;
+    let number = message.parse().map_err(|_| ApiError::not_found("message"))?;
+    Ok(axum::Json(Done { done: app.runs.take_back(&found, number).await? }))
+}
+
+/// Answer a question of an agent. The first answer counts.
+#[utoipa::path(post, path = "/api/sessions/{id}/permissions/{request}", operation_id = "answer_question", request_body = GiveAnswer,
+    params(
+        ("id" = String, Path, description = "The session"),
+        ("request" = String, Path, description = "The question's `requestId`"),
+    ),
+    security(("token" = ["approve"])), responses(
+    (status = 200, description = "The agent was told", body = Done),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn answer(
+    State(app): State<App>,
+    grant: Grant,
+    Names((id, request)): Names<(String, String)>,
+    Json(answer): Json<GiveAnswer>,
+) -> ApiResult<axum::Json<Done>> {
+    let found = session(&app, &grant, &id).await?;
+    app.runs.answer(&found, &request, reply(answer)?).await?;
+    audit(&app, &grant, "answer", &found.id).await;
+    Ok(axum::Json(Done { done: true }))
+}
+
+/// What an answer says.
+pub(crate) fn reply(answer: GiveAnswer) -> ApiResult<Reply> {
+    match (answer.option_id, answer.answers, answer.outcome.as_deref()) {
+        (Some(option), None, None) => Ok(Reply::Option(option)),
+        (None, Some(answers), None) => Ok(Reply::Answers(answers)),
+        (None, None, Some("cancelled")) => Ok(Reply::Cancelled),
+        _ => Err(ApiError::invalid("give `optionId`, `answers` or `outcome: \"cancelled\"`")),
+    }
+}

@@ -1,0 +1,379 @@
+//! The task of one session that is run: its agent, its queue, its turns.
+
+mod ending;
+mod show;
+mod speak;
+
+use super::Refusal;
+use super::child::{Child, Line};
+use super::driver::{Driver, Opening, Prompt, Refused, Reply};
+use super::feed::Feed;
+use super::files::Files;
+use super::machine::Machine;
+use super::state::{Known, RunState};
+use super::turns::Progress;
+use crate::hub::Hub;
+use crate::intake::Intake;
+use narrows::event::Note;
+use narrows::time::Time;
+use narrows::{Body, Raw, TextCleaner};
+use narrows_store::{MessageRow, MessageState, RunRow, Session, Store};
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Answered questions that are remembered, to tell who comes late.
+const MAX_ANSWERED: usize = 1024;
+/// A task without a process ends after so long.
+const AT_REST: Duration = Duration::from_mins(5);
+/// Lines of standard error that are told.
+const LAST_WORDS: usize = 12;
+/// Characters of a message that are shown while it waits.
+const SHOWN: usize = 200;
+
+/// What the task is asked to do.
+#[derive(Debug)]
+pub(super) enum Order {
+    Message { row: MessageRow, prompt: Prompt, tell: oneshot::Sender<watch::Receiver<Progress>> },
+    Cancel(oneshot::Sender<bool>),
+    Stop(oneshot::Sender<bool>),
+    TakeBack { number: u64, tell: oneshot::Sender<bool> },
+    Choose { mode: Option<String>, model: Option<String>, tell: oneshot::Sender<bool> },
+    Answer { request: String, reply: Reply, tell: oneshot::Sender<Result<(), Refusal>> },
+    Close,
+}
+
+/// A message and its turn.
+#[derive(Debug)]
+struct Turn {
+    number: u64,
+    prompt: Prompt,
+    progress: watch::Sender<Progress>,
+    sent: bool,
+    cancelled: Option<Instant>,
+}
+
+/// A process and how it is spoken to.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    driver: Driver,
+    files: Files,
+    machine: Machine,
+    began: Instant,
+    rested: Instant,
+    ready: bool,
+    /// Questions that wait: their calls, and whether the agent asks or wants leave.
+    asked: BTreeMap<String, (String, bool)>,
+}
+
+/// What an agent got of the machine: the request, and the answer to it.
+type Given = (Value, Result<Value, String>);
+
+#[derive(Debug)]
+pub(super) struct Actor {
+    store: Store,
+    intake: Intake,
+    hub: Hub,
+    session: Session,
+    run: RunRow,
+    known: Known,
+    state: watch::Sender<RunState>,
+    cleaner: TextCleaner,
+    queue: VecDeque<Turn>,
+    turn: Option<Turn>,
+    process: Option<Process>,
+    feed: Option<Feed>,
+    answered: VecDeque<String>,
+    given: (mpsc::Sender<Given>, mpsc::Receiver<Given>),
+    error: Option<String>,
+    rested: Instant,
+}
+
+impl Actor {
+    pub(super) fn new(
+        store: &Store,
+        intake: &Intake,
+        hub: &Hub,
+        session: Session,
+        run: RunRow,
+        known: Known,
+        state: watch::Sender<RunState>,
+    ) -> Self {
+        Actor {
+            cleaner: intake.cleaner(&run.cwd),
+            store: store.clone(),
+            intake: intake.clone(),
+            hub: hub.clone(),
+            session,
+            run,
+            known,
+            state,
+            queue: VecDeque::new(),
+            turn: None,
+            process: None,
+            feed: None,
+            answered: VecDeque::new(),
+            given: mpsc::channel(64),
+            error: None,
+            rested: Instant::now(),
+        }
+    }
+
+    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
+        loop {
+            self.go_on().await;
+            self.show();
+            let deadline = self.deadline();
+            let at_rest = self.process.is_none() && self.turn.is_none() && self.queue.is_empty();
+            if at_rest && self.rested.elapsed() > AT_REST {
+                return;
+            }
+            let Actor { process, given, .. } = &mut self;
+            let happened = tokio::select! {
+                order = orders.recv() => Happened::Order(order),
+                happened = agent(process) => happened,
+                Some((id, given)) = given.1.recv() => Happened::Given(id, given),
+                () = tokio::time::sleep_until(deadline.into()) => Happened::Late,
+            };
+            match happened {
+                Happened::Order(None | Some(Order::Close)) => {
+                    orders.close();
+                    self.shut().await;
+                    self.show();
+                    return;
+                }
+                Happened::Order(Some(order)) => self.obey(order).await,
+                Happened::Lines(Some(lines)) => self.heard(lines).await,
+                Happened::Lines(None) => self.gone().await,
+                Happened::Files(bodies) => self.tell(bodies, false).await,
+                Happened::Given(id, given) => {
+                    if let Some(process) = &mut self.process {
+                        let effects = process.driver.give(&id, given);
+                        self.apply(effects).await;
+                    }
+                }
+                Happened::Late => self.late().await,
+            }
+        }
+    }
+
+    async fn obey(&mut self, order: Order) {
+        match order {
+            Order::Message { row, prompt, tell } => {
+                let progress = self.accept(row, prompt).await;
+                // Whoever asks after the answer finds it.
+                self.show();
+                let _ = tell.send(progress);
+            }
+            Order::Cancel(tell) => {
+                let _ = tell.send(self.cancel().await);
+            }
+            Order::Stop(tell) => {
+                let was = self.process.is_some();
+                self.end("stopped").await;
+                let _ = tell.send(was);
+            }
+            Order::TakeBack { number, tell } => {
+                let at = self.queue.iter().position(|t| t.number == number);
+                let taken = at.and_then(|at| self.queue.remove(at));
+                if let Some(turn) = &taken {
+                    self.close_turn(turn, MessageState::Dropped, None).await;
+                }
+                let _ = tell.send(taken.is_some());
+            }
+            Order::Choose { mode, model, tell } => {
+                self.run.mode = mode.clone().or(self.run.mode.take());
+                self.run.model = model.clone().or(self.run.model.take());
+                let _ = self.store.keep_run(self.run.clone()).await;
+                if let Some(process) = &mut self.process {
+                    let effects = process.driver.choose(mode.as_deref(), model.as_deref());
+                    self.apply(effects).await;
+                }
+                let _ = tell.send(true);
+            }
+            Order::Answer { request, reply, tell } => {
+                let _ = tell.send(self.answer(&request, &reply).await);
+            }
+            Order::Close => {}
+        }
+    }
+
+    /// Takes a message; one that is here already is not taken twice.
+    async fn accept(&mut self, mut row: MessageRow, prompt: Prompt) -> watch::Receiver<Progress> {
+        let mut all = self.turn.iter().chain(&self.queue);
+        if let Some(turn) = all.find(|t| t.number == row.number) {
+            return turn.progress.subscribe();
+        }
+        // It may have come and gone since the row was read.
+        if let Ok(Some(now)) = self.store.message(self.session.key, row.number).await {
+            row = now;
+        }
+        let (progress, told) = watch::channel(Progress::of(&row));
+        if Progress::of(&row).is_over() {
+            return told;
+        }
+        let turn = Turn { number: row.number, prompt, progress, sent: false, cancelled: None };
+        self.queue.push_back(turn);
+        told
+    }
+
+    /// Begins the next turn when there is one, and nothing else goes on.
+    async fn go_on(&mut self) {
+        if self.turn.is_none() {
+            self.turn = self.queue.pop_front();
+        }
+        if self.turn.as_ref().is_none_or(|t| t.sent) {
+            return;
+        }
+        if self.process.is_none()
+            && let Err(what) = self.start().await
+        {
+            let what = format!("The agent does not start: {what}");
+            self.fail("AGENT_NOT_STARTED", &what, "", true).await;
+            return;
+        }
+        let (Some(process), Some(turn)) = (&mut self.process, &mut self.turn) else { return };
+        if !process.ready {
+            return;
+        }
+        turn.sent = true;
+        let after = self.feed.as_ref().map_or(self.session.seq, |f| f.seq);
+        let (number, running) = (turn.number, MessageState::Running);
+        turn.progress.send_replace(Progress { state: running, after: Some(after), until: None });
+        let prompt = std::mem::take(&mut turn.prompt);
+        let effects = process.driver.prompt(&prompt);
+        let _ = self.store.set_message(self.session.key, number, running, Some(after), None).await;
+        match effects {
+            Ok(effects) => self.apply(effects).await,
+            Err(what) => self.fail("NOT_SENT", &what, "", false).await,
+        }
+    }
+
+    /// Starts the agent's process.
+    async fn start(&mut self) -> Result<(), String> {
+        self.error = None;
+        self.run.runs += 1;
+        let store = |e: narrows_store::Error| e.to_string();
+        let session = self.store.session(&self.session.id).await.map_err(store)?;
+        let roots = vec![self.run.cwd.clone()];
+        let feed = Feed::open(&self.store, &self.intake, session, roots).await.map_err(store)?;
+        // Something was said before: it is taken up, not begun.
+        let resume = feed.seq > 0 && self.run.native.is_some() && self.run.runs > 1;
+        let opening = Opening {
+            run: format!("r{}", self.run.runs),
+            cwd: self.run.cwd.clone(),
+            native: self.run.native.clone(),
+            resume,
+            mode: self.run.mode.clone(),
+            model: self.run.model.clone(),
+        };
+        let Known { spec, options } = &self.known;
+        let mut driver = Driver::new(spec.protocol, opening);
+        let root = Path::new(&self.run.cwd);
+        let child = Child::start(spec, &driver.args(), root, options)?;
+        self.store.keep_run(self.run.clone()).await.map_err(store)?;
+        let (files, now) = (Files::watch(root), Instant::now());
+        let machine = Machine::new(root.to_owned(), Arc::clone(spec), Arc::clone(options));
+        let effects = driver.start();
+        self.feed = Some(feed);
+        let (ready, asked) = (false, BTreeMap::new());
+        self.process =
+            Some(Process { child, driver, files, machine, began: now, rested: now, ready, asked });
+        self.show();
+        self.apply(effects).await;
+        Ok(())
+    }
+
+    async fn answer(&mut self, request: &str, reply: &Reply) -> Result<(), Refusal> {
+        if self.answered.iter().any(|a| a == request) {
+            return Err(Refusal::AlreadyAnswered);
+        }
+        let Some(process) = &mut self.process else { return Err(Refusal::NotRunning) };
+        match process.driver.answer(request, reply) {
+            Ok(effects) => {
+                self.apply(effects).await;
+                Ok(())
+            }
+            Err(Refused::Unknown) => Err(Refusal::NotAsked),
+            Err(Refused::NoSuchOption) => Err(Refusal::NoSuchOption),
+        }
+    }
+
+    fn remember(&mut self, request: String) {
+        if self.answered.len() >= MAX_ANSWERED {
+            self.answered.pop_front();
+        }
+        self.answered.push_back(request);
+    }
+
+    async fn cancel(&mut self) -> bool {
+        let Some(turn) = &mut self.turn else { return false };
+        if !turn.sent {
+            // The agent has not begun: there is nothing to wait for.
+            let turn = self.turn.take();
+            if let Some(turn) = turn {
+                self.close_turn(&turn, MessageState::Dropped, None).await;
+            }
+            return true;
+        }
+        turn.cancelled.get_or_insert_with(Instant::now);
+        if let Some(process) = &mut self.process {
+            let effects = process.driver.cancel();
+            self.apply(effects).await;
+        }
+        true
+    }
+
+    async fn notice(&mut self, kind: &str, text: &str) {
+        let note = Note { kind: Raw::new(kind), text: Raw::new(text) };
+        self.tell(vec![Body::Notice(note)], false).await;
+    }
+
+    /// Tells what narrows itself has to tell.
+    async fn tell(&mut self, bodies: Vec<Body<Raw>>, end: bool) {
+        if bodies.is_empty() {
+            return;
+        }
+        if self.feed.is_none() {
+            let roots = vec![self.run.cwd.clone()];
+            let session = self.session.clone();
+            self.feed = Feed::open(&self.store, &self.intake, session, roots).await.ok();
+        }
+        let format =
+            self.process.as_ref().map_or(narrows::Format::Auto, |process| process.driver.format());
+        if let Some(feed) = &mut self.feed
+            && let Err(error) = feed.tell(format, bodies, end).await
+        {
+            tracing::warn!(%error, "what is to be told could not be kept");
+        }
+    }
+
+    fn clean(&mut self, text: &str) -> String {
+        self.cleaner.text(text, narrows::sanitize::Mode::Text).as_str().to_owned()
+    }
+}
+
+enum Happened {
+    Order(Option<Order>),
+    Lines(Option<Vec<Line>>),
+    Files(Vec<Body<Raw>>),
+    Given(Value, Result<Value, String>),
+    Late,
+}
+
+/// Waits for what an agent says, or does to its files.
+async fn agent(process: &mut Option<Process>) -> Happened {
+    let Some(Process { child, files, .. }) = process else { return std::future::pending().await };
+    tokio::select! {
+        lines = child.lines() => Happened::Lines(lines),
+        bodies = files.next() => Happened::Files(bodies),
+    }
+}
+
+fn now() -> String {
+    Time::from_millis(narrows_store::now()).as_str().to_owned()
+}

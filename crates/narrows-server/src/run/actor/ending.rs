@@ -1,0 +1,142 @@
+//! Ends: of turns and of processes, in time and before it.
+
+use super::{AT_REST, Actor, LAST_WORDS, Turn};
+use crate::run::turns::{self, Progress};
+use narrows::{Body, Raw};
+use narrows_store::MessageState;
+use std::time::{Duration, Instant};
+
+impl Actor {
+    /// When something takes too long.
+    pub(super) fn deadline(&self) -> Instant {
+        let limits = &self.known.options.limits;
+        let Some(process) = &self.process else { return self.rested + AT_REST };
+        if !process.ready {
+            return process.began + limits.start;
+        }
+        match &self.turn {
+            Some(Turn { cancelled: Some(at), .. }) => *at + limits.cancel,
+            Some(_) => Instant::now() + limits.idle,
+            None => process.rested + limits.idle,
+        }
+    }
+
+    pub(super) async fn late(&mut self) {
+        if self.deadline() > Instant::now() {
+            return;
+        }
+        let Some(process) = &self.process else { return };
+        let details = process.child.last_words(LAST_WORDS);
+        if !process.ready {
+            let seconds = self.known.options.limits.start.as_secs();
+            let what = format!("The agent did not begin within {seconds} s.");
+            self.fail("AGENT_NOT_STARTED", &what, &details, true).await;
+        } else if self.turn.is_some() {
+            self.end("it did not cancel its turn").await;
+        } else {
+            self.end("nobody spoke to it").await;
+        }
+    }
+
+    /// The agent closed its output: its process is over, or of no use.
+    pub(super) async fn gone(&mut self) {
+        let Some(process) = &mut self.process else { return };
+        let patience = Duration::from_secs(2);
+        let words = match tokio::time::timeout(patience, process.child.ended()).await {
+            Ok(words) => words,
+            Err(_) => "it closed its output".to_owned(),
+        };
+        let details = process.child.last_words(LAST_WORDS);
+        if self.turn.as_ref().is_some_and(|t| t.cancelled.is_none()) {
+            return self
+                .fail("AGENT_EXITED", &format!("The agent is gone: {words}."), &details, true)
+                .await;
+        }
+        self.end(&words).await;
+        let told = if details.is_empty() { words } else { format!("{words}\n{details}") };
+        self.error = Some(self.clean(&told));
+    }
+
+    /// The running turn fails, with words that stay; with `end`, the agent's process ends too.
+    pub(super) async fn fail(&mut self, code: &str, what: &str, details: &str, end: bool) {
+        let mut bodies = self.withdrawals();
+        bodies.push(turns::failed(what, code, details));
+        let before = self.feed.as_ref().map_or(self.session.seq, |f| f.seq);
+        self.tell(bodies, false).await;
+        let until = self.feed.as_ref().map(|f| f.seq);
+        let turn = self.turn.take();
+        if end {
+            self.end(what).await;
+            let told =
+                if details.is_empty() { what.to_owned() } else { format!("{what}\n{details}") };
+            self.error = Some(self.clean(&told));
+            self.show();
+        }
+        if let Some(turn) = turn {
+            let now = *turn.progress.borrow();
+            turn.progress.send_replace(Progress { after: now.after.or(Some(before)), ..now });
+            self.close_turn(&turn, MessageState::Done, until).await;
+        }
+    }
+
+    /// Questions that nobody can answer any more.
+    pub(super) fn withdrawals(&mut self) -> Vec<Body<Raw>> {
+        let Some(process) = &mut self.process else { return Vec::new() };
+        let asked = std::mem::take(&mut process.asked);
+        let mut bodies = Vec::new();
+        for (request, (call, question)) in asked {
+            bodies.push(turns::withdrawn(&request, &call, question));
+            self.remember(request);
+        }
+        bodies
+    }
+
+    /// Ends the process and everything that it started; a turn that goes on is cancelled.
+    pub(super) async fn end(&mut self, why: &str) {
+        let mut bodies = self.withdrawals();
+        let Some(process) = self.process.take() else { return };
+        process.machine.close();
+        let format = process.driver.format();
+        let words = process.child.stop().await;
+        tracing::info!(session = %self.session.id, why, words, "an agent has ended");
+        if self.turn.as_ref().is_some_and(|t| t.sent) {
+            bodies.push(turns::cancelled());
+        }
+        if let Some(feed) = &mut self.feed
+            && let Err(error) = feed.tell(format, bodies, true).await
+        {
+            tracing::warn!(%error, "the end of a run could not be kept");
+        }
+        if self.turn.as_ref().is_some_and(|t| t.sent)
+            && let Some(turn) = self.turn.take()
+        {
+            let until = self.feed.as_ref().map(|f| f.seq);
+            self.close_turn(&turn, MessageState::Done, until).await;
+        }
+        self.rested = Instant::now();
+    }
+
+    /// The server ends.
+    pub(super) async fn shut(&mut self) {
+        self.end("the server ends").await;
+        let waiting: Vec<Turn> = self.turn.take().into_iter().chain(self.queue.drain(..)).collect();
+        for turn in waiting {
+            self.close_turn(&turn, MessageState::Dropped, None).await;
+        }
+    }
+
+    pub(super) async fn close_turn(
+        &mut self,
+        turn: &Turn,
+        state: MessageState,
+        until: Option<u64>,
+    ) {
+        let after = turn.progress.borrow().after;
+        let kept = self.store.set_message(self.session.key, turn.number, state, after, until).await;
+        if let Err(error) = kept {
+            tracing::warn!(%error, "the end of a turn could not be kept");
+        }
+        turn.progress.send_replace(Progress { state, after, until });
+        self.rested = Instant::now();
+    }
+}

@@ -1,0 +1,57 @@
+//! How a run stands, for whoever looks.
+
+use super::{Actor, SHOWN};
+use crate::run::state::{QueuedMessage, RunPhase, RunState, TurnPlace};
+
+impl Actor {
+    /// Shows how things stand, if that has changed.
+    pub(super) fn show(&mut self) {
+        let mut now =
+            RunState { error: self.error.clone(), ..RunState::at_rest(Some(&self.run), true) };
+        let queue: Vec<(u64, String)> = self
+            .turn
+            .iter()
+            .filter(|t| !t.sent)
+            .chain(&self.queue)
+            .map(|t| (t.number, t.prompt.text.chars().take(SHOWN).collect()))
+            .collect();
+        now.queue = queue
+            .into_iter()
+            .map(|(n, text)| QueuedMessage { id: n.to_string(), text: self.clean(&text) })
+            .collect();
+        if let Some(turn) = self.turn.as_ref().filter(|t| t.sent) {
+            let after = turn.progress.borrow().after.unwrap_or_default();
+            let cursor = format!("{}-{after}", self.session.epoch);
+            now.turn = Some(TurnPlace { id: turn.number.to_string(), cursor });
+            now.cancelling = turn.cancelled.is_some();
+        }
+        if let Some(process) = &self.process {
+            now.state = match (&self.turn, process.ready) {
+                (_, false) => RunPhase::Starting,
+                (Some(_), true) if !process.asked.is_empty() => RunPhase::Waiting,
+                (Some(_), true) => RunPhase::Running,
+                (None, true) => RunPhase::Idle,
+            };
+            let (all, one) = process.driver.modes();
+            (now.modes, now.mode) = (all.to_vec(), one.map(str::to_owned).or(now.mode));
+            let (all, one) = process.driver.models();
+            (now.models, now.model) = (all.to_vec(), one.map(str::to_owned).or(now.model));
+            now.requests = process.asked.keys().cloned().collect();
+        }
+        for choice in now.modes.iter_mut().chain(&mut now.models) {
+            choice.name = self.clean(&choice.name);
+        }
+        let changed = self.state.send_if_modified(|state| {
+            now.version = state.version;
+            if *state == now {
+                return false;
+            }
+            now.version += 1;
+            *state = now;
+            true
+        });
+        if changed {
+            self.hub.changed();
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Agents that can be run: those that are known, and those of the config file.
+
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use utoipa::ToSchema;
+
+/// How an agent is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// The Agent Client Protocol over its pipes.
+    Acp,
+    /// Claude Code's stream of JSON in both directions.
+    Claude,
+}
+
+/// An agent that can be run.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSpec {
+    /// The name by which it is asked for.
+    pub name: String,
+    /// Its name for people.
+    #[serde(default)]
+    pub title: String,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// How it is spoken to.
+    #[serde(default = "acp")]
+    pub protocol: Protocol,
+    /// Names of environment variables that it gets beside the usual ones; `*` at the end is any rest.
+    #[serde(default)]
+    pub env: Vec<String>,
+}
+
+fn acp() -> Protocol {
+    Protocol::Acp
+}
+
+/// Variables that every agent gets: what programs need to find their files and to speak.
+const USUAL: [&str; 17] = [
+    "HOME",
+    "PATH",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_*",
+    "TZ",
+    "TMPDIR",
+    "TERM",
+    "XDG_*",
+    "SSH_AUTH_SOCK",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_*",
+];
+
+/// The agents that narrows knows, each with the variables by which it finds its model.
+pub fn presets() -> Vec<AgentSpec> {
+    let spec = |name: &str, title: &str, argv: &[&str], protocol, env: &[&str]| AgentSpec {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        argv: argv.iter().map(|&a| a.to_owned()).collect(),
+        protocol,
+        env: env.iter().map(|&e| e.to_owned()).collect(),
+    };
+    let claude = ["ANTHROPIC_*", "CLAUDE_*", "DISABLE_*", "AWS_*", "GOOGLE_*", "API_TIMEOUT_MS"];
+    let any = ["OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "GOOGLE_*", "OPENROUTER_*"];
+    vec![
+        spec("claude", "Claude Code", &["claude"], Protocol::Claude, &claude),
+        spec("opencode", "opencode", &["opencode", "acp"], Protocol::Acp, &any),
+        spec("codex", "Codex", &["codex-acp"], Protocol::Acp, &["OPENAI_*", "CODEX_*"]),
+        spec("gemini", "Gemini", &["gemini", "--acp"], Protocol::Acp, &["GEMINI_*", "GOOGLE_*"]),
+    ]
+}
+
+impl AgentSpec {
+    /// Its name for people.
+    pub fn title(&self) -> &str {
+        if self.title.is_empty() { &self.name } else { &self.title }
+    }
+
+    /// Where its program is, or why it cannot be started.
+    pub fn program(&self, path: Option<&OsStr>) -> Result<PathBuf, String> {
+        let Some(name) = self.argv.first().filter(|n| !n.is_empty()) else {
+            return Err("no program is given".to_owned());
+        };
+        let given = Path::new(name);
+        if given.components().count() > 1 {
+            return if is_program(given) {
+                Ok(given.to_owned())
+            } else {
+                Err(format!("there is no program {name}"))
+            };
+        }
+        let folders = path.map(std::env::split_paths).into_iter().flatten();
+        let mut found = folders.filter(|f| f.is_absolute()).map(|f| f.join(given));
+        found
+            .find(|p| is_program(p))
+            .ok_or_else(|| format!("`{name}` is not installed (not in PATH)"))
+    }
+
+    /// Whether it gets a variable of the environment.
+    pub(crate) fn gets(&self, variable: &str) -> bool {
+        let fits = |rule: &str| match rule.strip_suffix('*') {
+            Some(start) => variable.starts_with(start),
+            None => variable.eq_ignore_ascii_case(rule),
+        };
+        // narrows' own settings and secrets are nobody's business.
+        !variable.starts_with("NARROWS_")
+            && (USUAL.iter().any(|r| fits(r)) || self.env.iter().any(|r| fits(r)))
+    }
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_gets_what_it_needs_and_nothing_else() {
+        let presets = presets();
+        let claude = presets.iter().find(|p| p.name == "claude").expect("claude");
+        for name in
+            ["HOME", "PATH", "LC_ALL", "ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "https_proxy"]
+        {
+            assert!(claude.gets(name), "{name}");
+        }
+        for name in
+            ["OPENAI_API_KEY", "NARROWS_TOKEN", "LD_PRELOAD", "DATABASE_URL", "NODE_OPTIONS"]
+        {
+            assert!(!claude.gets(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_looked_for_in_the_path() {
+        let spec = |argv: &str| AgentSpec {
+            name: "x".to_owned(),
+            title: String::new(),
+            argv: vec![argv.to_owned()],
+            protocol: Protocol::Acp,
+            env: Vec::new(),
+        };
+        let path = Some(OsStr::new("relative:/usr/bin:/bin"));
+        assert!(spec("sh").program(path).is_ok());
+        assert!(spec("/bin/sh").program(None).is_ok());
+        assert!(spec("no-such-agent").program(path).expect_err("none").contains("not installed"));
+        assert!(spec("/etc/passwd").program(path).is_err());
+        assert!(spec("").program(path).is_err());
+    }
+}

@@ -1,0 +1,195 @@
+//! What both ways of speaking to an agent have in common: no pipes here, only what is said.
+
+use super::acp::Acp;
+use super::agents::Protocol;
+use super::claude::Claude;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// What is sent to an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Prompt {
+    pub(crate) text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) images: Vec<PromptImage>,
+}
+
+/// A picture that is sent to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptImage {
+    /// `image/png` and the like.
+    pub mime_type: String,
+    /// Its bytes, in base64.
+    pub data: String,
+}
+
+/// Something to choose from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct RunChoice {
+    /// Its id.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+}
+
+/// What an answer to a question for leave, or to the agent's own questions, says.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reply {
+    Option(String),
+    Answers(serde_json::Map<String, Value>),
+    Cancelled,
+}
+
+/// What is to be done after something was said.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect {
+    /// Write a line to the agent; the log has it first.
+    Send(String),
+    /// Keep a line in the log that is not sent as it is.
+    Log(String),
+    /// Write a line to the agent that the log has in another form.
+    Tell(String),
+    /// The agent takes prompts now.
+    Ready,
+    /// The agent has told its own id of the session.
+    Native(String),
+    /// Modes, models or what is chosen of them have changed.
+    Choices,
+    /// The running turn is over; the agent has told so.
+    Ended,
+    /// The agent waits for an answer; the call that it is about.
+    Asked { request: String, call: String, question: bool },
+    /// It does not wait any more.
+    Withdrawn(String),
+    /// The agent wants something of the machine.
+    Wants { id: Value, method: String, params: Value },
+    /// Tell whoever reads.
+    Notice(String),
+    /// It cannot go on.
+    Fatal(String),
+}
+
+/// What came of a line.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Heard {
+    /// Whether the line belongs into the log.
+    pub(crate) log: bool,
+    pub(crate) effects: Vec<Effect>,
+}
+
+/// Why an answer is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Nobody asks that.
+    Unknown,
+    /// The answer is none of those on offer.
+    NoSuchOption,
+}
+
+/// How an agent's process is to be started and spoken to.
+#[derive(Debug, Clone)]
+pub(crate) struct Opening {
+    /// Makes ids of requests unique over all processes of a session.
+    pub(crate) run: String,
+    pub(crate) cwd: String,
+    /// The agent's own id of the session.
+    pub(crate) native: Option<String>,
+    /// The session is to be taken up, not begun.
+    pub(crate) resume: bool,
+    pub(crate) mode: Option<String>,
+    pub(crate) model: Option<String>,
+}
+
+/// One of the two.
+#[derive(Debug)]
+pub(crate) enum Driver {
+    Acp(Box<Acp>),
+    Claude(Box<Claude>),
+}
+
+macro_rules! either {
+    ($self:ident, $driver:ident => $do:expr) => {
+        match $self {
+            Driver::Acp($driver) => $do,
+            Driver::Claude($driver) => $do,
+        }
+    };
+}
+
+impl Driver {
+    pub(crate) fn new(protocol: Protocol, opening: Opening) -> Self {
+        match protocol {
+            Protocol::Acp => Driver::Acp(Box::new(Acp::new(opening))),
+            Protocol::Claude => Driver::Claude(Box::new(Claude::new(opening))),
+        }
+    }
+
+    /// Arguments that the agent needs beside its own.
+    pub(crate) fn args(&self) -> Vec<String> {
+        match self {
+            Driver::Acp(_) => Vec::new(),
+            Driver::Claude(claude) => claude.args(),
+        }
+    }
+
+    /// How the log names this way of speaking.
+    pub(crate) fn format(&self) -> narrows::Format {
+        match self {
+            Driver::Acp(_) => narrows::Format::Acp,
+            Driver::Claude(_) => narrows::Format::ClaudeStream,
+        }
+    }
+
+    pub(crate) fn start(&mut self) -> Vec<Effect> {
+        either!(self, d => d.start())
+    }
+
+    /// Takes a line that the agent wrote.
+    pub(crate) fn hear(&mut self, line: &[u8]) -> Heard {
+        either!(self, d => d.hear(line))
+    }
+
+    pub(crate) fn prompt(&mut self, prompt: &Prompt) -> Result<Vec<Effect>, String> {
+        either!(self, d => d.prompt(prompt))
+    }
+
+    /// Asks the agent to end the turn.
+    pub(crate) fn cancel(&mut self) -> Vec<Effect> {
+        either!(self, d => d.cancel())
+    }
+
+    pub(crate) fn answer(&mut self, request: &str, reply: &Reply) -> Result<Vec<Effect>, Refused> {
+        either!(self, d => d.answer(request, reply))
+    }
+
+    pub(crate) fn choose(&mut self, mode: Option<&str>, model: Option<&str>) -> Vec<Effect> {
+        either!(self, d => d.choose(mode, model))
+    }
+
+    /// Answers something that the agent wanted of the machine.
+    pub(crate) fn give(&self, id: &Value, given: Result<Value, String>) -> Vec<Effect> {
+        match self {
+            Driver::Acp(_) => Acp::give(id, given),
+            Driver::Claude(_) => Vec::new(),
+        }
+    }
+
+    pub(crate) fn modes(&self) -> (&[RunChoice], Option<&str>) {
+        either!(self, d => d.modes())
+    }
+
+    pub(crate) fn models(&self) -> (&[RunChoice], Option<&str>) {
+        either!(self, d => d.models())
+    }
+
+    /// A line as the log keeps it.
+    pub(crate) fn wrap(&self, to_agent: bool, line: &[u8], at: &str, out: &mut Vec<u8>) {
+        match self {
+            Driver::Acp(acp) => acp.wrap(to_agent, line, at, out),
+            Driver::Claude(_) => out.extend_from_slice(line),
+        }
+        out.push(b'\n');
+    }
+}

@@ -1,0 +1,270 @@
+//! Files of a session's root that come, change and go.
+
+use narrows::event::{Artifact, ArtifactInfo, FileAction, FileChange};
+use narrows::{Body, Raw};
+use notify::event::{EventKind, ModifyKind};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Folders that are watched at most, and changes that wait.
+const MAX_FOLDERS: usize = 2000;
+const MAX_WAITING: usize = 4096;
+/// Files that are remembered, to know which are new.
+const MAX_KNOWN: usize = 50_000;
+/// Changes that come within this are told together.
+const TOGETHER: Duration = Duration::from_millis(300);
+/// What programs keep for themselves.
+const NOT_OURS: [&str; 10] = [
+    ".git",
+    ".hg",
+    ".svn",
+    "node_modules",
+    "target",
+    ".venv",
+    "__pycache__",
+    ".next",
+    ".cache",
+    ".idea",
+];
+
+/// The files of a session's root.
+#[derive(Debug)]
+pub(super) struct Files {
+    root: PathBuf,
+    watcher: Option<RecommendedWatcher>,
+    folders: BTreeSet<PathBuf>,
+    changed: mpsc::Receiver<PathBuf>,
+    waiting: BTreeSet<PathBuf>,
+    due: Option<tokio::time::Instant>,
+    known: BTreeMap<PathBuf, Seen>,
+    told: BTreeSet<String>,
+}
+
+/// What a file looked like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    size: u64,
+    modified: Option<std::time::SystemTime>,
+}
+
+impl Files {
+    /// Watches a root. What cannot be watched is not told.
+    pub(super) fn watch(root: &Path) -> Files {
+        let (tell, changed) = mpsc::channel(MAX_WAITING);
+        let told = move |event: notify::Result<notify::Event>| {
+            let Ok(event) = event else { return };
+            let of_interest = !matches!(
+                event.kind,
+                EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_))
+            );
+            if of_interest {
+                // When too much waits, what is lost was one of many.
+                event.paths.into_iter().for_each(|path| drop(tell.try_send(path)));
+            }
+        };
+        let mut files = Files {
+            root: root.to_owned(),
+            watcher: notify::recommended_watcher(told).ok(),
+            folders: BTreeSet::new(),
+            changed,
+            waiting: BTreeSet::new(),
+            due: None,
+            known: BTreeMap::new(),
+            told: BTreeSet::new(),
+        };
+        let mut there = Vec::new();
+        files.add(root, &mut there);
+        for path in there {
+            files.remember(&path);
+        }
+        files
+    }
+
+    /// Watches a folder and those below it; names the files in them.
+    fn add(&mut self, folder: &Path, there: &mut Vec<PathBuf>) {
+        let mut next = vec![folder.to_owned()];
+        while let Some(folder) = next.pop() {
+            if self.folders.len() >= MAX_FOLDERS || self.folders.contains(&folder) {
+                continue;
+            }
+            let Some(watcher) = &mut self.watcher else { return };
+            if watcher.watch(&folder, RecursiveMode::NonRecursive).is_err() {
+                continue;
+            }
+            self.folders.insert(folder.clone());
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let Ok(kind) = entry.file_type() else { continue };
+                if kind.is_dir() && !is_not_ours(&entry.file_name()) {
+                    next.push(entry.path());
+                } else if kind.is_file() && there.len() < MAX_KNOWN {
+                    there.push(entry.path());
+                }
+            }
+        }
+    }
+
+    fn remember(&mut self, path: &Path) -> Option<(Seen, Option<Seen>)> {
+        // Links are not followed: they may lead anywhere.
+        let found = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let now = Seen { size: found.len(), modified: found.modified().ok() };
+        let before = self.known.get(path).copied();
+        if before.is_some() || self.known.len() < MAX_KNOWN {
+            self.known.insert(path.to_owned(), now);
+        }
+        Some((now, before))
+    }
+
+    /// Waits for changes; what they mean. Whoever stops waiting misses nothing.
+    pub(super) async fn next(&mut self) -> Vec<Body<Raw>> {
+        loop {
+            let more = match self.due {
+                None => Ok(self.changed.recv().await),
+                Some(due) => tokio::time::timeout_at(due, self.changed.recv()).await,
+            };
+            match more {
+                Ok(Some(path)) => {
+                    self.waiting.insert(path);
+                    self.due.get_or_insert_with(|| tokio::time::Instant::now() + TOGETHER);
+                }
+                Ok(None) => std::future::pending().await,
+                Err(_) => {
+                    self.due = None;
+                    let mut bodies = Vec::new();
+                    for path in std::mem::take(&mut self.waiting) {
+                        self.look(&path, &mut bodies);
+                    }
+                    if !bodies.is_empty() {
+                        return bodies;
+                    }
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, path: &Path, bodies: &mut Vec<Body<Raw>>) {
+        let Ok(inside) = path.strip_prefix(&self.root) else { return };
+        if inside.components().any(|c| is_not_ours(c.as_os_str())) {
+            return;
+        }
+        if path.is_dir() && !path.is_symlink() {
+            let mut there = Vec::new();
+            self.add(path, &mut there);
+            for file in there {
+                self.file(&file, bodies);
+            }
+        } else {
+            self.file(path, bodies);
+        }
+    }
+
+    fn file(&mut self, path: &Path, bodies: &mut Vec<Body<Raw>>) {
+        let (action, size) = match self.remember(path) {
+            Some((now, before)) if before == Some(now) => return,
+            Some((now, Some(_))) => (FileAction::Modified, Some(now.size)),
+            Some((now, None)) => (FileAction::Created, Some(now.size)),
+            None if self.known.remove(path).is_some() => (FileAction::Deleted, None),
+            None => return,
+        };
+        let Some(name) = path.to_str() else { return };
+        bodies.push(Body::FileChanged(Box::new(FileChange {
+            path: Raw::new(name),
+            action,
+            size_bytes: size,
+            tool_call_id: None,
+        })));
+        if action != FileAction::Deleted
+            && let Ok(inside) = path.strip_prefix(&self.root)
+            && let Some(made) = inside.to_str().and_then(artifact)
+            && self.told.insert(made.2.clone())
+        {
+            let (kind, name, path) = made;
+            let whole = self.root.join(&path);
+            bodies.push(Body::ArtifactCreated(Box::new(Artifact {
+                artifact: ArtifactInfo {
+                    id: Raw::new(format!("artifact:{path}")),
+                    r#type: Raw::new(kind),
+                    name: Raw::new(name),
+                    path: Raw::new(whole.to_string_lossy().into_owned()),
+                    preview_url: None,
+                },
+            })));
+        }
+    }
+}
+
+fn is_not_ours(name: &std::ffi::OsStr) -> bool {
+    name.to_str().is_some_and(|n| NOT_OURS.contains(&n))
+}
+
+/// What a file below `outputs/` is: its kind, name and path.
+fn artifact(path: &str) -> Option<(&'static str, String, String)> {
+    let inside = path.strip_prefix("outputs/")?;
+    let (folder, file) = path.rsplit_once('/')?;
+    let below = inside.contains('/');
+    let named = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    if below && file.starts_with("next.config.") {
+        return Some(("nextjs_app", named(folder), folder.to_owned()));
+    }
+    if below && file == "index.html" {
+        return Some(("web_app", named(folder), folder.to_owned()));
+    }
+    let kind = match file.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).as_deref() {
+        Some("png" | "jpg" | "jpeg" | "gif" | "webp" | "svg" | "avif") => "image",
+        _ => "file",
+    };
+    Some((kind, file.to_owned(), path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_below_outputs_has_a_kind() {
+        let kind =
+            |path: &str| artifact(path).map(|(kind, name, path)| format!("{kind} {name} {path}"));
+        for (path, told) in [
+            ("outputs/report.md", Some("file report.md outputs/report.md")),
+            ("outputs/a/chart.PNG", Some("image chart.PNG outputs/a/chart.PNG")),
+            ("outputs/web/next.config.ts", Some("nextjs_app web outputs/web")),
+            ("outputs/site/index.html", Some("web_app site outputs/site")),
+            ("outputs/index.html", Some("file index.html outputs/index.html")),
+            ("src/a.ts", None),
+            ("outputs", None),
+        ] {
+            assert_eq!(kind(path).as_deref(), told, "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn files_that_come_change_and_go_are_told() {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = folder.path().canonicalize().expect("root");
+        std::fs::create_dir_all(root.join("outputs")).expect("outputs");
+        std::fs::write(root.join("old.txt"), "1").expect("old");
+        let mut files = Files::watch(&root);
+        let actions = |bodies: &[Body<Raw>]| -> Vec<FileAction> {
+            let changes = bodies.iter().filter_map(|body| match body {
+                Body::FileChanged(change) => Some(change.action),
+                _ => None,
+            });
+            changes.collect()
+        };
+        std::fs::write(root.join("old.txt"), "22").expect("write");
+        assert_eq!(actions(&files.next().await), [FileAction::Modified]);
+        std::fs::write(root.join("outputs/new.md"), "hello").expect("write");
+        let bodies = files.next().await;
+        assert_eq!(actions(&bodies), [FileAction::Created]);
+        assert!(bodies.iter().any(|b| matches!(b, Body::ArtifactCreated(_))));
+        std::fs::create_dir(root.join("deep")).expect("deep");
+        std::fs::create_dir(root.join("node_modules")).expect("modules");
+        std::fs::write(root.join("deep/in.txt"), "x").expect("write");
+        std::fs::write(root.join("node_modules/x.js"), "x").expect("write");
+        assert_eq!(actions(&files.next().await), [FileAction::Created]);
+        std::fs::remove_file(root.join("old.txt")).expect("remove");
+        assert_eq!(actions(&files.next().await), [FileAction::Deleted]);
+    }
+}
