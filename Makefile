@@ -2,6 +2,10 @@
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
+# A first build has nothing to go on from: what a next one would need is not written.
+ifeq ($(wildcard target/debug),)
+export CARGO_INCREMENTAL := 0
+endif
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
 .PHONY: build run demo web web-check web-test test rust-tests web-tests fmt lint unit doc purity types-check browser types deny soak \
@@ -88,6 +92,7 @@ browser:
 	@./scripts/browser-test/run
 
 soak:
+	NARROWS_CYCLES=1000 $(CARGO) test --locked -p narrows-cli --test run -- agents_come_and_go
 	NARROWS_KILLS=1000 $(CARGO) test --locked -p narrows-cli --test crash -- --nocapture kill_9
 	NARROWS_REQUESTS=10000 NARROWS_SEED=$$(date +%s) $(CARGO) test --locked -p narrows-server --test any_request
 

@@ -8,7 +8,10 @@ mod resume;
 
 pub(crate) use resume::said_of;
 
-use crate::event::{Body, Decision, Event, FileAction, FileChange, ToolEvent};
+use crate::artifact;
+use crate::event::{
+    Artifact, ArtifactInfo, Body, Decision, Event, FileAction, FileChange, ToolEvent,
+};
 use crate::id::EventId;
 use crate::recent::Recent;
 use crate::sanitize::Clean;
@@ -21,6 +24,8 @@ use std::collections::BTreeMap;
 
 /// Calls that are remembered; the oldest is forgotten first.
 const MAX_CALLS: usize = 1 << 16;
+/// Artifacts that are remembered.
+const MAX_ARTIFACTS: usize = 4096;
 /// Bytes of heavy fields kept for one open call, and for all of them. What is larger is told when
 /// it comes and not repeated at the end.
 const MAX_HELD: usize = 16 << 20;
@@ -38,6 +43,8 @@ pub struct Calls {
     refused: Vec<Clean>,
     /// How many had begun when the last turn ended.
     settled: u64,
+    /// What was made for people, by its path.
+    artifacts: Recent<()>,
 }
 
 #[derive(Debug)]
@@ -79,6 +86,7 @@ impl Default for Calls {
             began: 0,
             refused: Vec::new(),
             settled: 0,
+            artifacts: Recent::new(MAX_ARTIFACTS),
         }
     }
 }
@@ -92,12 +100,16 @@ impl Calls {
                 if self.complete(tool, event.time.as_ref(), event.parent.as_ref(), &mut changes) {
                     let (time, parent) = (event.time.clone(), event.parent.clone());
                     out.push(event);
-                    out.extend(changes.into_iter().map(|change| Event {
+                    let bodies = changes.into_iter().flat_map(|change| {
+                        let made = self.made(&change);
+                        [Some(Body::FileChanged(Box::new(change))), made].into_iter().flatten()
+                    });
+                    out.extend(bodies.map(|body| Event {
                         id: EventId::default(),
                         began: EventId::default(),
                         time: time.clone(),
                         parent: parent.clone(),
-                        body: Body::FileChanged(Box::new(change)),
+                        body,
                     }));
                 }
             }
@@ -124,6 +136,27 @@ impl Calls {
             }
             _ => out.push(event),
         }
+    }
+
+    /// What a changed file makes for people, the first time.
+    fn made(&mut self, change: &FileChange) -> Option<Body> {
+        if change.action == FileAction::Deleted {
+            return None;
+        }
+        let path = change.path.as_str();
+        let made = artifact::of(path)?;
+        let path = change.path.before(made.end)?;
+        if !self.artifacts.open_shared(&path).1 {
+            return None;
+        }
+        let artifact = ArtifactInfo {
+            id: path.clone(),
+            r#type: Clean::literal(made.kind),
+            name: path.after(made.name)?,
+            path,
+            preview_url: None,
+        };
+        Some(Body::ArtifactCreated(Box::new(Artifact { artifact })))
     }
 
     /// The turn is over: what was refused, or cut off by a cancelled turn, will not go on.

@@ -38,6 +38,7 @@
 //! events).
 
 pub mod adapter;
+pub mod artifact;
 mod beside;
 pub mod calls;
 pub mod change;

@@ -11,6 +11,8 @@ use std::io::ErrorKind;
 
 /// Requests for leave that may wait at once.
 const MAX_REQUESTS: usize = 256;
+/// Requests after which a replay is taken for over.
+const MAX_QUIET: u64 = 100_000;
 /// Updates that may tell of modes are short.
 const MAX_LOOKED_AT: usize = 256 << 10;
 
@@ -20,6 +22,8 @@ enum Asked {
     Initialize,
     New,
     Load,
+    /// Whether it has more to replay.
+    Quiet,
     Prompt,
     /// A choice, which an agent may refuse without harm.
     Choice,
@@ -42,6 +46,10 @@ pub(crate) struct Acp {
     session: Option<String>,
     images: bool,
     loading: bool,
+    /// The answer to `session/load`, until the replay is over.
+    loaded: Option<Value>,
+    /// Whether something was replayed since the agent was last asked.
+    replayed: bool,
     prompting: Option<u64>,
     modes: Vec<RunChoice>,
     mode: Option<String>,
@@ -76,6 +84,8 @@ impl Acp {
             session: None,
             images: false,
             loading: false,
+            loaded: None,
+            replayed: false,
             prompting: None,
             modes: Vec::new(),
             mode: None,
@@ -89,7 +99,9 @@ impl Acp {
         let params = json!({
             "protocolVersion": 1,
             "clientCapabilities": {
-                "fs": {"readTextFile": true, "writeTextFile": true},
+                // narrows has no text that is not on the disk. Gemini CLI, which is told that a file is
+                // not there, makes none (0.61): it reads by itself.
+                "fs": {"readTextFile": false, "writeTextFile": true},
                 "terminal": true,
             },
             "clientInfo": {
@@ -109,6 +121,8 @@ impl Acp {
         };
         let Some(id) = message.id else {
             let mut effects = Vec::new();
+            let log = log || self.loaded.is_some() && !is_replay(message.params);
+            self.replayed |= !log;
             if method == "session/update" && line.len() < MAX_LOOKED_AT {
                 self.update(message.params, &mut effects);
             }
@@ -152,13 +166,21 @@ impl Acp {
                 effects
             }
             Asked::Load => {
-                self.loading = false;
                 let native = self.opening.native.clone();
-                let mut result = result;
+                let mut result = if result.is_object() { result } else { json!({}) };
                 if let (Some(native), Some(map)) = (native, result.as_object_mut()) {
                     map.entry("sessionId").or_insert(native.into());
                 }
-                self.opened(&result)
+                self.loaded = Some(result);
+                vec![self.is_quiet()]
+            }
+            Asked::Quiet if std::mem::take(&mut self.replayed) && self.next < MAX_QUIET => {
+                vec![self.is_quiet()]
+            }
+            Asked::Quiet => {
+                self.loading = false;
+                let loaded = self.loaded.take().unwrap_or_default();
+                self.opened(&loaded)
             }
             Asked::Prompt if self.prompting == Some(id) => {
                 self.prompting = None;
@@ -188,6 +210,17 @@ impl Acp {
         self.loading = true;
         let params = json!({"sessionId": native, "cwd": self.opening.cwd, "mcpServers": []});
         vec![self.ask(Asked::Load, "session/load", &params)]
+    }
+
+    /// Some agents answer `session/load` first and replay then (Gemini CLI). What is asked now is
+    /// answered between the updates, or after the last one: when none came before the answer, the
+    /// replay is over. That nobody knows the method is an answer, too.
+    fn is_quiet(&mut self) -> Effect {
+        self.replayed = false;
+        match self.ask(Asked::Quiet, "_narrows/is_quiet", &json!({})) {
+            Effect::Send(line) => Effect::Tell(line),
+            other => other,
+        }
     }
 
     fn open_new(&mut self) -> Effect {
@@ -409,6 +442,22 @@ impl Acp {
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         Effect::Send(message.to_string())
     }
+}
+
+/// Whether an update is part of the conversation.
+fn is_replay(params: Option<&RawValue>) -> bool {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow)]
+        update: Update<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Update<'a> {
+        #[serde(borrow, rename = "sessionUpdate")]
+        kind: Cow<'a, str>,
+    }
+    let kind = params.and_then(|p| serde_json::from_str::<Params<'_>>(p.get()).ok());
+    kind.is_none_or(|p| !p.update.kind.ends_with("_update") || p.update.kind == "tool_call_update")
 }
 
 const LOST: &str =

@@ -177,15 +177,16 @@ impl Files {
         })));
         if action != FileAction::Deleted
             && let Ok(inside) = path.strip_prefix(&self.root)
-            && let Some(made) = inside.to_str().and_then(artifact)
-            && self.told.insert(made.2.clone())
+            && let Some(inside) = inside.to_str()
+            && let Some(made) = narrows::artifact::of(inside)
+            && self.told.insert(inside[..made.end].to_owned())
         {
-            let (kind, name, path) = made;
-            let whole = self.root.join(&path);
+            let (name, path) = (&inside[made.name..made.end], &inside[..made.end]);
+            let whole = self.root.join(path);
             bodies.push(Body::ArtifactCreated(Box::new(Artifact {
                 artifact: ArtifactInfo {
-                    id: Raw::new(format!("artifact:{path}")),
-                    r#type: Raw::new(kind),
+                    id: Raw::new(path),
+                    r#type: Raw::new(made.kind),
                     name: Raw::new(name),
                     path: Raw::new(whole.to_string_lossy().into_owned()),
                     preview_url: None,
@@ -199,45 +200,9 @@ fn is_not_ours(name: &std::ffi::OsStr) -> bool {
     name.to_str().is_some_and(|n| NOT_OURS.contains(&n))
 }
 
-/// What a file below `outputs/` is: its kind, name and path.
-fn artifact(path: &str) -> Option<(&'static str, String, String)> {
-    let inside = path.strip_prefix("outputs/")?;
-    let (folder, file) = path.rsplit_once('/')?;
-    let below = inside.contains('/');
-    let named = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-    if below && file.starts_with("next.config.") {
-        return Some(("nextjs_app", named(folder), folder.to_owned()));
-    }
-    if below && file == "index.html" {
-        return Some(("web_app", named(folder), folder.to_owned()));
-    }
-    let kind = match file.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).as_deref() {
-        Some("png" | "jpg" | "jpeg" | "gif" | "webp" | "svg" | "avif") => "image",
-        _ => "file",
-    };
-    Some((kind, file.to_owned(), path.to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_made_below_outputs_has_a_kind() {
-        let kind =
-            |path: &str| artifact(path).map(|(kind, name, path)| format!("{kind} {name} {path}"));
-        for (path, told) in [
-            ("outputs/report.md", Some("file report.md outputs/report.md")),
-            ("outputs/a/chart.PNG", Some("image chart.PNG outputs/a/chart.PNG")),
-            ("outputs/web/next.config.ts", Some("nextjs_app web outputs/web")),
-            ("outputs/site/index.html", Some("web_app site outputs/site")),
-            ("outputs/index.html", Some("file index.html outputs/index.html")),
-            ("src/a.ts", None),
-            ("outputs", None),
-        ] {
-            assert_eq!(kind(path).as_deref(), told, "{path}");
-        }
-    }
 
     #[tokio::test]
     async fn files_that_come_change_and_go_are_told() {

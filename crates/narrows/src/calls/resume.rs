@@ -12,6 +12,9 @@ impl Calls {
     pub fn resume(items: &Items) -> Self {
         let mut calls = Calls::default();
         for item in items.iter() {
+            if let ItemBody::Artifact { artifact } = &item.body {
+                calls.artifacts.open_shared(&artifact.path);
+            }
             let ItemBody::ToolCall { tool_call } = &item.body else { continue };
             calls.began += 1;
             let mut known = tool_call.call.clone();

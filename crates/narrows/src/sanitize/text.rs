@@ -189,6 +189,11 @@ impl Clean {
         self.0.get(at..).map(|s| Clean(EcoString::from(s)))
     }
 
+    /// The part before byte `at`, if that is a place between two characters.
+    pub(crate) fn before(&self, at: usize) -> Option<Clean> {
+        self.0.get(..at).map(|s| Clean(EcoString::from(s)))
+    }
+
     /// The first `chars` characters.
     pub fn head(&self, chars: usize) -> Clean {
         let end = self.0.char_indices().nth(chars).map_or(self.0.len(), |(i, _)| i);

@@ -1,0 +1,66 @@
+//! What a session makes for people: files below `outputs/` of its root.
+
+/// What a file stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Made {
+    /// `file`, `image`, `web_app` or `nextjs_app`.
+    pub kind: &'static str,
+    /// Where its name begins in the file's path.
+    pub name: usize,
+    /// Where its own path ends there: an app is its folder.
+    pub end: usize,
+}
+
+/// What a file of a session stands for, by its path relative to the root.
+///
+/// ```
+/// let path = "outputs/web/next.config.ts";
+/// let made = narrows::artifact::of(path).unwrap();
+/// assert_eq!((made.kind, &path[..made.end]), ("nextjs_app", "outputs/web"));
+/// assert!(narrows::artifact::of("src/main.rs").is_none());
+/// ```
+pub fn of(path: &str) -> Option<Made> {
+    let inside = path.strip_prefix("outputs/").filter(|rest| !rest.is_empty())?;
+    let (folder, file) = path.rsplit_once('/')?;
+    let app = match file {
+        "index.html" => Some("web_app"),
+        _ if file.starts_with("next.config.") => Some("nextjs_app"),
+        _ => None,
+    };
+    if let Some(kind) = app.filter(|_| inside.contains('/')) {
+        let name = folder.rfind('/').map_or(0, |at| at + 1);
+        return Some(Made { kind, name, end: folder.len() });
+    }
+    let ending = file.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    let kind = match ending.as_deref() {
+        Some("png" | "jpg" | "jpeg" | "gif" | "webp" | "svg" | "avif") => "image",
+        _ => "file",
+    };
+    (!file.is_empty()).then_some(Made { kind, name: folder.len() + 1, end: path.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    #[test]
+    fn what_is_made_below_outputs_has_a_kind() {
+        let told = |path: &str| {
+            of(path).map(|m| format!("{} {} {}", m.kind, &path[m.name..m.end], &path[..m.end]))
+        };
+        for (path, expected) in [
+            ("outputs/report.md", Some("file report.md outputs/report.md")),
+            ("outputs/a/chart.PNG", Some("image chart.PNG outputs/a/chart.PNG")),
+            ("outputs/web/next.config.ts", Some("nextjs_app web outputs/web")),
+            ("outputs/site/index.html", Some("web_app site outputs/site")),
+            ("outputs/index.html", Some("file index.html outputs/index.html")),
+            ("outputs/日本/図.svg", Some("image 図.svg outputs/日本/図.svg")),
+            ("src/a.ts", None),
+            ("outputs", None),
+            ("outputs/", None),
+            ("outputs/folder/", None),
+        ] {
+            assert_eq!(told(path).as_deref(), expected, "{path}");
+        }
+    }
+}
