@@ -82,13 +82,19 @@ fn agents_come_and_go_without_a_trace() {
     let id = running.session("acp");
     let cycles: usize =
         std::env::var("NARROWS_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(25);
-    let mut before = 0;
+    let memory = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap_or_default();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) / 1024
+    };
+    let (mut before, mut took) = (0, 0);
     for n in 0..cycles {
         running.turn(&id, "exit 0");
-        if n == 4 {
-            before = open();
+        if n == cycles / 5 {
+            (before, took) = (open(), memory());
         }
     }
+    assert!(memory() <= took + 24, "{took} MB, then {} MB", memory());
     until("all are taken up", || zombies(pid) == 0);
     until("as many files are open as before", || open() <= before + 4);
     assert!(running.alive().is_empty());

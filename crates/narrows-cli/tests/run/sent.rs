@@ -202,3 +202,41 @@ fn files_that_change_are_told() {
     assert!(made.contains(&("file", "outputs/report.md")), "{made:?}");
     assert!(made.contains(&("web_app", "outputs/site")), "{made:?}");
 }
+
+#[test]
+fn pictures_are_sent_along() {
+    // One pixel.
+    let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let path = format!("/api/sessions/{id}/send-message?wait=false");
+        let image = json!({"mimeType": "image/png", "data": data});
+        let (status, told) =
+            running.post(&path, &json!({"content": "say seen", "images": [image]}));
+        assert_eq!(status, 202, "{told}");
+        running.until(&id, "idle", |run| run["state"] == "idle" && run["queue"] == json!([]));
+        let items = running.items(&id);
+        let prompt = items.iter().find(|i| i["type"] == "user_message").expect("a prompt");
+        assert_eq!(prompt["images"].as_array().map(Vec::len), Some(1), "{agent}: {prompt}");
+        assert_eq!(prompt["text"], "say seen", "{agent}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_stopped_stays_so() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    let (_, frames) = running.frames(&id, "wait 60000", None);
+    running.until(&id, "running", |run| run["state"] == "running");
+    let (_, waiting) = running.frames(&id, "say never", None);
+    running.until(&id, "waiting for its turn", |run| {
+        run["queue"].as_array().is_some_and(|q| q.len() == 1)
+    });
+    assert_eq!(running.post(&format!("/api/sessions/{id}/stop"), &json!({})).1["done"], true);
+    assert_eq!(frames.last().expect("an end").1["stopReason"], "cancelled");
+    assert_eq!(waiting.last().expect("an end").1["code"], "NOT_SENT");
+    let run = running.run(&id);
+    assert_eq!((&run["state"], &run["queue"]), (&json!("ended"), &json!([])));
+    assert!(!serde_json::to_string(&running.items(&id)).expect("text").contains("never"));
+}

@@ -1,7 +1,11 @@
 //! `narrows run` and `narrows agents`.
 
+use crate::agents::kill;
 use crate::helper::{BOTH, config, narrows};
 use crate::served::serve;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_turn_in_the_terminal() {
@@ -57,4 +61,36 @@ fn agents_are_listed() {
     let text = String::from_utf8_lossy(&output.expect("agents").stdout).into_owned();
     assert!(text.contains("✓ acp") && text.contains("· missing"), "{text}");
     assert!(text.contains("opencode acp") && text.contains("gemini --acp"), "{text}");
+}
+
+#[test]
+fn ctrl_c_cancels_and_then_ends() {
+    let folder = tempfile::tempdir().expect("folder");
+    let config = config(folder.path(), "");
+    for words in ["say begun\nbash true\nwait 60000", "say begun\nbash true\nhang"] {
+        let mut child = narrows()
+            .args(["run", "--agent", "acp", "--data"])
+            .arg(folder.path().join("data"))
+            .arg("--config")
+            .arg(&config)
+            .arg(words)
+            .current_dir(folder.path())
+            .env("HOME", folder.path().join("home"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("run");
+        let mut lines = BufReader::new(child.stdout.take().expect("output")).lines();
+        assert!(lines.any(|line| line.is_ok_and(|l| l.contains("begun") && !l.contains("say"))));
+        let began = Instant::now();
+        kill("-INT", child.id());
+        std::thread::sleep(Duration::from_millis(300));
+        kill("-INT", child.id());
+        let output = child.wait_with_output().expect("end");
+        assert!(began.elapsed() < Duration::from_secs(20));
+        assert!(!output.status.success());
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(err.contains("cancelling"), "{err}");
+    }
 }

@@ -174,6 +174,8 @@ impl Actor {
             }
             Order::Stop(tell) => {
                 let was = self.process.is_some();
+                // Or the next message would start it again at once.
+                self.drop_waiting().await;
                 self.end("stopped").await;
                 let _ = tell.send(was);
             }
@@ -276,7 +278,10 @@ impl Actor {
         let root = Path::new(&self.run.cwd);
         let child = Child::start(spec, &driver.args(), root, options)?;
         self.store.keep_run(self.run.clone()).await.map_err(store)?;
-        let (files, now) = (Files::watch(root), Instant::now());
+        // A large folder takes a while.
+        let folder = root.to_owned();
+        let files = tokio::task::spawn_blocking(move || Files::watch(&folder)).await;
+        let (files, now) = (files.map_err(|e| e.to_string())?, Instant::now());
         let machine = Machine::new(root.to_owned(), Arc::clone(spec), Arc::clone(options));
         let effects = driver.start();
         self.feed = Some(feed);

@@ -156,6 +156,8 @@ impl Claude {
                     heard.effects.push(Effect::Choices);
                 }
             }
+            // How far the message is that was sent: the turn tells the same.
+            "command_lifecycle" => heard.log = false,
             "result" if self.in_turn => {
                 self.in_turn = false;
                 heard.effects.push(Effect::Ended);

@@ -14,7 +14,7 @@ mod terminal;
 mod turns;
 
 pub use agents::{AgentSpec, Protocol, presets};
-pub(crate) use claude::new_uuid;
+use claude::new_uuid;
 pub(crate) use driver::{Prompt, Reply};
 pub use driver::{PromptImage, RunChoice};
 pub use state::{QueuedMessage, RunPhase, RunState, TurnPlace};
@@ -174,15 +174,22 @@ impl Runs {
         cwd.map_or(Ok(()), |cwd| named_root(cwd).map(drop))
     }
 
+    /// The id that a new session has for its agent, where narrows chooses it.
+    pub(crate) fn native(&self, agent: &str) -> Option<String> {
+        let spec = self.agent(agent).ok()?;
+        (spec.protocol == Protocol::Claude).then(new_uuid).flatten()
+    }
+
     /// Makes a session one that is run. Without a folder it gets one.
     pub(crate) async fn adopt(
         &self,
         session: &Session,
         agent: &str,
         cwd: Option<&str>,
+        native: Option<String>,
         (mode, model): (Option<String>, Option<String>),
     ) -> std::result::Result<(), Refusal> {
-        let spec = self.agent(agent)?;
+        self.agent(agent)?;
         if self.inner.store.run(session.key).await?.is_some() {
             return Ok(());
         }
@@ -190,7 +197,6 @@ impl Runs {
             Some(cwd) => named_root(cwd)?,
             None => made_root(&self.options().roots, &session.id)?,
         };
-        let native = (spec.protocol == Protocol::Claude).then(new_uuid).flatten();
         let run = RunRow {
             session: session.key,
             agent: agent.to_owned(),

@@ -116,13 +116,34 @@ impl Actor {
         self.rested = Instant::now();
     }
 
-    /// The server ends.
-    pub(super) async fn shut(&mut self) {
-        self.end("the server ends").await;
-        let waiting: Vec<Turn> = self.turn.take().into_iter().chain(self.queue.drain(..)).collect();
+    /// The log cannot be written: the agent ends, and nothing can be told of it.
+    pub(super) async fn lose(&mut self, what: &str) {
+        if let Some(process) = self.process.take() {
+            process.machine.close();
+            process.child.stop().await;
+        }
+        if let Some(turn) = self.turn.take() {
+            let until = self.feed.as_ref().map(|f| f.seq);
+            self.close_turn(&turn, MessageState::Done, until).await;
+        }
+        self.error = Some(self.clean(what));
+        self.rested = Instant::now();
+    }
+
+    /// Drops everything that waits.
+    pub(super) async fn drop_waiting(&mut self) {
+        let unsent =
+            if self.turn.as_ref().is_some_and(|t| !t.sent) { self.turn.take() } else { None };
+        let waiting: Vec<Turn> = unsent.into_iter().chain(self.queue.drain(..)).collect();
         for turn in waiting {
             self.close_turn(&turn, MessageState::Dropped, None).await;
         }
+    }
+
+    /// The server ends.
+    pub(super) async fn shut(&mut self) {
+        self.end("the server ends").await;
+        self.drop_waiting().await;
     }
 
     pub(super) async fn close_turn(

@@ -44,9 +44,8 @@ impl Actor {
         let (Some(process), Some(feed)) = (&self.process, &mut self.feed) else { return };
         if let Err(error) = feed.lines(process.driver.format(), &lines).await {
             tracing::error!(%error, "what an agent said could not be kept");
-            self.error = Some(format!("what the agent said could not be kept: {error}"));
             // Nothing is said that nobody can read later.
-            self.process = None;
+            self.lose(&format!("what the agent said could not be kept: {error}")).await;
         }
     }
 
