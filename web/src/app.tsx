@@ -2,13 +2,16 @@ import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import type { Socket } from "./api/socket";
 import css from "./app.module.css";
 import { titleOf } from "./items/labels";
+import { useLeave } from "./state/agents";
 import type { SessionList } from "./state/list";
-import { go, useRoute } from "./state/route";
+import { address, go, useRoute } from "./state/route";
 import { Connection } from "./ui/connection";
 import { Confirm, KeysHelp } from "./ui/dialog";
 import { Refused, Welcome } from "./ui/empty";
 import { Guard } from "./ui/guard";
+import { useKeyboard } from "./ui/keyboard";
 import { useKeys } from "./ui/keys";
+import { NewSession } from "./ui/new-session";
 import { SessionPage } from "./ui/session-page";
 import { Sidebar } from "./ui/sidebar";
 
@@ -20,7 +23,9 @@ export function App({ socket, list }: { socket: Socket; list: SessionList }) {
   const link = useSyncExternalStore(socket.subscribe, socket.getLink);
   const [shown, setShown] = useState(() => !isNarrow() || !route.session);
   const [query, setQuery] = useState("");
+  const leave = useLeave(socket);
   const [help, setHelp] = useState(false);
+  const [starting, setStarting] = useState(false);
   const [deleting, setDeleting] = useState<string | null>(null);
   const search = useRef<HTMLInputElement>(null);
   const session = route.session ? list.get(route.session) : undefined;
@@ -33,12 +38,15 @@ export function App({ socket, list }: { socket: Socket; list: SessionList }) {
     document.title = title ? `${title} · narrows` : "narrows";
   }, [title]);
 
+  useKeyboard();
+  const onNew = leave.agents ? () => setStarting(true) : undefined;
   useKeys({
     "/": () => {
       setShown(true);
       requestAnimationFrame(() => search.current?.select());
     },
     "?": () => setHelp(true),
+    n: () => onNew?.(),
     "[": () => setShown((now) => !now),
     Enter: (event) => toggle(event.target as HTMLElement),
   });
@@ -68,6 +76,7 @@ export function App({ socket, list }: { socket: Socket; list: SessionList }) {
         onQuery={setQuery}
         input={search}
         shown={shown && !(nothing && isNarrow())}
+        onNew={onNew}
         onClose={() => setShown(false)}
       />
       <Guard of={route.step}>
@@ -78,15 +87,27 @@ export function App({ socket, list }: { socket: Socket; list: SessionList }) {
             route={route}
             socket={socket}
             session={session}
+            leave={leave}
             onMenu={() => setShown(true)}
             onDelete={() => setDeleting(route.session)}
             listHidden={!shown}
           />
         ) : (
-          <Welcome list={view} onMenu={() => setShown(true)} />
+          <Welcome list={view} onMenu={() => setShown(true)} onNew={onNew} />
         )}
       </Guard>
       {help && <KeysHelp onClose={() => setHelp(false)} />}
+      {starting && leave.agents && (
+        <NewSession
+          agents={leave.agents}
+          onStarted={(id) => {
+            setStarting(false);
+            if (isNarrow()) setShown(false);
+            go(address(id));
+          }}
+          onClose={() => setStarting(false)}
+        />
+      )}
       {deleting && <Delete id={deleting} list={list} onClose={() => setDeleting(null)} />}
     </div>
   );

@@ -104,6 +104,22 @@ export class Narrows {
   }
 }
 
+/// A config file with the scripted agents, one of each protocol, and one that is not there; its path.
+export function scripted(test) {
+  const agent = (name, program, protocol) => {
+    const argv = JSON.stringify([program, "--state", path.join(test.folder, `${name}-state`)]);
+    return `[[agent]]\nname = "${name}"\nargv = ${argv}\nprotocol = "${protocol}"\n`;
+  };
+  const example = (name) => path.join(root, "target/debug/examples", name);
+  const file = path.join(test.folder, "config.toml");
+  fs.writeFileSync(file, [
+    agent("scripted", example("scripted_acp"), "acp"),
+    agent("asker", example("scripted_claude"), "claude"),
+    agent("missing", "/nowhere/to/be-found", "acp"),
+  ].join("\n"));
+  return file;
+}
+
 /// The packets of a recorded session.
 export function packets() {
   const file = "crates/narrows/tests/fixtures/acp/opencode-1.18-c-files/input.jsonl";

@@ -1,9 +1,28 @@
-import type { Facets, Item, ItemPage, Outline, SearchPage, Session, SessionPage, Sources } from "./types";
+import type {
+  AgentList,
+  Answer,
+  Done,
+  Facets,
+  Item,
+  ItemPage,
+  MessageTaken,
+  NewRun,
+  Outline,
+  RunChange,
+  RunState,
+  SearchPage,
+  SendMessage,
+  Session,
+  SessionPage,
+  Sources,
+} from "./types";
 
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
+    /** The server's word for it, as `ALREADY_ANSWERED`. */
+    readonly code = "",
   ) {
     super(message);
   }
@@ -11,7 +30,16 @@ export class ApiError extends Error {
 
 type Query = Record<string, string | number | boolean | undefined | null>;
 
-async function ask<T>(method: string, path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+interface More {
+  signal?: AbortSignal;
+  /** What is sent along, as JSON. */
+  body?: unknown;
+  /** The same key, the same request once. */
+  key?: string;
+}
+
+async function ask<T>(method: string, path: string, query: Query = {}, more: More = {}): Promise<T> {
+  const { signal, body, key } = more;
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== null && value !== "") params.set(name, String(value));
@@ -20,22 +48,26 @@ async function ask<T>(method: string, path: string, query: Query = {}, signal?: 
   let response: Response;
   try {
     // What changes something needs a header that no form and no link can send.
-    const headers: HeadersInit = method === "GET" ? {} : { "x-narrows": "page" };
-    response = await fetch(address, { method, headers, signal });
+    const headers: Record<string, string> = method === "GET" ? {} : { "x-narrows": "page" };
+    if (body !== undefined) headers["content-type"] = "application/json";
+    if (key) headers["idempotency-key"] = key;
+    const sent = body === undefined ? undefined : JSON.stringify(body);
+    response = await fetch(address, { method, headers, signal, body: sent });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiError(0, "narrows does not answer");
   }
-  if (!response.ok) throw new ApiError(response.status, await reason(response));
+  if (!response.ok) throw await refusal(response);
   return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
-async function reason(response: Response): Promise<string> {
+async function refusal(response: Response): Promise<ApiError> {
+  const { status, statusText } = response;
   try {
-    const body = await response.json();
-    return body.error?.message ?? response.statusText;
+    const { error } = await response.json();
+    return new ApiError(status, error?.message ?? statusText, error?.code);
   } catch {
-    return response.statusText || `status ${response.status}`;
+    return new ApiError(status, statusText || `status ${status}`);
   }
 }
 
@@ -51,7 +83,7 @@ export interface SessionFilter {
 
 export const api = {
   sessions: (filter: SessionFilter & { after?: string; limit?: number }, signal?: AbortSignal) =>
-    ask<SessionPage>("GET", "/api/sessions", { ...filter }, signal),
+    ask<SessionPage>("GET", "/api/sessions", { ...filter }, { signal }),
   session: (id: string) => ask<Session>("GET", one(id)),
   remove: (id: string) => ask<void>("DELETE", one(id)),
   items: (id: string, query: Query) => ask<ItemPage>("GET", `${one(id)}/items`, query),
@@ -68,11 +100,24 @@ export const api = {
       limit?: number;
     },
     signal?: AbortSignal,
-  ) => ask<SearchPage>("GET", "/api/search", { ...query }, signal),
+  ) => ask<SearchPage>("GET", "/api/search", { ...query }, { signal }),
   facets: () => ask<Facets>("GET", "/api/facets"),
   sources: () => ask<Sources>("GET", "/api/sources"),
   me: () => ask<{ token: string; scopes: string[] }>("GET", "/api/me"),
   logout: () => ask<void>("POST", "/api/logout"),
+  agents: () => ask<AgentList>("GET", "/api/agents"),
+  start: (run: NewRun) => ask<Session>("POST", "/api/runs", {}, { body: run }),
+  run: (id: string, after: number | undefined, signal: AbortSignal) =>
+    ask<RunState>("GET", `${one(id)}/run`, { after }, { signal }),
+  choose: (id: string, change: RunChange) => ask<Done>("PATCH", `${one(id)}/run`, {}, { body: change }),
+  send: (id: string, message: SendMessage, key: string) =>
+    ask<MessageTaken>("POST", `${one(id)}/send-message`, { wait: false }, { body: message, key }),
+  cancel: (id: string) => ask<Done>("POST", `${one(id)}/cancel`),
+  stop: (id: string) => ask<Done>("POST", `${one(id)}/stop`),
+  takeBack: (id: string, message: string) =>
+    ask<Done>("DELETE", `${one(id)}/queue/${encodeURIComponent(message)}`),
+  answer: (id: string, request: string, answer: Answer) =>
+    ask<Done>("POST", `${one(id)}/permissions/${encodeURIComponent(request)}`, {}, { body: answer }),
   blob: (id: string, hash: string) => `${one(id)}/blobs/${encodeURIComponent(hash)}`,
   exported: (id: string, format: string) => `${one(id)}/export?format=${format}`,
 };

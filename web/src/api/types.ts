@@ -41,3 +41,15 @@ export type FileTouched = Schemas["FileSum"];
 export type Outline = Schemas["Outline"];
 export type Facets = Schemas["Facets"];
 export type Sources = Schemas["Sources"];
+
+export type AgentInfo = Schemas["AgentInfo"];
+export type AgentList = Schemas["AgentList"];
+export type NewRun = Schemas["NewRun"];
+export type RunState = Schemas["RunState"];
+export type RunChange = Schemas["RunChange"];
+export type RunChoice = Schemas["RunChoice"];
+export type QueuedMessage = Schemas["QueuedMessage"];
+export type SendMessage = Schemas["SendMessage"];
+export type MessageTaken = Schemas["MessageTaken"];
+export type Answer = Schemas["GiveAnswer"];
+export type Done = Schemas["Done"];

@@ -1,9 +1,11 @@
 import { Check, Circle, CircleQuestionMark } from "lucide-react";
-import { useState } from "react";
 import type { QuestionItem, QuestionPart } from "../api/types";
 import { visibleProse } from "../content/visible";
+import { useSession } from "../state/context";
 import styles from "./ask.module.css";
+import { Below } from "./permission";
 import { linked } from "./plain";
+import { QuestionForm } from "./question-form";
 
 export type Answer = { question: string; answer: string };
 
@@ -11,11 +13,17 @@ export interface QuestionProps {
   item: QuestionItem;
   /** Makes the options buttons; told when every question has its answer. */
   onAnswer?(answers: Answer[]): void;
+  /** The form waits: for what is shown, or for what becomes of the answers. */
+  busy?: boolean;
 }
 
 /** What the agent asks somebody, and what was answered. */
-export function Question({ item, onAnswer }: QuestionProps) {
+export function Question({ item, onAnswer, busy }: QuestionProps) {
   const open = !item.answers;
+  const { asked } = useSession();
+  if (open && !onAnswer && item.requestId && asked?.has(item.requestId)) {
+    return <Below words={item.questions[0]?.question ?? "A question"} />;
+  }
   return (
     <section className={open ? styles.waiting : styles.plan} aria-label="Question">
       <p className={styles.title}>
@@ -26,7 +34,7 @@ export function Question({ item, onAnswer }: QuestionProps) {
         </span>
       </p>
       {open && onAnswer ? (
-        <Form questions={item.questions} onAnswer={onAnswer} />
+        <QuestionForm questions={item.questions} busy={busy} onAnswer={onAnswer} />
       ) : (
         <Questions questions={item.questions} answers={item.answers ?? []} />
       )}
@@ -73,7 +81,7 @@ export function Questions({
   });
 }
 
-function Asked({ part }: { part: QuestionPart }) {
+export function Asked({ part }: { part: QuestionPart }) {
   return (
     <p className={styles.asked}>
       {part.header && <span className={styles.header}>{visibleProse(part.header)}</span>}
@@ -89,61 +97,4 @@ export function chosenOf(part: QuestionPart, answer: string): string[] {
   if (labels.includes(answer)) return [answer];
   const named = answer.split(/,\s*/);
   return part.multiSelect && named.every((name) => labels.includes(name)) ? named : [];
-}
-
-function Form({
-  questions,
-  onAnswer,
-}: {
-  questions: readonly QuestionPart[];
-  onAnswer(answers: Answer[]): void;
-}) {
-  const [chosen, setChosen] = useState<Record<number, string[]>>({});
-  const only = questions.length === 1 && !questions[0]!.multiSelect;
-  const answersOf = (picked: Record<number, string[]>): Answer[] =>
-    questions.map((part, at) => ({ question: part.question, answer: (picked[at] ?? []).join(", ") }));
-  const pick = (at: number, part: QuestionPart, label: string) => {
-    const had = chosen[at] ?? [];
-    const toggled = had.includes(label) ? had.filter((other) => other !== label) : [...had, label];
-    const next = { ...chosen, [at]: part.multiSelect ? toggled : [label] };
-    setChosen(next);
-    if (only) onAnswer(answersOf(next));
-  };
-  return (
-    <>
-      {questions.map((part, at) => (
-        <div key={at} className={styles.question}>
-          <Asked part={part} />
-          <ul className={styles.options}>
-            {part.options.map((option, n) => (
-              <li key={n}>
-                <button
-                  type="button"
-                  className={styles.option}
-                  aria-pressed={only ? undefined : (chosen[at] ?? []).includes(option.label)}
-                  onClick={() => pick(at, part, option.label)}
-                >
-                  <span>{visibleProse(option.label || `Option ${n + 1}`)}</span>
-                  {option.description && (
-                    <span className={styles.why}>{visibleProse(option.description)}</span>
-                  )}
-                  {only && n < 9 && <kbd>{n + 1}</kbd>}
-                </button>
-              </li>
-            ))}
-          </ul>
-        </div>
-      ))}
-      {!only && (
-        <button
-          type="button"
-          className={styles.send}
-          disabled={questions.some((_, at) => !chosen[at]?.length)}
-          onClick={() => onAnswer(answersOf(chosen))}
-        >
-          Send the {questions.length > 1 ? "answers" : "answer"}
-        </button>
-      )}
-    </>
-  );
 }

@@ -70,7 +70,7 @@ function Entry({ todo }: { todo: Todo }) {
   return (
     <li className={look ? `${styles.entry} ${look}` : styles.entry}>
       <Icon size={15} strokeWidth={2} role="img" aria-label={word} className={styles.icon} />
-      <span className={styles.words} title={doing ? content : undefined}>
+      <span className={styles.words} title={doing ? visibleProse(content) : undefined}>
         {visibleProse(doing ? activeForm : content || activeForm || "An entry without words")}
       </span>
       {priority === "high" && status !== "completed" && <span className={styles.priority}>high</span>}

@@ -14,6 +14,8 @@ export interface SessionAccess {
   open: OpenState;
   /** Whether the agent is at work. */
   running: boolean;
+  /** Questions that can be answered on this page, by their `requestId`. */
+  asked?: ReadonlySet<string>;
   /** A link to an item, whole address. */
   link(id: string): string;
 }

@@ -37,7 +37,11 @@ export function Dialog({
 const KEYS = [
   ["/", "search all sessions"],
   ["j  k", "next and previous row"],
-  ["Enter", "open or close the row"],
+  ["Enter", "open or close the row; in the message: send it"],
+  ["Shift+Enter", "new line in the message"],
+  ["n", "new session"],
+  ["m", "write a message"],
+  ["1  …  9", "answer what the agent asks"],
   ["G", "to the latest"],
   ["f", "find in this session"],
   ["o", "turns, files and todos"],

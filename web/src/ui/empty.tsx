@@ -1,4 +1,4 @@
-import { CircleAlert, Menu as MenuIcon } from "lucide-react";
+import { CircleAlert, Menu as MenuIcon, Plus } from "lucide-react";
 import { visible } from "../content/visible";
 import { formatCount } from "../items/labels";
 import type { ListView } from "../state/list";
@@ -60,8 +60,15 @@ export function Refused() {
   );
 }
 
+interface WelcomeProps {
+  list: ListView;
+  onMenu(): void;
+  /** Starts an agent, where one may. */
+  onNew?: () => void;
+}
+
 /** Nothing is chosen, or there is nothing to choose. */
-export function Welcome({ list, onMenu }: { list: ListView; onMenu(): void }) {
+export function Welcome({ list, onMenu, onNew }: WelcomeProps) {
   if (!list.ready) return <Skeleton />;
   if ((list.facets?.total ?? list.sessions.length) > 0) {
     return (
@@ -76,10 +83,10 @@ export function Welcome({ list, onMenu }: { list: ListView; onMenu(): void }) {
       </main>
     );
   }
-  return <FirstStart list={list} />;
+  return <FirstStart list={list} onNew={onNew} />;
 }
 
-function FirstStart({ list }: { list: ListView }) {
+function FirstStart({ list, onNew }: Pick<WelcomeProps, "list" | "onNew">) {
   const { sources } = list;
   return (
     <main className={css.center}>
@@ -88,6 +95,11 @@ function FirstStart({ list }: { list: ListView }) {
         <p role="status">
           Reading {formatCount(sources.indexing.done)} of {formatCount(sources.indexing.total)} files…
         </p>
+      )}
+      {onNew && (
+        <button type="button" className={`${css.button} ${css.narrow}`} onClick={onNew}>
+          <Plus size={16} aria-hidden /> New session
+        </button>
       )}
       {sources?.following ? (
         <>

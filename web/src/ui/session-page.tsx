@@ -2,14 +2,17 @@ import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore
 import { api } from "../api/client";
 import type { Socket } from "../api/socket";
 import type { Item, Session } from "../api/types";
+import type { Leave } from "../state/agents";
 import { OpenState, type SessionAccess, SessionProvider } from "../state/context";
 import { address, type Route } from "../state/route";
+import { RunModel } from "../state/run";
 import { SessionModel } from "../state/session";
 import type { Target } from "./arrive";
 import { Aside } from "./aside";
 import { Broken, Gone, Nothing, Skeleton } from "./empty";
 import { FindBar } from "./find-bar";
 import { useKeys } from "./keys";
+import { Prompt } from "./prompt";
 import { isRunning, stepsOf } from "./rows";
 import { SessionHeader } from "./session-header";
 import css from "./session-page.module.css";
@@ -22,22 +25,27 @@ interface Props {
   socket: Socket;
   /** What the list knows of it. */
   session: Session | undefined;
+  /** What whoever reads may do. */
+  leave: Leave;
   listHidden: boolean;
   onMenu(): void;
   onDelete(): void;
 }
 
 /** One session: its header, its transcript, what stands beside it. */
-export function SessionPage({ id, route, socket, session, listHidden, onMenu, onDelete }: Props) {
+export function SessionPage({ id, route, socket, session, leave, listHidden, onMenu, onDelete }: Props) {
   const model = useMemo(() => new SessionModel(id, socket), [id, socket]);
   const open = useMemo(() => new OpenState(), []);
   const view = useSyncExternalStore(model.subscribe, model.getView);
+  const running = isRunning(view, session);
+  const [runs, run] = useRun(id, socket, running);
   const [openVersion, setOpenVersion] = useState(0);
   const [target, setTarget] = useState<Target | null>(null);
   const [finding, setFinding] = useState<string | null>(route.query);
   const [beside, setBeside] = useState(false);
   const transcript = useRef<TranscriptHandle>(null);
   const find = useRef<HTMLInputElement>(null);
+  const message = useRef<HTMLTextAreaElement>(null);
 
   useEffect(() => open.subscribe(() => setOpenVersion((n) => n + 1)), [open]);
   useEffect(() => () => model.stop(), [model]);
@@ -78,7 +86,7 @@ export function SessionPage({ id, route, socket, session, listHidden, onMenu, on
   }, [model, route.step]);
 
   const closeBeside = useCallback(() => setBeside(false), []);
-  const running = isRunning(view, session);
+  const asked = useMemo(() => new Set(leave.approve ? run?.requests : []), [leave.approve, run?.requests]);
   const access = useMemo<SessionAccess>(
     () => ({
       sessionId: id,
@@ -87,9 +95,10 @@ export function SessionPage({ id, route, socket, session, listHidden, onMenu, on
       children: model.children,
       open,
       running,
+      asked,
       link: (item) => location.origin + address(id, item),
     }),
-    [id, model, open, running],
+    [id, model, open, running, asked],
   );
 
   useKeys({
@@ -97,6 +106,7 @@ export function SessionPage({ id, route, socket, session, listHidden, onMenu, on
     k: () => transcript.current?.step(-1),
     G: () => transcript.current?.toEnd(),
     f: () => (finding === null ? setFinding("") : find.current?.select()),
+    m: () => message.current?.focus(),
     o: () => setBeside((now) => !now),
     Escape: () => (beside ? setBeside(false) : setFinding(null)),
   });
@@ -143,12 +153,37 @@ export function SessionPage({ id, route, socket, session, listHidden, onMenu, on
               handle={transcript}
             />
           )}
-          <Waiting view={view} onShow={show} />
+          <Waiting view={view} run={run} onShow={show} />
+          {run && run.state !== "none" && run.allowRun && leave.run && (
+            <Prompt
+              id={id}
+              run={run}
+              input={message}
+              onDone={runs.wake}
+              onSent={() => transcript.current?.toEnd()}
+            />
+          )}
         </main>
         <Aside outline={view.outline} shown={beside} onShow={show} onClose={closeBeside} />
       </div>
     </SessionProvider>
   );
+}
+
+/** How the agent of a session stands, while the session is on the screen. */
+function useRun(id: string, socket: Socket, running: boolean) {
+  const runs = useMemo(() => new RunModel(id), [id]);
+  useEffect(() => {
+    runs.start();
+    const unlisten = socket.subscribe(() => socket.link === "live" && runs.wake());
+    return () => {
+      unlisten();
+      runs.stop();
+    };
+  }, [runs, socket]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: somebody may have started it
+  useEffect(() => runs.wake(), [runs, running]);
+  return [runs, useSyncExternalStore(runs.subscribe, runs.getRun)] as const;
 }
 
 /** An item, the call of the subagent that it is below, and so on up to the transcript's own. */

@@ -1,4 +1,4 @@
-import { PanelLeftClose, Search, X } from "lucide-react";
+import { PanelLeftClose, Plus, Search, X } from "lucide-react";
 import { type RefObject, useMemo } from "react";
 import { VList } from "virtua";
 import type { Session } from "../api/types";
@@ -18,13 +18,15 @@ interface Props {
   onQuery(query: string): void;
   input: RefObject<HTMLInputElement | null>;
   shown: boolean;
+  /** Starts an agent, where one may. */
+  onNew?: () => void;
   onClose(): void;
 }
 
 type Entry = { heading: string } | { session: Session };
 
 /** All sessions: live ones first, then by day; or what a search found. */
-export function Sidebar({ list, view, chosen, query, onQuery, input, shown, onClose }: Props) {
+export function Sidebar({ list, view, chosen, query, onQuery, input, shown, onNew, onClose }: Props) {
   const entries = useMemo(() => listed(view.sessions), [view.sessions]);
   return (
     <nav className={shown ? `${css.sidebar} ${css.shown}` : css.sidebar} aria-label="Sessions">
@@ -56,6 +58,12 @@ export function Sidebar({ list, view, chosen, query, onQuery, input, shown, onCl
           <PanelLeftClose size={17} aria-hidden />
         </button>
       </div>
+      {onNew && (
+        <button type="button" className={css.new} onClick={onNew}>
+          <Plus size={15} aria-hidden /> New session
+          <kbd aria-hidden>n</kbd>
+        </button>
+      )}
       <Filters list={list} view={view} />
       {view.sources?.indexing && (
         <p className={css.note} role="status">

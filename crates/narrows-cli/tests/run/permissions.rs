@@ -77,13 +77,22 @@ fn ids_are_not_used_again_by_another_process() {
 fn an_agent_asks_questions_of_its_own() {
     let running = Running::start("");
     let id = running.session("claude");
-    let (_, frames) = running.frames(&id, "question Which colour?|Red|Blue", None);
-    let request = running.asked(&id);
-    let (status, told) =
-        running.answer(&id, &request, &json!({"answers": {"Which colour?": "Blue"}}));
-    assert_eq!(status, 200, "{told}");
-    let packets: Vec<Value> = frames.map(|(_, p)| p).collect();
-    assert!(said(&packets).contains("Blue"), "{packets:?}");
+    // The second one names a path, which people do not see as the agent wrote it.
+    let home = running.folder.path().join("data/home/deep/file.txt");
+    for (words, seen) in [
+        ("Which colour?".to_owned(), "Which colour?"),
+        (format!("What of {} now?", home.display()), "What of ~/deep/file.txt now?"),
+    ] {
+        let (_, frames) = running.frames(&id, &format!("question {words}|Red|Blue"), None);
+        let request = running.asked(&id);
+        let items = running.items(&id);
+        let question = items.iter().rfind(|i| i["type"] == "question").expect("a question");
+        assert_eq!(question["questions"][0]["question"], seen);
+        let (status, told) = running.answer(&id, &request, &json!({"answers": {seen: "Blue"}}));
+        assert_eq!(status, 200, "{told}");
+        let packets: Vec<Value> = frames.map(|(_, p)| p).collect();
+        assert!(said(&packets).contains("Blue"), "{packets:?}");
+    }
 }
 
 #[test]

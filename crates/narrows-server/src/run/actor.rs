@@ -141,7 +141,7 @@ impl Actor {
             };
             match happened {
                 Happened::Order(None | Some(Order::Close)) => {
-                    orders.close();
+                    // Whoever waits for the end waits for the queue to go.
                     self.shut().await;
                     self.show();
                     return;
