@@ -10,7 +10,7 @@ DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.js
 
 .PHONY: build run demo web web-check web-test test rust-tests web-tests fmt lint unit doc purity types-check browser types deny soak \
   bench bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run precision \
-  bless fuzz clean
+  bless fuzz clean test-agents
 
 build: web
 	$(CARGO) build --release --bin narrows
@@ -90,6 +90,12 @@ types:
 browser:
 	@$(PROGRAM)
 	@./scripts/browser-test/run
+
+# Claude Code, opencode, Gemini CLI, Codex and claude-agent-acp themselves, against a scripted model.
+# `make test-agents AGENTS="claude gemini"` tries only these.
+test-agents:
+	@$(PROGRAM)
+	@./scripts/test-agents/run $(AGENTS)
 
 soak:
 	NARROWS_CYCLES=1000 $(CARGO) test --locked -p narrows-cli --test run -- agents_come_and_go

@@ -1,7 +1,10 @@
 //! Speaking the Agent Client Protocol, as its client. What agents say is kept as it is; only what
 //! concerns the way of speaking is looked at here.
 
+mod replay;
+
 use super::driver::{Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice};
+use replay::Replay;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -11,8 +14,6 @@ use std::io::ErrorKind;
 
 /// Requests for leave that may wait at once.
 const MAX_REQUESTS: usize = 256;
-/// Requests after which a replay is taken for over.
-const MAX_QUIET: u64 = 100_000;
 /// Updates that may tell of modes are short.
 const MAX_LOOKED_AT: usize = 256 << 10;
 
@@ -45,11 +46,7 @@ pub(crate) struct Acp {
     leave: HashMap<String, Leave>,
     session: Option<String>,
     images: bool,
-    loading: bool,
-    /// The answer to `session/load`, until the replay is over.
-    loaded: Option<Value>,
-    /// Whether something was replayed since the agent was last asked.
-    replayed: bool,
+    replay: Replay,
     prompting: Option<u64>,
     modes: Vec<RunChoice>,
     mode: Option<String>,
@@ -83,9 +80,7 @@ impl Acp {
             leave: HashMap::new(),
             session: None,
             images: false,
-            loading: false,
-            loaded: None,
-            replayed: false,
+            replay: Replay::default(),
             prompting: None,
             modes: Vec::new(),
             mode: None,
@@ -112,7 +107,7 @@ impl Acp {
     }
 
     pub(crate) fn hear(&mut self, line: &[u8]) -> Heard {
-        let log = !self.loading;
+        let log = !self.replay.is_on();
         let Ok(message) = serde_json::from_slice::<Message<'_>>(line) else {
             return Heard { log, effects: Vec::new() };
         };
@@ -121,8 +116,7 @@ impl Acp {
         };
         let Some(id) = message.id else {
             let mut effects = Vec::new();
-            let log = log || self.loaded.is_some() && !is_replay(message.params);
-            self.replayed |= !log;
+            let log = self.replay.passes(message.params);
             if method == "session/update" && line.len() < MAX_LOOKED_AT {
                 self.update(message.params, &mut effects);
             }
@@ -144,7 +138,7 @@ impl Acp {
     fn answered(&mut self, message: &Message<'_>) -> Heard {
         let asked = message.id.as_ref().and_then(Value::as_u64);
         let asked = asked.and_then(|id| self.asked.remove(&id).map(|asked| (id, asked)));
-        let log = !self.loading || matches!(asked, Some((_, Asked::Load)));
+        let log = !self.replay.is_on() || matches!(asked, Some((_, Asked::Load)));
         let Some((id, asked)) = asked else { return Heard { log, effects: Vec::new() } };
         let error = message.error.as_ref();
         let result: Value =
@@ -160,28 +154,19 @@ impl Acp {
             Asked::New => self.opened(&result),
             Asked::Load if error.is_some() => {
                 // It has lost it, or never had it: what narrows has kept stays.
-                self.loading = false;
+                self.replay.end();
                 let mut effects = vec![Effect::Notice(LOST.to_owned())];
                 effects.push(self.open_new());
                 effects
             }
             Asked::Load => {
-                let native = self.opening.native.clone();
-                let mut result = if result.is_object() { result } else { json!({}) };
-                if let (Some(native), Some(map)) = (native, result.as_object_mut()) {
-                    map.entry("sessionId").or_insert(native.into());
-                }
-                self.loaded = Some(result);
+                self.replay.loaded(result, self.opening.native.clone());
                 vec![self.is_quiet()]
             }
-            Asked::Quiet if std::mem::take(&mut self.replayed) && self.next < MAX_QUIET => {
-                vec![self.is_quiet()]
-            }
-            Asked::Quiet => {
-                self.loading = false;
-                let loaded = self.loaded.take().unwrap_or_default();
-                self.opened(&loaded)
-            }
+            Asked::Quiet => match self.replay.is_over() {
+                None => vec![self.is_quiet()],
+                Some(loaded) => self.opened(&loaded),
+            },
             Asked::Prompt if self.prompting == Some(id) => {
                 self.prompting = None;
                 vec![Effect::Ended]
@@ -207,17 +192,14 @@ impl Acp {
         if can["loadSession"].as_bool() != Some(true) {
             return vec![Effect::Notice(CANNOT.to_owned()), self.open_new()];
         }
-        self.loading = true;
+        self.replay.begin();
         let params = json!({"sessionId": native, "cwd": self.opening.cwd, "mcpServers": []});
         vec![self.ask(Asked::Load, "session/load", &params)]
     }
 
-    /// Some agents answer `session/load` first and replay then (Gemini CLI). What is asked now is
-    /// answered between the updates, or after the last one: when none came before the answer, the
-    /// replay is over. That nobody knows the method is an answer, too.
+    /// Asks whether more is replayed. The log needs not know.
     fn is_quiet(&mut self) -> Effect {
-        self.replayed = false;
-        match self.ask(Asked::Quiet, "_narrows/is_quiet", &json!({})) {
+        match self.ask(Asked::Quiet, Replay::METHOD, &json!({})) {
             Effect::Send(line) => Effect::Tell(line),
             other => other,
         }
@@ -442,22 +424,6 @@ impl Acp {
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         Effect::Send(message.to_string())
     }
-}
-
-/// Whether an update is part of the conversation.
-fn is_replay(params: Option<&RawValue>) -> bool {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow)]
-        update: Update<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Update<'a> {
-        #[serde(borrow, rename = "sessionUpdate")]
-        kind: Cow<'a, str>,
-    }
-    let kind = params.and_then(|p| serde_json::from_str::<Params<'_>>(p.get()).ok());
-    kind.is_none_or(|p| !p.update.kind.ends_with("_update") || p.update.kind == "tool_call_update")
 }
 
 const LOST: &str =

@@ -2,7 +2,7 @@
 
 use super::driver::{Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
@@ -248,7 +248,7 @@ impl Claude {
         let given = match reply {
             Reply::Answers(answers) if ask.question => {
                 let mut input = ask.input.clone();
-                input["answers"] = answers.clone().into();
+                input["answers"] = by_question(&input["questions"], answers).into();
                 json!({"behavior": "allow", "updatedInput": input})
             }
             Reply::Option(option) if option == "allow" && !ask.question => {
@@ -303,6 +303,14 @@ impl Claude {
         let message = json!({"type": "control_request", "request_id": id, "request": request});
         Effect::Send(message.to_string())
     }
+}
+
+/// Answers by the agent's own words: what a person saw of a question was cleaned.
+fn by_question(questions: &Value, answers: &Map<String, Value>) -> Map<String, Value> {
+    let words = questions.as_array().into_iter().flatten().filter_map(|q| q["question"].as_str());
+    let given = |at: usize, words: &str| answers.get(words).or_else(|| answers.values().nth(at));
+    let found = words.enumerate().filter_map(|(at, words)| Some((words, given(at, words)?)));
+    found.map(|(words, answer)| (words.to_owned(), answer.clone())).collect()
 }
 
 /// A random UUID (version 4), as Claude Code names sessions and records.
