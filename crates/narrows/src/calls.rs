@@ -45,6 +45,8 @@ pub struct Calls {
     settled: u64,
     /// What was made for people, by its path.
     artifacts: Recent<()>,
+    /// Files that calls of this turn have changed.
+    edited: Recent<()>,
 }
 
 #[derive(Debug)]
@@ -87,6 +89,7 @@ impl Default for Calls {
             refused: Vec::new(),
             settled: 0,
             artifacts: Recent::new(MAX_ARTIFACTS),
+            edited: Recent::new(MAX_ARTIFACTS),
         }
     }
 }
@@ -102,6 +105,7 @@ impl Calls {
                     out.push(event);
                     let bodies = changes.into_iter().flat_map(|change| {
                         let made = self.made(&change);
+                        self.edited.open_shared(&change.path);
                         [Some(Body::FileChanged(Box::new(change))), made].into_iter().flatten()
                     });
                     out.extend(bodies.map(|body| Event {
@@ -123,7 +127,14 @@ impl Calls {
                 }
                 out.push(event);
             }
+            // Whoever watches the files sees what a call has told.
+            Body::FileChanged(change) if change.tool_call_id.is_none() => {
+                if self.edited.take(&change.path).is_none() {
+                    out.push(event);
+                }
+            }
             Body::PromptResponse(response) => {
+                self.edited = Recent::new(MAX_ARTIFACTS);
                 let cancelled = response.stop_reason.as_deref() == Some("cancelled");
                 self.cancel(cancelled, event.time.as_ref(), out);
                 self.settled = self.began;

@@ -76,8 +76,8 @@ impl Fold {
             open.tool_name = tool.call.tool_name;
             open.kind = tool.call.kind;
         }
-        // A call that goes on has its leave, whoever gave it.
-        if status.is_some_and(|s| s != ToolStatus::Pending) {
+        // A call may be told to run while its agent still waits for leave (opencode).
+        if ended {
             self.drop_asks(out, |ask| ask.call == tool.id);
         }
     }

@@ -157,6 +157,8 @@ impl Actor {
         if let Err(error) = kept {
             tracing::warn!(%error, "the end of a turn could not be kept");
         }
+        // Whoever waits for its end finds everything as it is then.
+        self.show();
         turn.progress.send_replace(Progress { state, after, until });
         self.rested = Instant::now();
     }

@@ -10,6 +10,7 @@ pub(crate) fn is_quiet(kind: &str) -> bool {
             | "api-request-blob"
             | "api-request-shape"
             | "atis-latch"
+            | "command_lifecycle"
             | "file-history-snapshot"
             | "keep_alive"
             | "last-prompt"
