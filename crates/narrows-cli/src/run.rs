@@ -4,7 +4,7 @@ mod asking;
 
 use crate::args::RunArgs;
 use crate::client::Client;
-use crate::library::failed;
+use crate::library::{failed, session};
 use crate::running::run_options;
 use crate::settings::data_dir;
 use crate::show::style;
@@ -102,11 +102,8 @@ async fn own_server(args: &RunArgs, data: &Path) -> Result<Server, Fault> {
     Server::start(config, hidden).await.map_err(Fault::new(""))
 }
 
-/// The session: a new one, or one that was run before.
-fn session(args: &RunArgs, client: &Client) -> Result<String, Fault> {
-    if let Some(id) = &args.session {
-        return Ok(id.clone());
-    }
+/// A new session.
+fn begin(args: &RunArgs, client: &Client) -> Result<String, Fault> {
     let known: Agents = client.get("/api/agents")?;
     if !known.allow_run {
         let what = "the running server does not run agents: start it with `narrows serve --allow-run`, or stop it";
@@ -138,7 +135,10 @@ fn session(args: &RunArgs, client: &Client) -> Result<String, Fault> {
 }
 
 async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> Result<bool, Fault> {
-    let id = session(args, client)?;
+    let id = match &args.session {
+        Some(name) => session(store, name).await?.id,
+        None => begin(args, client)?,
+    };
     let mut style = style::of_terminal(None, args.color);
     (style.tools, style.thinking) = (args.tools, args.thinking);
     let row = store.session_row(&id).await.map_err(failed)?;

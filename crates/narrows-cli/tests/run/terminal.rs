@@ -36,7 +36,9 @@ fn a_turn_in_the_terminal() {
         assert!(out.contains("Hello") && out.contains("a.txt") && out.contains("allowed"), "{out}");
         assert!(work.join("a.txt").exists());
         let id = err.split("narrows show ").nth(1).and_then(|t| t.split_whitespace().next());
-        let (good, out, err) = run(&["--session", id.expect("id"), "recall"]);
+        // As lists show it.
+        let short = &id.expect("id")[..6];
+        let (good, out, err) = run(&["--session", short, "recall"]);
         assert!(good && out.contains("Hello"), "{agent}: {out}{err}");
         let (good, _, err) = run(&["--agent", agent, "ask May I"]);
         assert!(!good && err.contains("--yes"), "{agent}: {err}");
