@@ -8,7 +8,7 @@ export CARGO_INCREMENTAL := 0
 endif
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
-.PHONY: build run demo web web-check web-test test rust-tests papers web-tests fmt lint unit doc purity types-check browser types deny soak \
+.PHONY: build run demo web web-check web-test test rust-tests web-tests fmt lint unit doc purity types-check browser types deny soak \
   bench bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run precision \
   bless fuzz clean test-agents
 
@@ -50,14 +50,10 @@ unit browser: web
 # The page's own tests run beside the compiler.
 test: web
 	@$(MAKE) --no-print-directory --jobs=2 rust-tests web-tests
-	@$(MAKE) --no-print-directory --jobs=2 papers browser
+	@$(MAKE) --no-print-directory browser
 
 rust-tests:
-	@for part in fmt lint unit; do $(MAKE) --no-print-directory $$part || exit 1; done
-
-# Documents are made while the browser, which mostly waits, is driven.
-papers:
-	@for part in purity types-check doc; do $(MAKE) --no-print-directory $$part || exit 1; done
+	@for part in fmt lint unit doc purity types-check; do $(MAKE) --no-print-directory $$part || exit 1; done
 
 web-tests:
 	@for part in web-check web-test; do $(MAKE) --no-print-directory $$part || exit 1; done
