@@ -91,6 +91,8 @@ pub(super) struct Actor {
     given: (mpsc::Sender<Given>, mpsc::Receiver<Given>),
     error: Option<String>,
     rested: Instant,
+    /// Something happened that may be shown.
+    changed: bool,
 }
 
 impl Actor {
@@ -120,13 +122,16 @@ impl Actor {
             given: mpsc::channel(64),
             error: None,
             rested: Instant::now(),
+            changed: true,
         }
     }
 
     pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
         loop {
             self.go_on().await;
-            self.show();
+            if std::mem::take(&mut self.changed) {
+                self.show();
+            }
             let deadline = self.deadline();
             let at_rest = self.process.is_none() && self.turn.is_none() && self.queue.is_empty();
             if at_rest && self.rested.elapsed() > AT_REST {
@@ -139,6 +144,8 @@ impl Actor {
                 Some((id, given)) = given.1.recv() => Happened::Given(id, given),
                 () = tokio::time::sleep_until(deadline.into()) => Happened::Late,
             };
+            // Most lines change nothing but the log; what they bring about tells so itself.
+            self.changed = !matches!(happened, Happened::Lines(Some(_)));
             match happened {
                 Happened::Order(None | Some(Order::Close)) => {
                     // Whoever waits for the end waits for the queue to go.

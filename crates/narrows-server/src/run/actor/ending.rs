@@ -128,6 +128,7 @@ impl Actor {
         }
         self.error = Some(self.clean(what));
         self.rested = Instant::now();
+        self.changed = true;
     }
 
     /// Drops everything that waits.

@@ -50,6 +50,7 @@ impl Actor {
     }
 
     pub(super) async fn apply(&mut self, effects: Vec<Effect>) {
+        self.changed = true;
         for effect in effects {
             let Some(process) = &mut self.process else { return };
             match effect {
