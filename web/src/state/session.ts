@@ -23,6 +23,8 @@ export interface View {
   ended: boolean;
   /** Changes with every jump: what was on the screen is gone. */
   place: number;
+  /** The order at which the place begins; null at the end. */
+  at: number | null;
   /** The order of the next item: how long the session is. */
   next: number;
   /** The session at a glance; an extra that comes later. */
@@ -50,6 +52,7 @@ export class SessionModel {
     behind: 0,
     ended: false,
     place: 0,
+    at: null,
     next: 0,
     outline: null,
     error: null,
@@ -119,7 +122,8 @@ export class SessionModel {
       const page = await this.top.jump(where);
       if (!page || this.stopped) return;
       this.header(page);
-      this.show({ place: this.view.place + 1, loaded: true });
+      const at = "around" in where ? where.around : null;
+      this.show({ place: this.view.place + 1, at, loaded: true });
       this.follow(page.cursor);
     } catch (error) {
       this.failed(error);

@@ -5,7 +5,10 @@ const NEAR = 48;
 const OWN = 400;
 /** What grows so soon after something was opened grows because of that. */
 const OPENED = 1000;
+const WRITING = "input, textarea, select, [contenteditable]";
 const NEVER = Number.NEGATIVE_INFINITY;
+const UPWARDS = ["PageUp", "ArrowUp", "Home"];
+const KEYS = [...UPWARDS, "PageDown", "ArrowDown", "End", " ", "Tab"];
 
 export interface Stick {
   /** Whether the reader is at the end and stays there. */
@@ -25,7 +28,7 @@ export function useStick(
   atEnd: boolean,
 ): Stick {
   const [stuck, setStuck] = useState(initial);
-  const state = useRef({ stuck: initial, own: NEVER, opened: NEVER, last: 0, atEnd });
+  const state = useRef({ stuck: initial, own: NEVER, up: NEVER, opened: NEVER, last: 0, atEnd });
   state.current.atEnd = atEnd;
 
   const set = useCallback((now: boolean) => {
@@ -37,6 +40,7 @@ export function useStick(
     const element = scroller.current;
     if (element) element.scrollTop = element.scrollHeight;
     state.current.opened = NEVER;
+    state.current.up = NEVER;
     set(true);
   }, [scroller, set]);
 
@@ -46,20 +50,45 @@ export function useStick(
     const hand = () => {
       state.current.own = performance.now();
     };
+    // A hand that goes up lets go at once: what comes before the page has scrolled would take it back.
+    const turned = (event: Event, up: boolean) => {
+      hand();
+      const goes = up && element.scrollTop > 0 && !scrollsInside(event.target, element);
+      state.current.up = goes ? performance.now() : NEVER;
+      if (goes && state.current.stuck) set(false);
+    };
+    const wheel = (event: WheelEvent) => {
+      if (event.ctrlKey || event.deltaY === 0) hand();
+      else turned(event, event.deltaY < 0);
+    };
+    let finger = 0;
+    const touch = (event: TouchEvent) => {
+      finger = event.touches[0]?.clientY ?? 0;
+    };
+    const touched = (event: TouchEvent) => {
+      const y = event.touches[0]?.clientY ?? finger;
+      if (y !== finger) turned(event, y > finger);
+      finger = y;
+    };
     const keys = (event: KeyboardEvent) => {
-      if (["PageUp", "PageDown", "ArrowUp", "ArrowDown", "Home", "End", " ", "Tab"].includes(event.key))
-        hand();
+      if (!KEYS.includes(event.key)) return;
+      const { target } = event;
+      const inside = target instanceof Element && element.contains(target) && !target.matches(WRITING);
+      if (inside && !event.defaultPrevented) turned(event, UPWARDS.includes(event.key));
+      else hand();
     };
     const scrolled = () => {
       const { current } = state;
       const top = element.scrollTop;
       const left = element.scrollHeight - top - element.clientHeight;
       const up = top < current.last;
-      const own = performance.now() - current.own < OWN;
+      const now = performance.now();
+      const own = now - current.own < OWN;
       // However slowly one goes up: more may come at any time and would take one back.
       if (up && own && left > 1) {
         if (current.stuck) set(false);
-      } else if (left < (up ? 1 : NEAR) && current.atEnd && !current.stuck) set(true);
+      } else if (left < (up ? 1 : NEAR) && current.atEnd && !current.stuck && now - current.up > OWN)
+        set(true);
       current.last = top;
     };
     const clicked = (event: MouseEvent) => {
@@ -68,16 +97,18 @@ export function useStick(
     };
     // Held down, the scrollbar gives no more events than these.
     const held = (event: PointerEvent) => event.buttons && hand();
-    element.addEventListener("wheel", hand, { passive: true });
-    element.addEventListener("touchmove", hand, { passive: true });
+    element.addEventListener("wheel", wheel, { passive: true });
+    element.addEventListener("touchstart", touch, { passive: true });
+    element.addEventListener("touchmove", touched, { passive: true });
     element.addEventListener("pointerdown", hand);
     element.addEventListener("pointermove", held);
     element.addEventListener("click", clicked, { capture: true });
     element.addEventListener("scroll", scrolled, { passive: true });
     window.addEventListener("keydown", keys);
     return () => {
-      element.removeEventListener("wheel", hand);
-      element.removeEventListener("touchmove", hand);
+      element.removeEventListener("wheel", wheel);
+      element.removeEventListener("touchstart", touch);
+      element.removeEventListener("touchmove", touched);
       element.removeEventListener("pointerdown", hand);
       element.removeEventListener("pointermove", held);
       element.removeEventListener("click", clicked, { capture: true });
@@ -111,4 +142,12 @@ export function useStick(
 
   const release = useCallback(() => set(false), [set]);
   return { stuck, release, toEnd };
+}
+
+/** Whether something between the hand and the transcript scrolls up first: the output of a command, say. */
+function scrollsInside(target: EventTarget | null, scroller: Element): boolean {
+  for (let at = target as Element | null; at && at !== scroller; at = at.parentElement) {
+    if (at.scrollTop > 0 && /auto|scroll/.test(getComputedStyle(at).overflowY)) return true;
+  }
+  return false;
 }

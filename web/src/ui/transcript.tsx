@@ -102,14 +102,17 @@ export function Transcript({ model, view, running, open, openVersion, target, ha
   }, [model, view.after, stick.toEnd]);
   useImperativeHandle(handle, () => ({ reveal, step, toEnd }), [reveal, step, toEnd]);
 
-  // A new place: at the end, or at the item that was asked for.
+  // A new place: at the item that was asked for, somewhere in the middle, or at the end.
   const settled = useRef(0);
   useLayoutEffect(() => {
     if (settled.current === view.place) return;
     settled.current = view.place;
     if (target && target !== revealed.current && reveal(target)) return;
-    if (!view.after) stick.toEnd();
-  }, [view.place, target, reveal, stick.toEnd, view.after]);
+    if (view.at === null) return stick.toEnd();
+    // Who was at the end is there no more: it would draw the reader along with all that is loaded.
+    stick.release();
+    list.current?.scrollToIndex(lineOf(shown.current, "", view.at), { align: "center" });
+  }, [view.place, view.at, target, reveal, stick.toEnd, stick.release]);
 
   const look = useCallback(() => {
     const { current } = list;
