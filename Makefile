@@ -8,9 +8,9 @@ export CARGO_INCREMENTAL := 0
 endif
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
-.PHONY: build run demo web web-check web-test test rust-tests web-tests fmt lint unit doc purity types-check browser types deny soak \
+.PHONY: build run demo web web-check web-test test rust-tests web-tests documents fmt lint unit doc purity types-check browser types deny soak \
   bench bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run precision \
-  bless fuzz clean test-agents
+  bless fuzz clean test-agents cluster bench-cluster
 
 build: web
 	$(CARGO) build --release --bin narrows
@@ -47,13 +47,17 @@ web-test: web/node_modules/.package-lock.json
 # Tests see what users see.
 unit browser: web
 
-# The page's own tests run beside the compiler.
+# The page's own tests run beside the compiler, the cluster's beside the documents: they mostly wait.
 test: web
 	@$(MAKE) --no-print-directory --jobs=2 rust-tests web-tests
+	@$(MAKE) --no-print-directory --jobs=2 cluster documents
 	@$(MAKE) --no-print-directory browser
 
 rust-tests:
-	@for part in fmt lint unit doc purity types-check; do $(MAKE) --no-print-directory $$part || exit 1; done
+	@for part in fmt lint unit; do $(MAKE) --no-print-directory $$part || exit 1; done
+
+documents:
+	@for part in purity doc types-check; do $(MAKE) --no-print-directory $$part || exit 1; done
 
 web-tests:
 	@for part in web-check web-test; do $(MAKE) --no-print-directory $$part || exit 1; done
@@ -97,7 +101,23 @@ test-agents:
 	@$(PROGRAM)
 	@./scripts/test-agents/run $(AGENTS)
 
+# What needs PostgreSQL and NATS, which are installed and started for it: tests of the store and of the
+# server again on them, agents across nodes, and nodes while everything is killed and paused. The others
+# that run on both are in `make soak`.
+CLUSTER = story sessions log search records lease follow socket ingest far cluster
+CLUSTER_MORE = items outline windows delete rest overview
+cluster:
+	@NARROWS_TEST_STORE=postgres ./scripts/services run target/services timeout 900 \
+	  $(CARGO) test --workspace --locked --quiet $(CLUSTER:%=--test %)
+
+bench-cluster: web
+	@./scripts/services run target/bench-services $(CARGO) bench -p narrows-cli --bench cluster
+
 soak:
+	NARROWS_TEST_STORE=postgres ./scripts/services run target/services \
+	  $(CARGO) test --workspace --locked --quiet $(CLUSTER_MORE:%=--test %)
+	NARROWS_CHAOS_ROUNDS=40 NARROWS_SEED=$$(date +%s) NARROWS_TEST_STORE=postgres \
+	  ./scripts/services run target/services $(CARGO) test --workspace --locked --test cluster -- --nocapture
 	NARROWS_CYCLES=1000 $(CARGO) test --locked -p narrows-cli --test run -- agents_come_and_go
 	NARROWS_KILLS=1000 $(CARGO) test --locked -p narrows-cli --test crash -- --nocapture kill_9
 	NARROWS_REQUESTS=10000 NARROWS_SEED=$$(date +%s) $(CARGO) test --locked -p narrows-server --test any_request

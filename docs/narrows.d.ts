@@ -1104,7 +1104,9 @@ export interface components {
         };
         /** @description Whether the server works. */
         Health: {
-            /** @description `ok`, or `degraded` while the store cannot be written. */
+            /** @description `ok`, or `down` while nodes cannot wake each other; only where there may be several. */
+            bus?: string | null;
+            /** @description `ok`, or `degraded` while the store cannot be written or other nodes cannot be told. */
             status: string;
             /** @description The version. */
             version: string;

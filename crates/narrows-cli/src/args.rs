@@ -130,6 +130,8 @@ Examples:
       Runs agents too, for whoever has a token with the scope `run`: that means running code
   narrows serve --keep-days 90 --keep-bytes 20G
       Deletes whole sessions that have not changed for 90 days, and the oldest beyond 20 GB
+  narrows serve --store postgres://narrows@db/narrows --bus nats://nats:4222
+      One of several nodes that share a PostgreSQL. NATS only tells them to look
 
 Then:
   TOKEN=$(cat ~/.local/share/narrows/token)
@@ -144,6 +146,8 @@ NARROWS_DATA and so on. The command line beats the environment, which beats the 
   hosts = [\"narrows.example.com\"]
   allow_origins = [\"https://app.example.com\"]
   keep_days = 90
+  store = \"postgres://narrows@db/narrows\"    # else in the data directory
+  bus = \"nats://nats:4222\"
   [serve.limits]
   streams_per_token = 1000
   [sources]
@@ -386,6 +390,12 @@ pub(crate) struct DataArgs {
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
+    /// Keep sessions in this PostgreSQL, which other nodes may use too, like `postgres://user@host/name`
+    #[arg(long, value_name = "URL", env = "NARROWS_STORE", hide_env_values = true)]
+    pub(crate) store: Option<String>,
+    /// The NATS by which nodes wake each other, like `nats://host:4222`
+    #[arg(long, value_name = "URL", env = "NARROWS_BUS", hide_env_values = true)]
+    pub(crate) bus: Option<String>,
     /// Where to listen [default: 127.0.0.1:7878]
     #[arg(long, value_name = "ADDRESS", env = "NARROWS_BIND")]
     pub(crate) bind: Option<std::net::SocketAddr>,

@@ -21,6 +21,14 @@ pub(crate) struct RunFile {
     idle_minutes: Option<u64>,
     memory: Option<String>,
     processes: Option<u64>,
+    lease_seconds: Option<u64>,
+}
+
+/// How long a node that is silent keeps its agents: goes before the config file.
+const LEASE: &str = "NARROWS_RUN_LEASE_SECONDS";
+
+fn bad(what: &str) -> Fault {
+    Fault::new(what)(Error::new(ErrorKind::InvalidData, "a number of seconds, 1 or more"))
 }
 
 /// How agents are run; `allow` turns it on.
@@ -30,6 +38,12 @@ pub(crate) fn run_options(hide: &HideArgs, data: &Path, allow: bool) -> Result<R
     let memory = file.memory.as_deref().map(size).transpose();
     let memory =
         memory.map_err(|e| Fault::new("config file")(Error::new(ErrorKind::InvalidData, e)))?;
+    let lease = std::env::var(LEASE).ok().filter(|text| !text.is_empty());
+    let lease = lease.map(|text| text.parse().map_err(|_| bad(LEASE))).transpose()?;
+    let lease = lease.or(file.lease_seconds);
+    if lease == Some(0) {
+        return Err(bad("[run] lease_seconds"));
+    }
     let seconds = |given: Option<u64>, usual| given.map_or(usual, Duration::from_secs);
     Ok(RunOptions {
         allow: allow || file.allow,
@@ -45,6 +59,7 @@ pub(crate) fn run_options(hide: &HideArgs, data: &Path, allow: bool) -> Result<R
             idle: seconds(file.idle_minutes.map(|m| m.saturating_mul(60)), usual.idle),
             memory,
             processes: file.processes,
+            lease: seconds(lease, usual.lease),
         },
     })
 }

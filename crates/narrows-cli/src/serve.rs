@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Fault> {
 }
 
 async fn greet(server: &Server) -> io::Result<()> {
-    let found = found(server).await;
+    let (found, page) = (found(server).await, server.ticket_url().await?);
     let mut out = io::stdout().lock();
     let shown = |path: &std::path::Path| {
         let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
@@ -45,11 +45,7 @@ async fn greet(server: &Server) -> io::Result<()> {
     let data = &server.app().config.data;
     writeln!(out, "narrows {} listens on http://{}", env!("CARGO_PKG_VERSION"), server.address())?;
     writeln!(out, "  found  {found}")?;
-    writeln!(
-        out,
-        "  page   {}  (works once; `narrows open` prints another)",
-        server.ticket_url()?
-    )?;
+    writeln!(out, "  page   {page}  (works once; `narrows open` prints another)")?;
     writeln!(out, "  data   {}", shown(data))?;
     writeln!(out, "  token  {}", shown(&data.join(narrows_store::TOKEN_FILE)))?;
     out.flush()
@@ -61,6 +57,9 @@ async fn found(server: &Server) -> String {
     let one = ListFilter { limit: 1, ..ListFilter::default() };
     let empty = app.store.list(one).await.is_ok_and(|page| page.sessions.is_empty());
     let Some(options) = app.config.sources.clone() else {
+        if app.config.store.is_some() {
+            return "a store that other nodes may use too".to_owned();
+        }
         return "nothing is looked for on this machine (--no-follow)".to_owned();
     };
     let seen = tokio::task::spawn_blocking(move || look(&agents(&options))).await;

@@ -21,6 +21,8 @@ const DAY_MS: i64 = 24 * 3600 * 1000;
 pub(crate) struct ServeFile {
     bind: Option<SocketAddr>,
     data: Option<PathBuf>,
+    store: Option<String>,
+    bus: Option<String>,
     hosts: Vec<String>,
     allow_origins: Vec<String>,
     tls_cert: Option<PathBuf>,
@@ -121,19 +123,29 @@ pub(crate) fn serve_config(args: &ServeArgs) -> Result<ServeConfig, Fault> {
         keep_bytes: args.keep.keep_bytes.or(bytes(file.keep_bytes)?),
         keep_tag: either(&args.keep.keep_tag, file.keep_tags),
     };
+    let store = args.store.clone().or(file.store);
+    let sources = match (args.no_follow, &store) {
+        (true, _) => None,
+        (false, None) => sources(&args.hide)?,
+        // What is on this machine is not what other nodes see: only when it is asked for, to be refused.
+        (false, Some(_)) if sources_file(&args.hide)?.follow == Some(true) => sources(&args.hide)?,
+        (false, Some(_)) => None,
+    };
     let run = run_options(&args.hide, &data, args.allow_run)?;
     let usual = Limits::default();
     let limits = file.limits;
     let streams_per_token = args.streams_per_token.or(limits.streams_per_token);
     Ok(ServeConfig {
         data,
+        store,
+        bus: args.bus.clone().or(file.bus),
         bind: args.bind.or(file.bind).unwrap_or_else(|| ServeConfig::default().bind),
         hosts: either(&args.host, file.hosts),
         origins: either(&args.allow_origin, file.allow_origins),
         tls: args.tls_cert.clone().or(file.tls_cert).zip(args.tls_key.clone().or(file.tls_key)),
         behind_proxy: args.behind_proxy || file.behind_proxy,
         retention: retention(&keep, None),
-        sources: if args.no_follow { None } else { sources(&args.hide)? },
+        sources,
         page: narrows_server::Page::embedded(),
         run,
         limits: Limits {

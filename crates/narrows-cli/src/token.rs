@@ -41,7 +41,7 @@ async fn beside(args: &TokenArgs, data: &std::path::Path) -> Result<(), Fault> {
             tell(&id, &secret)?;
         }
         TokenCommand::List => {
-            let shown = tokens.list().into_iter().map(TokenInfo::from);
+            let shown = tokens.list().await.map_err(failed)?.into_iter().map(TokenInfo::from);
             print_list(&shown.collect::<Vec<_>>())?;
         }
         TokenCommand::Revoke { id } => tokens.revoke(id).await.map_err(failed)?,

@@ -186,9 +186,7 @@ fn planted_secrets_and_roots_are_nowhere_but_where_they_must_be() {
     shown += &served.get("/api/search?q=token").expect("search").1.to_string();
     shown += &served.get("/metrics").expect("metrics").1.to_string();
     assert!(served.terminate().success());
-    let mut log = String::new();
-    std::io::Read::read_to_string(&mut served.child.stderr.take().expect("log"), &mut log)
-        .expect("log");
+    let log = served.log();
     assert!(shown.contains("redacted:github-token"), "{shown}");
     for (place, text) in [("answers", &shown), ("log", &log)] {
         for planted in [secret, &secret[4..20], root, "canary-root", own.as_str()] {

@@ -392,10 +392,13 @@ pub struct Me {
 /// Whether the server works.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Health {
-    /// `ok`, or `degraded` while the store cannot be written.
+    /// `ok`, or `degraded` while the store cannot be written or other nodes cannot be told.
     pub status: String,
     /// The version.
     pub version: String,
+    /// `ok`, or `down` while nodes cannot wake each other; only where there may be several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bus: Option<String>,
 }
 
 /// What was done that cannot be undone.

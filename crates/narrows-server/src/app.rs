@@ -11,6 +11,7 @@ use narrows_store::{Session, Store};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// The parts of a running server. Clones share them.
@@ -45,18 +46,23 @@ pub struct Parts {
 }
 
 /// Sessions that are written to, so that not every request has to look them up. Every change of a
-/// session's tags, and its end, passes here.
-#[derive(Debug, Default)]
+/// session's tags, and its end, passes here. Clones share it.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Written {
-    known: Mutex<HashMap<String, Session>>,
+    known: Arc<Mutex<HashMap<String, (Session, Instant)>>>,
 }
 
 /// Sessions that are remembered.
 const MAX_WRITTEN: usize = 4096;
+/// What other nodes change is told by them; and is looked up so often in case it was not heard.
+const LOOK_UP: Duration = Duration::from_secs(2);
 
 impl Written {
-    pub(crate) fn find(&self, id: &str) -> Option<Session> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    /// A session; where other nodes can change it, one that was looked up lately.
+    pub(crate) fn find(&self, id: &str, shared: bool) -> Option<Session> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (session, at) = known.get(id)?;
+        (!shared || at.elapsed() < LOOK_UP).then(|| session.clone())
     }
 
     pub(crate) fn remember(&self, session: &Session) {
@@ -64,7 +70,7 @@ impl Written {
         if known.len() >= MAX_WRITTEN {
             known.clear();
         }
-        known.insert(session.id.clone(), session.clone());
+        known.insert(session.id.clone(), (session.clone(), Instant::now()));
     }
 
     pub(crate) fn forget(&self, id: &str) {

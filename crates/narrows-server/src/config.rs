@@ -12,6 +12,10 @@ use utoipa::ToSchema;
 pub struct ServeConfig {
     /// The data directory.
     pub data: PathBuf,
+    /// The PostgreSQL that holds the record, where several nodes share it.
+    pub store: Option<String>,
+    /// The NATS by which nodes wake each other.
+    pub bus: Option<String>,
     /// Where to listen.
     pub bind: SocketAddr,
     /// More names by which the server is called.
@@ -99,6 +103,8 @@ impl Default for ServeConfig {
     fn default() -> Self {
         ServeConfig {
             data: PathBuf::new(),
+            store: None,
+            bus: None,
             bind: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7878),
             hosts: Vec::new(),
             origins: Vec::new(),
@@ -131,6 +137,14 @@ impl ServeConfig {
                     self.bind
                 ));
             }
+        }
+        if self.bus.is_some() && self.store.is_none() {
+            return Err("--bus is for nodes that share a store: name it with --store".to_owned());
+        }
+        if self.store.is_some() && self.sources.is_some() {
+            return Err("a store that nodes share is not filled from the files of one machine: \
+                 leave `follow` out, and send sessions with `narrows ingest`"
+                .to_owned());
         }
         for origin in &self.origins {
             let plain = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));

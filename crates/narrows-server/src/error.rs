@@ -105,6 +105,15 @@ impl From<Error> for ApiError {
                 ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "STORE_READ_ONLY", error.to_string())
                     .retry_after(10)
             }
+            Error::Resend { .. } => {
+                ApiError::new(StatusCode::CONFLICT, "RESEND", error.to_string()).retry_after(0)
+            }
+            Error::Unavailable(_) => ApiError::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "STORE_UNAVAILABLE",
+                error.to_string(),
+            )
+            .retry_after(1),
             Error::Closed => {
                 ApiError::busy("the server is closing, or the session was written anew: try again")
             }

@@ -3,7 +3,7 @@
 use crate::app::{App, Parts, Written};
 use crate::auth::{Throttle, Tickets, Tokens, new_secret};
 use crate::config::ServeConfig;
-use crate::hub::Hub;
+use crate::hub::{Far, Hub};
 use crate::intake::{Hidden, Intake};
 use crate::metrics::Metrics;
 use crate::run::Runs;
@@ -11,7 +11,7 @@ use crate::source::spool::Spools;
 use crate::source::{Follower, Progress};
 use crate::{listen, routes};
 use narrows::Secrets;
-use narrows_store::{ADDRESS_FILE, Options, Store, TOKEN_FILE, write_private};
+use narrows_store::{ADDRESS_FILE, Bus, Options, Store, TOKEN_FILE, Wake, write_private};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::SocketAddr;
@@ -20,6 +20,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -52,8 +53,7 @@ impl Server {
             Some((cert, key)) => Some(listen::tls(cert, key)?),
             None => None,
         };
-        let options = Options { max_bytes: config.limits.store_bytes };
-        let store = Store::open(&config.data, &options).map_err(io::Error::other)?;
+        let store = open_store(&config).await?;
         let listener = TcpListener::bind(config.bind).await.map_err(|e| {
             io::Error::new(e.kind(), format!("cannot listen on {}: {e}", config.bind))
         })?;
@@ -68,26 +68,34 @@ impl Server {
         secrets.add_known(&secret);
         secrets.set_key(store.mark_key());
         let hidden = Hidden { paths, secrets: Arc::new(secrets) };
-        let hub = Hub::new(store.clone());
+        let (bus, heard) = open_bus(&config, &store).await?;
+        let hub = Hub::with_bus(store.clone(), bus);
         let intake = Intake::new(store.clone(), hub.clone(), hidden);
         let runs = Runs::new(store.clone(), intake.clone(), hub.clone(), config.run.clone());
         runs.settle().await;
+        let written = Written::default();
+        let far = if store.is_shared() {
+            Some(Far::new(&hub, &tokens, &runs, &written).await.map_err(io::Error::other)?)
+        } else {
+            None
+        };
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let at = Address { url: format!("{scheme}://{address}"), pid: std::process::id() };
         let at = serde_json::to_vec(&at).map_err(io::Error::other)?;
         write_private(&config.data.join(ADDRESS_FILE), &at)?;
+        let tickets = Tickets::new(&store);
         let app = App::new(Parts {
             store,
             hub,
             intake,
             tokens,
-            tickets: Tickets::default(),
+            tickets,
             throttle: Throttle::default(),
             runs,
             exports: Arc::new(Semaphore::new(config.limits.exports)),
             config,
             metrics: Metrics::new(),
-            written: Written::default(),
+            written,
             reading: OnceLock::new(),
         });
         let stop = CancellationToken::new();
@@ -95,6 +103,9 @@ impl Server {
         let serving =
             tokio::spawn(listen::serve(listener, acceptor, router, app.clone(), stop.clone()));
         let tidying = tokio::spawn(tidy(app.clone(), stop.clone()));
+        if let Some(far) = far {
+            tokio::spawn(far.run(heard, stop.clone()));
+        }
         let spools =
             Spools::new(&app.config.data, app.store.clone(), app.intake.clone(), app.hub.clone())
                 // Recorders do not send by TLS.
@@ -125,9 +136,9 @@ impl Server {
     }
 
     /// An address for a browser, which works once.
-    pub fn ticket_url(&self) -> io::Result<String> {
-        let ticket =
-            self.app.tickets.make(narrows_store::Scopes::all(), narrows_store::Sight::default());
+    pub async fn ticket_url(&self) -> io::Result<String> {
+        let all = narrows_store::Scopes::all();
+        let ticket = self.app.tickets.make(all, narrows_store::Sight::default()).await;
         let ticket = ticket.map_err(io::Error::other)?;
         let scheme = if self.app.config.tls.is_some() { "https" } else { "http" };
         Ok(format!("{scheme}://{}/#ticket={ticket}", self.address))
@@ -148,6 +159,25 @@ impl Server {
         self.app.intake.close().await;
         let _ = std::fs::remove_file(self.app.config.data.join(ADDRESS_FILE));
         self.app.store.close().await;
+    }
+}
+
+/// The store: in the data directory, or shared with other nodes.
+async fn open_store(config: &ServeConfig) -> io::Result<Store> {
+    let (data, shared) = (config.data.clone(), config.store.clone());
+    let options = Options { max_bytes: config.limits.store_bytes };
+    let open = move || match shared {
+        Some(url) => Store::connect(&data, &url),
+        None => Store::open(&data, &options),
+    };
+    tokio::task::spawn_blocking(open).await.map_err(io::Error::other)?.map_err(io::Error::other)
+}
+
+/// How other nodes are told, and what they tell.
+async fn open_bus(config: &ServeConfig, store: &Store) -> io::Result<(Bus, Receiver<Wake>)> {
+    match &config.bus {
+        Some(url) => Bus::connect(url, &store.mark_key()).await.map_err(io::Error::other),
+        None => Ok((Bus::Local, tokio::sync::mpsc::channel(1).1)),
     }
 }
 

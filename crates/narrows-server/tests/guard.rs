@@ -58,7 +58,7 @@ async fn every_route_takes_the_scope_of_the_table_and_no_other() {
 async fn a_cookie_opens_every_route_but_changes_something_only_with_our_header() {
     let server = TestServer::start().await;
     let place = Place::make(&server, "home").await;
-    let cookie = browser(&server, &ticket(&server)).await;
+    let cookie = browser(&server, &ticket(&server).await).await;
     let logout = |route: &RouteInfo| route.path == "/api/logout";
     for route in route_list() {
         let call = Call::new(&server, &route, &place, false).await;
@@ -67,8 +67,11 @@ async fn a_cookie_opens_every_route_but_changes_something_only_with_our_header()
         let about = format!("{} with a cookie: {}", name(&route), reply.text());
         assert_eq!(reply.status, if safe { call.good } else { 403 }, "{about}");
         // Whoever logs out is out: that needs a browser of its own.
-        let cookie =
-            if logout(&route) { browser(&server, &ticket(&server)).await } else { cookie.clone() };
+        let cookie = if logout(&route) {
+            browser(&server, &ticket(&server).await).await
+        } else {
+            cookie.clone()
+        };
         let call = Call::new(&server, &route, &place, false).await;
         let reply = call.send(&server, &[("cookie", &cookie), ("x-narrows", "1")]).await;
         let good = if logout(&route) { 204 } else { call.good };

@@ -167,7 +167,7 @@ async fn a_foreign_origin_is_refused_even_with_the_right_token() {
 async fn another_site_is_refused_where_a_browser_tells_no_origin() {
     let server = TestServer::start().await;
     let place = Place::make(&server, "home").await;
-    let cookie = browser(&server, &ticket(&server)).await;
+    let cookie = browser(&server, &ticket(&server).await).await;
     for (path, good) in transports(&place) {
         for site in ["cross-site", "same-site", "", "Same-Origin", "anything"] {
             for more in [vec![], vec![("cookie", cookie.as_str())]] {
@@ -218,7 +218,7 @@ async fn a_preflight_is_answered_to_allowed_origins_only() {
 async fn forms_of_other_pages_change_nothing() {
     let server = TestServer::start().await;
     let place = Place::make(&server, "home").await;
-    let cookie = browser(&server, &ticket(&server)).await;
+    let cookie = browser(&server, &ticket(&server).await).await;
     let before = server.get("/api/sessions").await;
     let tokens = server.get("/api/tokens").await;
     let posts = [
@@ -255,7 +255,7 @@ async fn forms_of_other_pages_change_nothing() {
     let dry = json!({"maxAgeMs": 0, "dryRun": true}).to_string();
     let reply = probe(server.address, "POST", "/api/prune", &headers, dry.as_bytes()).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
-    let body = json!({ "ticket": ticket(&server) }).to_string();
+    let body = json!({ "ticket": ticket(&server).await }).to_string();
     let headers = [("content-type", "text/plain")];
     let reply = probe(server.address, "POST", "/api/login", &headers, body.as_bytes()).await;
     assert_eq!(reply.status, 415);
@@ -308,7 +308,7 @@ async fn behind_a_proxy_with_tls_the_own_origin_and_the_cookie_are_secure() {
     let from = |origin| [("host", "narrows.example"), ("origin", origin)];
     assert_eq!(get(&server, "/api/me", &from("https://narrows.example")).await.status, 200);
     assert_eq!(get(&server, "/api/me", &from("http://narrows.example")).await.status, 403);
-    let reply = login(&server, &ticket(&server)).await;
+    let reply = login(&server, &ticket(&server).await).await;
     assert!(reply.headers["set-cookie"].ends_with("; Secure"), "{:?}", reply.headers);
 }
 
@@ -323,7 +323,7 @@ async fn every_response_tells_browsers_to_be_careful() {
         ("421", get(&server, "/", &[("host", "evil.com")]).await),
         ("405", server.send("DELETE", "/api/sessions", b"").await),
         ("400", get(&server, "/api/search", &[]).await),
-        ("204", login(&server, &ticket(&server)).await),
+        ("204", login(&server, &ticket(&server).await).await),
         ("no such file", get(&server, "/page/no-such", &[]).await),
         ("items", get(&server, &format!("/api/sessions/{}/items", place.id), &[]).await),
     ];

@@ -127,7 +127,7 @@ async fn a_token_that_ends_closes_its_streams() {
 async fn a_cookie_opens_streams_of_its_own_origin_until_the_browser_logs_out() {
     let server = TestServer::start().await;
     let place = Place::make(&server, "home").await;
-    let cookie = browser(&server, &ticket(&server)).await;
+    let cookie = browser(&server, &ticket(&server).await).await;
     let streams = Streams::open(server.address, &place, ("cookie", &cookie)).await;
     let headers = [("cookie", cookie.as_str()), ("x-narrows", "1")];
     let reply = probe(server.address, "POST", "/api/logout", &headers, b"").await;

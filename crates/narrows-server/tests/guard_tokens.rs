@@ -29,7 +29,7 @@ async fn send(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ticket_works_once_and_gives_a_cookie_that_scripts_cannot_read() {
     let server = TestServer::start().await;
-    let ticket = ticket(&server);
+    let ticket = ticket(&server).await;
     let reply = login(&server, &ticket).await;
     assert_eq!(reply.status, 204);
     let cookie = &reply.headers["set-cookie"];
@@ -55,7 +55,7 @@ async fn a_ticket_works_once_and_gives_a_cookie_that_scripts_cannot_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_who_come_with_one_ticket_one_gets_in() {
     let server = TestServer::start().await;
-    let ticket = ticket(&server);
+    let ticket = ticket(&server).await;
     let tries = (0..8).map(|_| login(&server, &ticket));
     let mut statuses: Vec<u16> =
         futures_util::future::join_all(tries).await.iter().map(|r| r.status).collect();
@@ -214,7 +214,7 @@ async fn a_secret_is_told_only_where_it_is_made() {
     let place = Place::make(&server, "home").await;
     let all = ["read", "write", "run", "approve", "admin"];
     let (_, made) = token(&server, json!({ "scopes": all })).await;
-    let cookie = browser(&server, &ticket(&server)).await;
+    let cookie = browser(&server, &ticket(&server).await).await;
     let in_cookie = cookie.split_once('=').expect("cookie").1;
     // Even an agent that prints the tokens does not get them into the log.
     let text = format!("the tokens are {} and {made} and {in_cookie}.", server.token);

@@ -407,6 +407,6 @@ async fn real_answers_are_as_the_document_tells() {
     let (all, _) = fields(document, schema(document, "Limits"));
     let has: Vec<&str> = limits.as_object().expect("object").keys().map(String::as_str).collect();
     assert_eq!(all.keys().copied().collect::<BTreeSet<_>>(), has.into_iter().collect());
-    assert_eq!(login(&server, &ticket(&server)).await.status, 204);
+    assert_eq!(login(&server, &ticket(&server).await).await.status, 204);
     assert_eq!(get("/openapi.json".to_owned()).await, *document);
 }

@@ -1,18 +1,22 @@
 //! Appending to a session's log.
 
+mod growth;
+mod write;
+
+pub(crate) use write::all;
+
 use crate::blob::NewBlob;
-use crate::error::{Error, Result};
-use crate::log::{EventRow, MAX_SEQ, event_key};
-use crate::names::now;
-use crate::rows::{self, More, RowWrite};
+use crate::error::Result;
+use crate::log::EventRow;
+use crate::pack;
+use crate::pen::Pen;
+use crate::rows::RowWrite;
 use crate::source::SourceMark;
-use crate::stats::{self, UsageRow};
+use crate::stats::UsageRow;
 use crate::store::Store;
 use crate::threes::Threes;
-use crate::{blob, files, pack, sessions, source};
 use bytes::Bytes;
 use narrows::{Change, Item};
-use rusqlite::{Connection, OptionalExtension, params};
 use std::borrow::Cow;
 use tokio::sync::oneshot;
 
@@ -87,6 +91,8 @@ pub struct Append {
     pub settled: u64,
     /// The order of the next item.
     pub next_order: u64,
+    /// Items from this order on have no rows yet, as far as the caller knows.
+    pub new_from: Option<u64>,
     /// The header, when it has changed.
     pub facts: Option<SessionFacts>,
     /// How far the sources were read.
@@ -110,6 +116,12 @@ pub struct Append {
     pub request: Option<Request>,
     /// Whether the source is over.
     pub ended: Option<bool>,
+    /// Whoever writes: if somebody else has written since, nothing is appended. Where others can write
+    /// at all.
+    pub pen: Option<Pen>,
+    /// The number by which the caller runs the session's agent: if another node has a newer one,
+    /// nothing is appended.
+    pub fence: Option<u64>,
 }
 
 impl Store {
@@ -118,22 +130,24 @@ impl Store {
     pub async fn append(&self, append: Append) -> Result<oneshot::Receiver<Result<u64>>> {
         // Printing and packing is done here: there is one writer, and many who wait for it.
         let ready = Ready::new(append)?;
-        self.send(ready.size, move |db| run(db, ready)).await
+        self.writer(ready.append.session)?.append(ready).await
     }
 }
 
 /// What is to be written, as it will be kept.
-struct Ready {
-    append: Append,
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) append: Append,
     events: Vec<Row>,
-    items: Vec<RowWrite>,
+    pub(crate) items: Vec<RowWrite>,
     /// Bytes of the events.
     bytes: u64,
     /// Bytes that it holds, about.
-    size: usize,
+    pub(crate) size: usize,
 }
 
 /// A row of the log.
+#[derive(Debug)]
 struct Row {
     seq: u64,
     kind: Cow<'static, str>,
@@ -169,117 +183,4 @@ impl Ready {
         ready.append = append;
         Ok(ready)
     }
-}
-
-fn run(db: &Connection, ready: Ready) -> Result<u64> {
-    let Ready { append, events, items, bytes, .. } = ready;
-    let session = append.session;
-    let mut ends = db.prepare_cached("SELECT seq FROM session WHERE key = ?1")?;
-    let last: Option<u64> = ends.query_row([session], |r| r.get(0)).optional()?;
-    let last = last.ok_or(Error::NotFound("session"))?;
-    if last != append.after {
-        return Err(Error::Conflict { last });
-    }
-    let next = last + events.len() as u64;
-    if next > MAX_SEQ {
-        return Err(Error::Invalid("the session is too long".to_owned()));
-    }
-    insert(db, session, last, &events)?;
-    let mut more = More::default();
-    for write in items {
-        more += rows::write(db, session, write)?;
-    }
-    for blob in &append.blobs {
-        blob::keep(db, session, blob)?;
-    }
-    for mark in &append.sources {
-        source::keep(db, session, mark)?;
-    }
-    if let Some(Request { key, first, answer }) = &append.request {
-        db.prepare_cached(
-            "INSERT INTO request VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT DO UPDATE SET answer = excluded.answer",
-        )?
-        .execute(params![session, key, first, answer, now()])?;
-    }
-    for row in &append.usage {
-        stats::keep_usage(db, session, row)?;
-    }
-    for (hour, ms) in &append.active {
-        db.prepare_cached(
-            "INSERT INTO active VALUES (?1, ?2, ?3)
-             ON CONFLICT DO UPDATE SET ms = ms + excluded.ms",
-        )?
-        .execute(params![session, hour, ms])?;
-    }
-    if !append.seen.is_empty() {
-        files::keep_seen(db, session, next, &append.seen)?;
-    }
-    if let Some(loose) = &append.loose {
-        files::keep_loose(db, session, loose)?;
-    }
-    let touched = sessions::touch(db)?;
-    let at = now();
-    // A session is as old as what it tells; one that tells no times is as old as its rows.
-    let (first, newest) = match append.times {
-        Some((first, newest)) => (Some(first), Some(newest)),
-        // Events without a time, as those of a file that was found, make an old session no newer.
-        None => (None, (next > last && last == 0).then_some(at)),
-    };
-    db.prepare_cached(
-        "UPDATE session SET seq = ?2, settled = ?3, next_order = ?4, touched = ?5,
-         bytes = bytes + ?6, ended = coalesce(?7, ended), items = items + ?8,
-         created = min(created, coalesce(?9, created)),
-         updated = CASE WHEN ?10 IS NULL THEN updated WHEN seq = 0 THEN ?10 ELSE max(updated, ?10) END,
-         calls = calls + ?11, failed = failed + ?12 WHERE key = ?1",
-    )?
-    .execute(params![
-        session,
-        next,
-        append.settled,
-        append.next_order,
-        touched,
-        bytes,
-        append.ended,
-        more.items,
-        first,
-        newest,
-        more.calls,
-        more.failed
-    ])?;
-    if let Some(f) = append.facts {
-        db.prepare_cached(
-            "UPDATE session SET info = ?2, state = ?3, title = ?4, agent = ?5, model = ?6, status = ?7,
-             native = coalesce(?8, native), project = coalesce(?9, project) WHERE key = ?1",
-        )?
-        .execute(params![
-            session, f.info, f.state, f.title, f.agent, f.model, f.status, f.native, f.project
-        ])?;
-    }
-    Ok(next)
-}
-
-fn insert(db: &Connection, session: i64, last: u64, events: &[Row]) -> Result<()> {
-    let mut insert = db.prepare_cached("INSERT INTO event VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    for (seq, row) in (last + 1..).zip(events) {
-        if row.seq != seq {
-            return Err(Error::Conflict { last });
-        }
-        let key = event_key(session, seq);
-        match &row.kept {
-            Ok(packed) => {
-                insert.execute(params![key, row.kind, packed, None::<&str>, None::<&str>])?
-            }
-            Err(parts) => {
-                let [event, changes, activity] =
-                    parts.each_ref().map(|p| p.as_deref().map(text).transpose());
-                insert.execute(params![key, row.kind, event?, changes?, activity?])?
-            }
-        };
-    }
-    Ok(())
-}
-
-fn text(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|_| Error::Invalid("an event is not text".to_owned()))
 }

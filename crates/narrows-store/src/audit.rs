@@ -1,9 +1,9 @@
 //! Who did what that cannot be undone.
 
+use crate::db::params;
 use crate::error::Result;
 use crate::names::now;
 use crate::store::Store;
-use rusqlite::params;
 use serde::Serialize;
 
 /// Something to be remembered.
@@ -40,11 +40,10 @@ impl Store {
     /// Remembers what was done.
     pub async fn audit(&self, new: NewAudit) -> Result<()> {
         self.write(256, move |db| {
-            db.execute(
+            db.later(
                 "INSERT INTO audit (at, token, action, session, detail) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![now(), new.token, new.action, new.session, new.detail],
-            )?;
-            Ok(())
+                &params![now(), new.token, new.action, new.session, new.detail],
+            )
         })
         .await
     }
@@ -52,11 +51,9 @@ impl Store {
     /// What was done, the newest first.
     pub async fn audited(&self, before: Option<i64>, limit: usize) -> Result<Vec<Audited>> {
         self.read(move |db| {
-            let mut query = db.prepare(
-                "SELECT key, at, token, action, session, detail FROM audit WHERE key < ?1
-                 ORDER BY key DESC LIMIT ?2",
-            )?;
-            let found = query.query_map(params![before.unwrap_or(i64::MAX), limit], |r| {
+            let query = "SELECT key, at, token, action, session, detail FROM audit WHERE key < ?1
+                 ORDER BY key DESC LIMIT ?2";
+            db.all(query, &params![before.unwrap_or(i64::MAX), limit], |r| {
                 Ok(Audited {
                     number: r.get(0)?,
                     at: r.get(1)?,
@@ -65,8 +62,7 @@ impl Store {
                     session: r.get(4)?,
                     detail: r.get(5)?,
                 })
-            })?;
-            Ok(found.collect::<rusqlite::Result<Vec<_>>>()?)
+            })
         })
         .await
     }

@@ -1,9 +1,9 @@
 //! Pictures, kept once by their content.
 
+use crate::db::{Db, params};
 use crate::error::{Error, Result};
 use crate::store::Store;
 use bytes::Bytes;
-use rusqlite::{Connection, OptionalExtension, params};
 
 /// A picture to be kept.
 #[derive(Debug, Clone)]
@@ -25,16 +25,20 @@ pub struct Blob {
     pub bytes: Bytes,
 }
 
-pub(crate) fn keep(db: &Connection, session: i64, blob: &NewBlob) -> Result<()> {
-    db.prepare_cached("INSERT OR IGNORE INTO blob VALUES (?1, ?2, ?3, ?4)")?.execute(params![
-        blob.hash,
-        blob.mime,
-        blob.bytes.len(),
-        &blob.bytes[..]
-    ])?;
-    db.prepare_cached("INSERT OR IGNORE INTO blob_use VALUES (?1, ?2)")?
-        .execute(params![session, blob.hash])?;
-    Ok(())
+pub(crate) fn keep(db: &Db<'_>, session: i64, blob: &NewBlob) -> Result<()> {
+    let order = format!("blob {}", blob.hash);
+    // With PostgreSQL the row is taken: another node may be about to remove it.
+    let then =
+        if db.is_postgres() { "(hash) DO UPDATE SET size = blob.size" } else { "DO NOTHING" };
+    db.at_end(
+        &order,
+        &format!("INSERT INTO blob VALUES (?1, ?2, ?3, ?4) ON CONFLICT {then}"),
+        &params![blob.hash, blob.mime, blob.bytes.len(), &blob.bytes[..]],
+    )?;
+    db.later(
+        "INSERT INTO blob_use VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+        &params![session, blob.hash],
+    )
 }
 
 impl Store {
@@ -42,14 +46,13 @@ impl Store {
     pub async fn blob(&self, session: i64, hash: &str) -> Result<Blob> {
         let hash = hash.to_owned();
         self.read(move |db| {
-            let mut query = db.prepare_cached(
+            let found = db.optional(
                 "SELECT mime, body FROM blob JOIN blob_use u USING (hash)
                  JOIN session s ON s.key = u.session WHERE u.session = ?1 AND hash = ?2",
+                &params![session, hash],
+                |r| Ok(Blob { mime: r.get(0)?, bytes: r.get::<Vec<u8>>(1)?.into() }),
             )?;
-            let found = query.query_row(params![session, hash], |r| {
-                Ok(Blob { mime: r.get(0)?, bytes: r.get::<_, Vec<u8>>(1)?.into() })
-            });
-            found.optional()?.ok_or(Error::NotFound("picture"))
+            found.ok_or(Error::NotFound("picture"))
         })
         .await
     }

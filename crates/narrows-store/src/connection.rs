@@ -1,5 +1,6 @@
 //! Connections to the database, and its schema.
 
+use crate::db::Db;
 use crate::dir::{DataDir, make_private};
 use crate::error::{Error, Result};
 use crate::fill;
@@ -12,7 +13,7 @@ const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 /// A part of a migration.
 enum Part {
     Sql(&'static str),
-    Fill(fn(&Connection) -> Result<()>),
+    Fill(fn(&Db<'_>) -> Result<()>),
 }
 
 /// Migrations are only ever added.
@@ -26,6 +27,7 @@ const MIGRATIONS: &[&[Part]] = &[
         Part::Fill(fill::sessions),
     ],
     &[Part::Sql(include_str!("sql/004.sql"))],
+    &[Part::Sql(include_str!("sql/005.sql"))],
 ];
 
 /// The number of the newest schema.
@@ -112,7 +114,7 @@ fn migrate(db: &mut Connection) -> Result<()> {
         for part in *parts {
             match part {
                 Part::Sql(sql) => tx.execute_batch(sql)?,
-                Part::Fill(fill) => fill(&tx)?,
+                Part::Fill(fill) => fill(&Db::Sqlite(&tx))?,
             }
         }
         tx.execute_batch(&format!("PRAGMA user_version = {}", at + 1))?;

@@ -41,6 +41,16 @@ pub enum Error {
     Io(String),
     /// The database is damaged.
     Damaged(String),
+    /// The database cannot be reached, or is too busy.
+    Unavailable(String),
+    /// Another node has taken over what this one was doing.
+    Fenced,
+    /// Another node has read packets that this one does not know, and what it held back of them is not
+    /// here: those after this place must be sent again.
+    Resend {
+        /// The place of the last packet none of whose text is held back.
+        acknowledged: u64,
+    },
     /// What was asked makes no sense.
     Invalid(String),
     /// The store is closed.
@@ -50,14 +60,24 @@ pub enum Error {
 impl Error {
     /// Whether the same may work later, without anybody doing anything here.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Error::Full | Error::ReadOnly | Error::Io(_) | Error::Conflict { .. })
+        matches!(
+            self,
+            Error::Full
+                | Error::ReadOnly
+                | Error::Io(_)
+                | Error::Unavailable(_)
+                | Error::Conflict { .. }
+        )
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Locked(what) | Error::Refused(what) | Error::Invalid(what) => f.write_str(what),
+            Error::Locked(what)
+            | Error::Refused(what)
+            | Error::Invalid(what)
+            | Error::Unavailable(what) => f.write_str(what),
             Error::Newer { found, known } => write!(
                 f,
                 "the store was written by a newer narrows (schema {found}, this one knows {known}): \
@@ -72,6 +92,13 @@ impl fmt::Display for Error {
             Error::Conflict { last } => {
                 write!(f, "the session was written by somebody else, up to event {last}")
             }
+            Error::Resend { acknowledged } => write!(
+                f,
+                "another node has read this session: send again what comes after packet {acknowledged}, \
+                 with `first={}`",
+                acknowledged + 1
+            ),
+            Error::Fenced => f.write_str("another node has taken this session over"),
             Error::Full => f.write_str("no space left for the store"),
             Error::ReadOnly => f.write_str("the store cannot be written: it is read-only"),
             Error::Io(what) => write!(f, "the store's disk fails: {what}"),

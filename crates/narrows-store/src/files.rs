@@ -1,9 +1,10 @@
 //! Files that sessions are read from: what they are known by, and what was read of them.
 
+use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::sessions::mark_touched;
 use crate::store::Store;
-use rusqlite::{Connection, params};
+use std::ops::ControlFlow;
 
 /// A file of a session. Nothing shows its path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,28 +46,28 @@ impl Store {
 
     /// The files of one session.
     pub async fn files_of(&self, session: i64) -> Result<Vec<FileMark>> {
-        self.read(move |db| files(db, "path IS NOT NULL AND session = ?1", &[&session])).await
+        self.read(move |db| files(db, "path IS NOT NULL AND session = ?1", &params![session])).await
     }
 
     /// Remembers what is known of files.
     pub async fn keep_files(&self, marks: Vec<FileMark>) -> Result<()> {
         self.write(256 * marks.len(), move |db| {
-            let mut keep = db.prepare_cached(
-                "INSERT INTO source (session, number, path, node, size, changed, head, tail, tail_at,
-                 parent, gone, parser) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-                 ON CONFLICT DO UPDATE SET path = excluded.path, node = excluded.node,
-                 size = excluded.size, changed = excluded.changed, head = excluded.head,
-                 tail = excluded.tail, tail_at = excluded.tail_at, parent = excluded.parent,
-                 gone = excluded.gone, parser = excluded.parser",
-            )?;
             for m in &marks {
                 if !m.gone && is_gone(db, m)? {
                     mark_touched(db, m.session)?;
                 }
-                keep.execute(params![
-                    m.session, m.number, m.path, m.node, m.size, m.changed, m.head, m.tail, m.tail_at,
-                    m.parent, m.gone, m.parser
-                ])?;
+                db.later(
+                    "INSERT INTO source (session, number, path, node, size, changed, head, tail, tail_at,
+                     parent, gone, parser) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                     ON CONFLICT (session, number) DO UPDATE SET path = excluded.path,
+                     node = excluded.node, size = excluded.size, changed = excluded.changed,
+                     head = excluded.head, tail = excluded.tail, tail_at = excluded.tail_at,
+                     parent = excluded.parent, gone = excluded.gone, parser = excluded.parser",
+                    &params![
+                        m.session, m.number, m.path, m.node, m.size, m.changed, m.head, m.tail,
+                        m.tail_at, m.parent, m.gone, m.parser
+                    ],
+                )?;
             }
             Ok(())
         })
@@ -77,12 +78,11 @@ impl Store {
     pub async fn lose_files(&self, marks: Vec<FileMark>) -> Result<()> {
         self.write(256 * marks.len(), move |db| {
             for m in &marks {
-                let lost = db
-                    .prepare_cached(
-                        "UPDATE source SET gone = 1
-                         WHERE session = ?1 AND number = ?2 AND path = ?3 AND gone = 0",
-                    )?
-                    .execute(params![m.session, m.number, m.path])?;
+                let lost = db.execute(
+                    "UPDATE source SET gone = 1
+                     WHERE session = ?1 AND number = ?2 AND path = ?3 AND gone = 0",
+                    &params![m.session, m.number, m.path],
+                )?;
                 if lost > 0 {
                     mark_touched(db, m.session)?;
                 }
@@ -96,17 +96,18 @@ impl Store {
     /// were, and those that were read since.
     pub async fn seen(&self, session: i64) -> Result<(Vec<u64>, Vec<u64>)> {
         self.read(move |db| {
-            let mut query = db.prepare_cached(
-                "SELECT source, records FROM seen WHERE session = ?1 ORDER BY seq",
-            )?;
-            let mut rows = query.query([session])?;
             let (mut all, mut loose) = (Vec::new(), Vec::new());
-            while let Some(row) = rows.next()? {
-                let (source, records): (u32, Vec<u8>) = (row.get(0)?, row.get(1)?);
-                let numbers = records.chunks_exact(8);
-                let to = if source == LOOSE { &mut loose } else { &mut all };
-                to.extend(numbers.filter_map(|n| n.try_into().ok().map(u64::from_le_bytes)));
-            }
+            db.each(
+                "SELECT source, records FROM seen WHERE session = ?1 ORDER BY seq",
+                &params![session],
+                |row| {
+                    let (source, records) = (row.get::<u32>(0)?, row.bytes(1)?);
+                    let numbers = records.unwrap_or_default().chunks_exact(8);
+                    let to = if source == LOOSE { &mut loose } else { &mut all };
+                    to.extend(numbers.filter_map(|n| n.try_into().ok().map(u64::from_le_bytes)));
+                    Ok(ControlFlow::Continue(()))
+                },
+            )?;
             Ok((all, loose))
         })
         .await
@@ -117,44 +118,50 @@ impl Store {
 const LOOSE: u32 = 1;
 
 /// Keeps records that were read up to the event `seq`.
-pub(crate) fn keep_seen(db: &Connection, session: i64, seq: u64, records: &[u64]) -> Result<()> {
+pub(crate) fn keep_seen(db: &Db<'_>, session: i64, seq: u64, records: &[u64]) -> Result<()> {
+    // SQLite makes a text of two blobs.
+    let joined = if db.is_postgres() {
+        "seen.records || excluded.records"
+    } else {
+        "CAST(seen.records || excluded.records AS BLOB)"
+    };
     // Records that give no event come after the same one.
-    db.prepare_cached(
-        "INSERT INTO seen VALUES (?1, ?2, 0, ?3)
-         ON CONFLICT DO UPDATE SET records = CAST(records || excluded.records AS BLOB)",
-    )?
-    .execute(params![session, seq, bytes(records)])?;
-    Ok(())
+    db.later(
+        &format!(
+            "INSERT INTO seen VALUES (?1, ?2, 0, ?3)
+             ON CONFLICT (session, seq, source) DO UPDATE SET records = {joined}"
+        ),
+        &params![session, seq, bytes(records)],
+    )
 }
 
 /// Keeps the records that were read since the last rest: all of them.
-pub(crate) fn keep_loose(db: &Connection, session: i64, records: &[u64]) -> Result<()> {
-    db.prepare_cached("INSERT OR REPLACE INTO seen VALUES (?1, 0, ?2, ?3)")?.execute(params![
-        session,
-        LOOSE,
-        bytes(records)
-    ])?;
-    Ok(())
+pub(crate) fn keep_loose(db: &Db<'_>, session: i64, records: &[u64]) -> Result<()> {
+    db.later(
+        "INSERT INTO seen VALUES (?1, 0, ?2, ?3)
+         ON CONFLICT (session, seq, source) DO UPDATE SET records = excluded.records",
+        &params![session, LOOSE, bytes(records)],
+    )
 }
 
 fn bytes(records: &[u64]) -> Vec<u8> {
     records.iter().flat_map(|r| r.to_le_bytes()).collect()
 }
 
-fn is_gone(db: &Connection, mark: &FileMark) -> Result<bool> {
-    let mut query =
-        db.prepare_cached("SELECT 1 FROM source WHERE session = ?1 AND number = ?2 AND gone = 1")?;
-    Ok(query.exists(params![mark.session, mark.number])?)
+fn is_gone(db: &Db<'_>, mark: &FileMark) -> Result<bool> {
+    db.exists(
+        "SELECT 1 FROM source WHERE session = ?1 AND number = ?2 AND gone = 1",
+        &params![mark.session, mark.number],
+    )
 }
 
-fn files(db: &Connection, only: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Vec<FileMark>> {
-    let mut query = db.prepare_cached(&format!(
+fn files(db: &Db<'_>, only: &str, values: &[Value<'_>]) -> Result<Vec<FileMark>> {
+    let sql = format!(
         "SELECT session, number, path, coalesce(node, ''), coalesce(size, 0), coalesce(changed, 0),
-         coalesce(head, x''), coalesce(tail, x''), coalesce(tail_at, 0), parent, gone,
-         coalesce(parser, 0), coalesce(s.ended, 0)
+         head, tail, coalesce(tail_at, 0), parent, gone, coalesce(parser, 0), coalesce(s.ended, 0)
          FROM source LEFT JOIN session s ON s.key = session WHERE {only} ORDER BY session, number"
-    ))?;
-    let rows = query.query_map(values, |r| {
+    );
+    db.all(&sql, values, |r| {
         Ok(FileMark {
             session: r.get(0)?,
             number: r.get(1)?,
@@ -162,14 +169,13 @@ fn files(db: &Connection, only: &str, values: &[&dyn rusqlite::ToSql]) -> Result
             node: r.get(3)?,
             size: r.get(4)?,
             changed: r.get(5)?,
-            head: r.get(6)?,
-            tail: r.get(7)?,
+            head: r.get::<Option<_>>(6)?.unwrap_or_default(),
+            tail: r.get::<Option<_>>(7)?.unwrap_or_default(),
             tail_at: r.get(8)?,
             parent: r.get(9)?,
             gone: r.get(10)?,
             parser: r.get(11)?,
             ended: r.get(12)?,
         })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    })
 }

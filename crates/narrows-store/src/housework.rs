@@ -1,18 +1,21 @@
 //! Work that can wait: indexing, removing what was deleted, keeping no more than was asked for.
 
+use crate::db::{Db, params};
 use crate::error::Result;
 use crate::index;
 use crate::log::keys;
 use crate::names::now;
+use crate::news::{self, Gone, gone};
 use crate::sessions::doom;
 use crate::store::Store;
-use rusqlite::{Connection, OptionalExtension, params};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are removed in one go.
 const SLICE_ROWS: usize = 500;
 /// Requests can be sent again for a day.
 const REQUESTS_MS: i64 = 24 * 3600 * 1000;
+/// Of the nodes that share a database, the one that holds this does the work. Any number is as good.
+const TRY_LOCK: &str = "SELECT pg_try_advisory_xact_lock(7234117)";
 
 /// What is kept. Whole sessions are deleted, those first that changed the longest ago.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,52 +40,62 @@ pub struct Cleared {
 }
 
 /// Does some of it; true when there is more. `removed` is told when a session's last row is gone.
-pub(crate) fn some(db: &Connection, removed: &AtomicBool, idle: bool) -> Result<bool> {
+pub(crate) fn some(db: &Db<'_>, removed: &AtomicBool, idle: bool) -> Result<bool> {
+    if db.is_postgres() && !db.one(TRY_LOCK, &[], |r| r.get(0))? {
+        return Ok(false);
+    }
     // What is removed makes room, which the index needs.
-    Ok(remove_some(db, removed)? || index::some(db, idle)?)
+    let more = remove_some(db, removed)? || index::some(db, idle)?;
+    if !more {
+        news::forget(db)?;
+    }
+    Ok(more)
 }
 
-fn remove_some(db: &Connection, removed: &AtomicBool) -> Result<bool> {
-    let mut next = db.prepare_cached("SELECT session FROM doomed LIMIT 1")?;
-    let Some(session): Option<i64> = next.query_row([], |r| r.get(0)).optional()? else {
-        return Ok(false);
-    };
+fn remove_some(db: &Db<'_>, removed: &AtomicBool) -> Result<bool> {
+    let next = db.optional("SELECT session FROM doomed LIMIT 1", &[], |r| r.get::<i64>(0))?;
+    let Some(session) = next else { return Ok(false) };
     let (first, last) = keys(session);
-    let slice = |table: &str, key: &str| -> Result<usize> {
+    let slice = |table: &str| {
         let sql = format!(
-            "DELETE FROM {table} WHERE {key} IN
-             (SELECT DISTINCT {key} FROM {table} WHERE {key} BETWEEN ?1 AND ?2 LIMIT ?3)"
+            "DELETE FROM {table} WHERE key IN
+             (SELECT DISTINCT key FROM {table} WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3)"
         );
-        Ok(db.prepare_cached(&sql)?.execute(params![first, last, SLICE_ROWS])?)
+        db.execute(&sql, &params![first, last, SLICE_ROWS])
     };
     // The log first, and a slice alone: that takes no room even if there is none.
-    if slice("event", "key")? > 0 {
+    if slice("event")? > 0 {
         return Ok(true);
     }
-    // Rows of the index are found by those of the items.
-    let mut indexed =
-        db.prepare_cached("SELECT key FROM item WHERE key BETWEEN ?1 AND ?2 LIMIT ?3")?;
-    let items: Vec<i64> = indexed
-        .query_map(params![first, last, SLICE_ROWS], |r| r.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    for key in &items {
-        db.prepare_cached("DELETE FROM search WHERE rowid = ?1")?.execute([key])?;
+    // Rows of the index are found by those of the items; these are the ones that are removed below.
+    let indexed = "SELECT key FROM item WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3";
+    for key in db.all(indexed, &params![first, last, SLICE_ROWS], |r| r.get(0))? {
+        index::remove(db, key)?;
     }
-    slice("fresh", "key")?;
-    slice("call", "key")?;
-    slice("edit", "key")?;
-    if slice("item", "key")? > 0 {
+    slice("fresh")?;
+    slice("call")?;
+    slice("edit")?;
+    if slice("item")? > 0 {
         return Ok(true);
     }
-    db.execute(
+    if db.is_postgres() {
+        // Another node may be about to use a picture: that is seen after it is done.
+        db.later(
+            "SELECT 1 FROM blob WHERE hash IN (SELECT hash FROM blob_use WHERE session = ?1)
+             ORDER BY hash FOR UPDATE",
+            &params![session],
+        )?;
+    }
+    db.later(
         "DELETE FROM blob WHERE hash IN (SELECT hash FROM blob_use WHERE session = ?1)
          AND NOT EXISTS (SELECT 1 FROM blob_use u WHERE u.hash = blob.hash AND u.session <> ?1)",
-        [session],
+        &params![session],
     )?;
-    for table in
-        ["blob_use", "source", "request", "seen", "usage", "active", "run", "message", "doomed"]
-    {
-        db.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [session])?;
+    for table in [
+        "blob_use", "source", "request", "seen", "usage", "active", "run", "message", "command",
+        "doomed",
+    ] {
+        db.later(&format!("DELETE FROM {table} WHERE session = ?1"), &params![session])?;
     }
     removed.store(true, Ordering::Relaxed);
     Ok(true)
@@ -92,21 +105,15 @@ impl Store {
     /// Deletes what is not to be kept; with `dry` it only tells.
     pub async fn clear(&self, keep: Retention, dry: bool) -> Result<Cleared> {
         self.write(256, move |db| {
-            db.execute("DELETE FROM request WHERE created < ?1", [now() - REQUESTS_MS])?;
-            let mut query = db.prepare(
-                "SELECT key, id, bytes, updated FROM session s
-                 WHERE (?1 IS NULL OR key IN (SELECT session FROM tag WHERE tag = ?1))
-                 ORDER BY updated, key",
+            let before = now() - REQUESTS_MS;
+            db.later("DELETE FROM request WHERE created < ?1", &params![before])?;
+            news::forget(db)?;
+            let rows = db.all(
+                "SELECT key, id, bytes, updated FROM session s WHERE (CAST(?1 AS TEXT) IS NULL
+                 OR key IN (SELECT session FROM tag WHERE tag = ?1)) ORDER BY updated, key",
+                &params![keep.tag],
+                |r| Ok((r.get(0)?, r.get::<String>(1)?, r.get::<u64>(2)?, r.get(3)?)),
             )?;
-            let rows = query.query_map([&keep.tag], |r| {
-                Ok((
-                    r.get::<_, i64>(0)?,
-                    r.get::<_, String>(1)?,
-                    r.get::<_, u64>(2)?,
-                    r.get::<_, i64>(3)?,
-                ))
-            })?;
-            let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
             let mut total: u64 = rows.iter().map(|(_, _, bytes, _)| bytes).sum();
             let oldest = keep.max_age.map(|age| now().saturating_sub(age));
             let mut cleared = Cleared::default();
@@ -117,6 +124,10 @@ impl Store {
                     continue;
                 }
                 if !dry {
+                    if !is_as_it_was(db, key, updated)? {
+                        continue;
+                    }
+                    gone(db, Gone::Session, &id)?;
                     doom(db, key)?;
                 }
                 total -= bytes;
@@ -131,9 +142,9 @@ impl Store {
     /// Whether nothing waits to be indexed or removed.
     pub async fn is_settled(&self) -> Result<bool> {
         self.read(|db| {
-            let waits: bool = db.query_row(
+            let waits: bool = db.one(
                 "SELECT EXISTS (SELECT 1 FROM fresh) OR EXISTS (SELECT 1 FROM doomed)",
-                [],
+                &[],
                 |r| r.get(0),
             )?;
             Ok(!waits)
@@ -142,10 +153,15 @@ impl Store {
     }
 }
 
-fn is_kept(db: &Connection, key: i64, tags: &[String]) -> Result<bool> {
+/// Whether no other node has changed a session or does so now.
+fn is_as_it_was(db: &Db<'_>, key: i64, updated: i64) -> Result<bool> {
+    let lock = "SELECT 1 FROM session WHERE key = ?1 AND updated = ?2 FOR UPDATE SKIP LOCKED";
+    Ok(!db.is_postgres() || db.exists(lock, &params![key, updated])?)
+}
+
+fn is_kept(db: &Db<'_>, key: i64, tags: &[String]) -> Result<bool> {
     for tag in tags {
-        let mut query = db.prepare_cached("SELECT 1 FROM tag WHERE session = ?1 AND tag = ?2")?;
-        if query.exists(params![key, tag])? {
+        if db.exists("SELECT 1 FROM tag WHERE session = ?1 AND tag = ?2", &params![key, tag])? {
             return Ok(true);
         }
     }

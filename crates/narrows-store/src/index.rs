@@ -1,13 +1,13 @@
 //! The index of search: which three letters stand in which item.
 
 use crate::clip::texts;
+use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::pack;
-use crate::threes::Threes;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, params};
+use crate::threes::{Threes, numbers};
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
+use std::ops::ControlFlow;
 
 /// Text of one item that is indexed; what comes after is not found.
 pub(crate) const MAX_INDEXED: usize = 256 << 10;
@@ -70,41 +70,66 @@ fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
+/// What waits, with the items. A node of PostgreSQL takes no item that another one writes now, and
+/// nobody writes those that it took until they are indexed: what is indexed is the last that they say.
+const WAITING: &str =
+    "SELECT key, (SELECT body FROM item WHERE item.key = fresh.key) FROM fresh LIMIT ?1";
+const WAITING_PG: &str = "SELECT key, body FROM item
+     WHERE key = ANY (ARRAY (SELECT key FROM fresh LIMIT ?1)) FOR UPDATE SKIP LOCKED";
+
 /// Indexes some items; true when there are more.
-pub(crate) fn some(db: &Connection, idle: bool) -> Result<bool> {
+pub(crate) fn some(db: &Db<'_>, idle: bool) -> Result<bool> {
     let slice = if idle { LARGE } else { SMALL };
-    let mut query = db.prepare_cached(
-        "SELECT key, (SELECT body FROM item WHERE item.key = fresh.key) FROM fresh LIMIT ?1",
-    )?;
-    let mut rows = query.query([slice.items])?;
     let (mut done, mut bytes) = (Vec::new(), 0);
     let mut threes = Threes::default();
-    while bytes < slice.bytes {
-        let Some(row) = rows.next()? else { break };
-        let body = match row.get_ref(1)? {
-            ValueRef::Null => String::new(),
-            kept => pack::text(kept)?.into_owned(),
-        };
+    let waiting = if db.is_postgres() { WAITING_PG } else { WAITING };
+    db.each(waiting, &params![slice.items], |row| {
+        let body = row.bytes(1)?.map(pack::text).transpose()?.unwrap_or_default();
         bytes += body.len().min(MAX_INDEXED);
         done.push((row.get(0)?, said(&body, &mut threes)));
-    }
-    drop(rows);
-    drop(query);
+        let full = bytes >= slice.bytes;
+        Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     // What the index throws away all the time says nothing; it need not be overwritten.
-    db.execute_batch("PRAGMA secure_delete = FAST")?;
+    if let Db::Sqlite(db) = db {
+        db.execute_batch("PRAGMA secure_delete = FAST")?;
+    }
     let written = write(db, &done);
-    db.execute_batch("PRAGMA secure_delete = ON")?;
+    if let Db::Sqlite(db) = db {
+        db.execute_batch("PRAGMA secure_delete = ON")?;
+    }
     written?;
     Ok(done.len() == slice.items || bytes >= slice.bytes)
 }
 
-fn write(db: &Connection, done: &[(i64, String)]) -> Result<()> {
-    let mut index =
-        db.prepare_cached("INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)")?;
-    let mut mark = db.prepare_cached("DELETE FROM fresh WHERE key = ?1")?;
-    for (key, text) in done {
-        index.execute(params![key, text])?;
-        mark.execute([key])?;
+fn write(db: &Db<'_>, done: &[(i64, String)]) -> Result<()> {
+    for (key, tokens) in done {
+        put(db, *key, tokens)?;
+        if !db.is_postgres() {
+            db.later("DELETE FROM fresh WHERE key = ?1", &params![key])?;
+        }
+    }
+    if db.is_postgres() {
+        let keys = Value::List(done.iter().map(|(key, _)| Value::Int(*key)).collect());
+        db.later("DELETE FROM fresh WHERE key = ANY (?1)", &[keys])?;
     }
     Ok(())
+}
+
+/// Keeps what the index knows an item by.
+pub(crate) fn put(db: &Db<'_>, key: i64, tokens: &str) -> Result<()> {
+    if db.is_postgres() {
+        return db.later(
+            "INSERT INTO search VALUES (?1, ?2)
+             ON CONFLICT (key) DO UPDATE SET threes = excluded.threes",
+            &params![key, numbers(tokens)],
+        );
+    }
+    db.later("INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)", &params![key, tokens])
+}
+
+/// The index knows an item no more.
+pub(crate) fn remove(db: &Db<'_>, key: i64) -> Result<()> {
+    let column = if db.is_postgres() { "key" } else { "rowid" };
+    db.later(&format!("DELETE FROM search WHERE {column} = ?1"), &params![key])
 }

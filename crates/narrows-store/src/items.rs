@@ -1,14 +1,14 @@
 //! Rows of items: written when an item closes, completed from the log's tail on read.
 
+use crate::db::{Db, params};
 use crate::error::{Error, Result};
-use crate::log::{event_key, gone, keys};
+use crate::log::{event_key, keys};
 use crate::pack::text;
 use crate::store::Store;
 use crate::tail::Tail;
 use crate::which::{Which, take};
 use narrows::session::SessionInfo;
 use narrows::{Item, Items, stored};
-use rusqlite::{Connection, params};
 use std::collections::{BTreeSet, HashSet};
 
 /// A window of a session's items.
@@ -70,12 +70,11 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn read(db: &Connection, session: i64) -> Result<Log> {
-        let mut query = db.prepare_cached(
+    pub(crate) fn read(db: &Db<'_>, session: i64) -> Result<Log> {
+        let found = db.optional(
             "SELECT seq, settled, epoch, info, ended, items, next_order FROM session WHERE key = ?1",
-        )?;
-        let (settled, mut log) = query
-            .query_row([session], |r| {
+            &params![session],
+            |r| {
                 let log = Log {
                     seq: r.get(0)?,
                     epoch: r.get(2)?,
@@ -86,8 +85,9 @@ impl Log {
                     tail: Tail::default(),
                 };
                 Ok((r.get(1)?, log))
-            })
-            .map_err(gone)?;
+            },
+        )?;
+        let (settled, mut log) = found.ok_or(Error::NotFound("session"))?;
         log.tail = Tail::read(db, session, settled)?;
         Ok(log)
     }
@@ -107,12 +107,12 @@ pub struct Kept {
 }
 
 /// The row of an item: the last event in it, and the item.
-pub(crate) fn row(db: &Connection, session: i64, id: &str) -> Result<Option<(u64, Item)>> {
-    let mut query =
-        db.prepare_cached("SELECT seq, body FROM item WHERE session = ?1 AND id = ?2")?;
-    let mut rows = query.query(params![session, id])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some((row.get(0)?, read_item(&text(row.get_ref(1)?)?)?)))
+pub(crate) fn row(db: &Db<'_>, session: i64, id: &str) -> Result<Option<(u64, Item)>> {
+    db.optional(
+        "SELECT seq, body FROM item WHERE session = ?1 AND id = ?2",
+        &params![session, id],
+        |r| Ok((r.get(0)?, read_item(&text(r.bytes(1)?.unwrap_or_default())?)?)),
+    )
 }
 
 pub(crate) fn read_item(body: &str) -> Result<Item> {
@@ -194,10 +194,12 @@ impl Store {
     pub async fn item(&self, session: i64, id: &str) -> Result<(Item, bool)> {
         let id = id.to_owned();
         self.read(move |db| {
-            let mut query =
-                db.prepare_cached("SELECT settled, ended FROM session WHERE key = ?1")?;
-            let (settled, ended) =
-                query.query_row([session], |r| Ok((r.get(0)?, r.get(1)?))).map_err(gone)?;
+            let known = db.optional(
+                "SELECT settled, ended FROM session WHERE key = ?1",
+                &params![session],
+                |r| Ok((r.get(0)?, r.get(1)?)),
+            )?;
+            let (settled, ended) = known.ok_or(Error::NotFound("session"))?;
             let tail = Tail::read(db, session, settled)?;
             let found = tail.item(db, session, &id)?;
             found.map(|item| (item, ended)).ok_or(Error::NotFound("item"))
@@ -208,12 +210,13 @@ impl Store {
     /// What is needed to go on: the header, open items and the last `recent` ones.
     pub async fn kept(&self, session: i64, recent: usize) -> Result<Kept> {
         self.read(move |db| {
-            let mut query = db.prepare_cached(
+            let found = db.optional(
                 "SELECT seq, settled, next_order, state FROM session WHERE key = ?1",
+                &params![session],
+                |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?)),
             )?;
-            let (seq, settled, next_order, state): (u64, u64, u64, Option<String>) = query
-                .query_row([session], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?)))
-                .map_err(gone)?;
+            let (seq, settled, next_order, state): (u64, u64, u64, Option<String>) =
+                found.ok_or(Error::NotFound("session"))?;
             let info = match state {
                 Some(state) => stored::info(&state)
                     .map_err(|e| Error::Damaged(format!("a header cannot be read: {e}")))?,
@@ -241,20 +244,16 @@ impl Store {
 }
 
 /// The items that are open, and those of which their rows may not tell that they are.
-fn maybe_open(
-    db: &Connection,
-    session: i64,
-    unsettled: &[(String, u64)],
-) -> Result<BTreeSet<String>> {
-    let mut open = db.prepare_cached("SELECT id FROM item WHERE session = ?1 AND open = 1")?;
-    let open = open.query_map([session], |r| r.get(0))?;
-    let mut open = open.collect::<rusqlite::Result<BTreeSet<_>>>()?;
+fn maybe_open(db: &Db<'_>, session: i64, unsettled: &[(String, u64)]) -> Result<BTreeSet<String>> {
+    let open = "SELECT id FROM item WHERE session = ?1 AND open = 1";
+    let open: Vec<String> = db.all(open, &params![session], |r| r.get(0))?;
+    let mut open = BTreeSet::from_iter(open);
     open.extend(unsettled.iter().map(|(id, _)| id.clone()));
     Ok(open)
 }
 
 /// The items that are open, in their order.
-pub(crate) fn open_items(db: &Connection, session: i64, tail: &Tail) -> Result<Vec<Item>> {
+pub(crate) fn open_items(db: &Db<'_>, session: i64, tail: &Tail) -> Result<Vec<Item>> {
     let mut open = Vec::new();
     for id in maybe_open(db, session, &tail.unsettled(db, session)?)? {
         open.extend(tail.item(db, session, &id)?.filter(Item::is_open));

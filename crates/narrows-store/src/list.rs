@@ -1,14 +1,14 @@
 //! Lists of sessions, and what can be chosen in them.
 
+use crate::db::{Db, Row, Value};
 use crate::error::{Error, Result};
 use crate::index::fold_case;
 use crate::names::now;
 use crate::sessions::{COLUMNS, SessionRow, Sight, last_touched, read};
 use crate::store::Store;
-use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 /// Names of one kind that are told.
 const MAX_FACETS: usize = 200;
@@ -90,39 +90,35 @@ impl Store {
 }
 
 /// Which sessions somebody sees, as a condition; none when all.
-fn seen(sight: &Sight) -> Option<(String, Vec<Value>)> {
+fn seen(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
     if sight.is_all() {
         return None;
     }
-    let ids = sight.sessions.clone().unwrap_or_default();
-    let tags = sight.tags.clone().unwrap_or_default();
-    let marks = |n: usize| vec!["?"; n].join(",");
+    let ids = sight.sessions.as_deref().unwrap_or_default();
+    let tags = sight.tags.as_deref().unwrap_or_default();
+    let marks = |n: usize| if n == 0 { "NULL".to_owned() } else { vec!["?"; n].join(",") };
     let clause = format!(
         "(s.id IN ({}) OR s.key IN (SELECT session FROM tag WHERE tag IN ({})))",
         marks(ids.len()),
         marks(tags.len())
     );
-    Some((clause, ids.into_iter().chain(tags).map(Value::from).collect()))
+    Some((clause, ids.iter().chain(tags).map(|name| Value::Text(name)).collect()))
 }
 
-fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
+fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
     let touched = last_touched(db)?;
-    let (mut sql, mut values) = (format!("SELECT {COLUMNS} FROM session s WHERE 1"), Vec::new());
-    let mut only = |clause: &str, given: Vec<Value>| {
+    let (mut sql, mut values) = (format!("SELECT {COLUMNS} FROM session s WHERE true"), Vec::new());
+    let mut only = |clause: &str, given: &[Value<'f>]| {
         sql.push_str(" AND ");
         sql.push_str(clause);
-        values.extend(given);
+        values.extend_from_slice(given);
     };
     for tag in &filter.tags {
-        only("s.key IN (SELECT session FROM tag WHERE tag = ?)", vec![tag.clone().into()]);
-    }
-    if let Some(agent) = &filter.agent {
-        let clause = "instr(lower(coalesce(s.agent, '')), lower(?)) > 0";
-        only(clause, vec![agent.clone().into()]);
+        only("s.key IN (SELECT session FROM tag WHERE tag = ?)", &[Value::Text(tag)]);
     }
     for (column, value) in [("label", &filter.label), ("status", &filter.status)] {
         if let Some(value) = value {
-            only(&format!("s.{column} = ?"), vec![value.clone().into()]);
+            only(&format!("s.{column} = ?"), &[Value::Text(value)]);
         }
     }
     for (clause, value) in [
@@ -131,11 +127,11 @@ fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
         ("s.touched > ?", filter.touched_after),
     ] {
         if let Some(value) = value {
-            only(clause, vec![value.into()]);
+            only(clause, &[Value::Int(value)]);
         }
     }
     if let Some((clause, given)) = seen(&filter.sight) {
-        only(&clause, given);
+        only(&clause, &given);
     }
     if let Some(after) = &filter.after {
         let place = after.split_once('.').and_then(|(updated, key)| {
@@ -144,52 +140,47 @@ fn list(db: &Connection, filter: &ListFilter) -> Result<ListPage> {
         let (updated, key) = place.ok_or_else(|| {
             Error::Invalid("`after` is not a place in a list of sessions".to_owned())
         })?;
-        only("(s.updated, s.key) < (?, ?)", vec![updated.into(), key.into()]);
+        only("(s.updated, s.key) < (?, ?)", &[Value::Int(updated), Value::Int(key)]);
     }
     sql.push_str(" ORDER BY s.updated DESC, s.key DESC LIMIT ?");
     // Only some letters have a small form for SQLite: texts are compared here.
-    let text = filter.text.as_deref().map(fold_case);
-    let project = filter.project.as_deref().map(fold_case);
-    let in_project = |row: &Row<'_>| {
-        let name = row.get::<_, Option<String>>(13).ok().flatten().unwrap_or_default();
-        project.as_ref().is_none_or(|project| fold_case(&name).contains(project))
-    };
-    let most = if text.is_some() || project.is_some() {
-        -1
-    } else {
-        i64::try_from(filter.limit + 1).unwrap_or(-1)
-    };
-    values.push(most.into());
-    let mut query = db.prepare_cached(&sql)?;
-    let mut rows = query.query(params_from_iter(values))?;
+    let small = |part: &Option<String>| part.as_deref().map(fold_case);
+    let about = [
+        (small(&filter.text), &[2, 12, 17][..]),
+        (small(&filter.project), &[13]),
+        (small(&filter.agent), &[20]),
+    ];
+    let is_free = about.iter().all(|(part, _)| part.is_none());
+    let most = i64::try_from(filter.limit + 1).ok().filter(|_| is_free).unwrap_or(i64::MAX);
+    values.push(Value::Int(most));
     let mut sessions = Vec::new();
-    while sessions.len() <= filter.limit
-        && let Some(row) = rows.next()?
-    {
-        if text.as_ref().is_none_or(|text| is_about(row, text)) && in_project(row) {
+    db.each(&sql, &values, |row| {
+        if about.iter().all(|(part, columns)| says(row, columns, part.as_deref())) {
             sessions.push(read(row)?);
         }
-    }
+        let enough = sessions.len() > filter.limit;
+        Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     let more = sessions.len() > filter.limit;
     sessions.truncate(filter.limit);
     let next = sessions.last().filter(|_| more).map(|s| format!("{}.{}", s.updated_at, s.key));
     Ok(ListPage { sessions, next, touched })
 }
 
-/// Whether a text stands in what a session is called.
-fn is_about(r: &Row<'_>, text: &str) -> bool {
-    let says = |at: usize| r.get::<_, Option<String>>(at).ok().flatten();
-    [says(2), says(12), says(17)].iter().flatten().any(|said| fold_case(said).contains(text))
+/// Whether one of some columns says something.
+fn says(row: &Row<'_>, columns: &[usize], part: Option<&str>) -> bool {
+    let said = |at: usize| row.get::<Option<String>>(at).ok().flatten().unwrap_or_default();
+    part.is_none_or(|part| columns.iter().any(|at| fold_case(&said(*at)).contains(part)))
 }
 
-fn facets(db: &Connection, sight: &Sight) -> Result<Facets> {
-    let (clause, values) = seen(sight).unwrap_or_else(|| ("1".to_owned(), Vec::new()));
-    let mut query = db.prepare_cached(&format!(
-        "SELECT s.agent, s.project, s.status = 'running' AND NOT s.ended AND s.updated > ?
+fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
+    let (clause, seen) = seen(sight).unwrap_or_else(|| ("true".to_owned(), Vec::new()));
+    let sql = format!(
+        "SELECT s.agent, s.project, s.status = 'running' AND s.ended = 0 AND s.updated > ?
          FROM session s WHERE {clause}"
-    ))?;
-    let values = [Value::from(now() - STALE_MS)].into_iter().chain(values);
-    let mut rows = query.query(params_from_iter(values))?;
+    );
+    let mut values = vec![Value::Int(now() - STALE_MS)];
+    values.extend(seen);
     let mut all = Facets::default();
     let (mut agents, mut projects) = (HashMap::new(), HashMap::new());
     let count = |names: &mut HashMap<String, u64>, name: Option<String>| {
@@ -197,12 +188,13 @@ fn facets(db: &Connection, sight: &Sight) -> Result<Facets> {
             *names.entry(name).or_default() += 1;
         }
     };
-    while let Some(row) = rows.next()? {
+    db.each(&sql, &values, |row| {
         count(&mut agents, row.get(0)?);
         count(&mut projects, row.get(1)?);
-        all.live += u64::from(row.get::<_, Option<bool>>(2)?.unwrap_or(false));
+        all.live += u64::from(row.get::<Option<bool>>(2)?.unwrap_or(false));
         all.total += 1;
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     (all.agents, all.projects) = (most_first(agents), most_first(projects));
     Ok(all)
 }

@@ -1,12 +1,12 @@
 //! Reading a session's log.
 
-use crate::error::Result;
-use crate::pack::unpack;
+use crate::db::{Db, Row, params};
+use crate::error::{Error, Result};
+use crate::pack::{is_packed, unpack};
 use crate::store::Store;
 use bytes::Bytes;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, params};
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 /// Events of one session at most: their number is half of a row's key.
 pub(crate) const MAX_SEQ: u64 = u32::MAX as u64;
@@ -58,6 +58,8 @@ pub struct Page {
     pub last: u64,
     /// The life of the log.
     pub epoch: String,
+    /// Whether its source said that nothing more comes.
+    pub ended: bool,
 }
 
 impl Store {
@@ -70,12 +72,14 @@ impl Store {
         bytes: usize,
     ) -> Result<Page> {
         self.read(move |db| {
-            let (last, epoch) = db
-                .prepare_cached("SELECT seq, epoch FROM session WHERE key = ?1")?
-                .query_row([session], |r| Ok((r.get(0)?, r.get(1)?)))
-                .map_err(gone)?;
+            let found = db.optional(
+                "SELECT seq, epoch, ended FROM session WHERE key = ?1",
+                &params![session],
+                |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)),
+            )?;
+            let (last, epoch, ended) = found.ok_or(Error::NotFound("session"))?;
             let rows = after(db, session, seq, rows, bytes)?;
-            Ok(Page { rows, last, epoch })
+            Ok(Page { rows, last, epoch, ended })
         })
         .await
     }
@@ -84,20 +88,18 @@ impl Store {
     pub async fn last_turn(&self, session: i64, rows: usize) -> Result<Vec<EventRow>> {
         self.read(move |db| {
             let (first, last) = keys(session);
-            let mut query = db.prepare_cached(
+            let mut turn = Vec::new();
+            db.each(
                 "SELECT key, kind, event, NULL, NULL FROM event WHERE key BETWEEN ?1 AND ?2
                  ORDER BY key DESC LIMIT ?3",
+                &params![first, last, rows],
+                |row| {
+                    let row = read(row)?;
+                    let begins = row.kind == "user_message";
+                    turn.push(row);
+                    Ok(if begins { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                },
             )?;
-            let mut found = query.query(params![first, last, rows])?;
-            let mut turn = Vec::new();
-            while let Some(row) = found.next()? {
-                let row = read(row)?;
-                let begins = row.kind == "user_message";
-                turn.push(row);
-                if begins {
-                    break;
-                }
-            }
             turn.reverse();
             Ok(turn)
         })
@@ -105,36 +107,34 @@ impl Store {
     }
 }
 
-pub(crate) fn gone(error: rusqlite::Error) -> crate::Error {
-    match error {
-        rusqlite::Error::QueryReturnedNoRows => crate::Error::NotFound("session"),
-        error => error.into(),
-    }
-}
-
 pub(crate) fn after(
-    db: &Connection,
+    db: &Db<'_>,
     session: i64,
     seq: u64,
     rows: usize,
     bytes: usize,
 ) -> Result<Vec<EventRow>> {
-    let mut query = db.prepare_cached(
-        "SELECT key, kind, event, changes, activity FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key",
-    )?;
-    let mut found = query.query([event_key(session, seq), keys(session).1])?;
     let (mut out, mut size) = (Vec::new(), 0);
-    while out.len() < rows && (size < bytes || out.is_empty()) {
-        let Some(row) = found.next()? else { break };
-        let row = read(row)?;
-        size += row.size();
-        out.push(row);
+    if rows == 0 {
+        return Ok(out);
     }
+    db.each(
+        "SELECT key, kind, event, changes, activity FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key",
+        &params![event_key(session, seq), keys(session).1],
+        |row| {
+            let row = read(row)?;
+            size += row.size();
+            out.push(row);
+            let enough = out.len() >= rows || size >= bytes;
+            Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        },
+    )?;
     Ok(out)
 }
 
 pub(crate) fn read(row: &Row<'_>) -> Result<EventRow> {
-    if let ValueRef::Blob(kept) = row.get_ref(2)? {
+    let kept = row.bytes(2)?.unwrap_or_default();
+    if is_packed(kept) {
         let mut parts = unpack(kept)?.into_iter().map(|part| part.map(Bytes::from));
         let mut next = || parts.next().flatten();
         return Ok(EventRow {
@@ -145,17 +145,11 @@ pub(crate) fn read(row: &Row<'_>) -> Result<EventRow> {
             activity: next(),
         });
     }
-    let bytes = |at: usize| -> rusqlite::Result<Option<Bytes>> {
-        Ok(row
-            .get_ref(at)?
-            .as_bytes_or_null()
-            .map_err(rusqlite::Error::from)?
-            .map(Bytes::copy_from_slice))
-    };
+    let bytes = |at: usize| row.bytes(at).map(|part| part.map(Bytes::copy_from_slice));
     Ok(EventRow {
         seq: number(row.get(0)?),
         kind: Cow::Owned(row.get(1)?),
-        event: bytes(2)?.unwrap_or_default(),
+        event: Bytes::copy_from_slice(kept),
         changes: bytes(3)?,
         activity: bytes(4)?,
     })

@@ -1,6 +1,7 @@
 //! What a session is about, at a glance: its turns, the files it changed, what is to be done and
 //! what waits for an answer.
 
+use crate::db::{Db, params};
 use crate::error::Result;
 use crate::items::{Log, open_items};
 use crate::log::{event_key, keys, number, read};
@@ -11,9 +12,9 @@ use narrows::event::{Body, Response, Usage};
 use narrows::item::{ItemBody, TodoList};
 use narrows::stored;
 use narrows::time::Time;
-use rusqlite::Connection;
 use serde::Serialize;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 /// Characters of a prompt.
 const MAX_TEXT: usize = 160;
@@ -154,7 +155,7 @@ impl Store {
 /// Adds to each turn what the ends between its prompt and the next one tell. `begins` are the events
 /// of the prompts, `next` is that of the first prompt after these.
 fn end(
-    db: &Connection,
+    db: &Db<'_>,
     session: i64,
     turns: &mut [Turn],
     begins: &[u64],
@@ -181,19 +182,18 @@ fn end(
 
 /// The ends of turns between two keys.
 fn ends(
-    db: &Connection,
+    db: &Db<'_>,
     (after, until): (i64, i64),
     backwards: bool,
     most: usize,
 ) -> Result<Vec<(u64, Response)>> {
     let order = if backwards { "DESC" } else { "ASC" };
-    let mut query = db.prepare_cached(&format!(
+    let sql = format!(
         "SELECT key, kind, event, changes, activity FROM event INDEXED BY event_end
          WHERE kind = 'prompt_response' AND key > ?1 AND key < ?2 ORDER BY key {order} LIMIT ?3"
-    ))?;
-    let mut rows = query.query(rusqlite::params![after, until, most])?;
+    );
     let mut out = Vec::new();
-    while let Some(row) = rows.next()? {
+    db.each(&sql, &params![after, until, most], |row| {
         let seq = number(row.get(0)?);
         let row = read(row)?;
         let event = std::str::from_utf8(&row.event).ok().and_then(|e| stored::event(e).ok());
@@ -202,7 +202,8 @@ fn ends(
         {
             out.push((seq, *response));
         }
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     Ok(out)
 }
 
@@ -243,17 +244,15 @@ fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
 }
 
 /// The files that calls changed, and whether some are left out.
-fn files(db: &Connection, session: i64) -> Result<(Vec<FileSum>, bool)> {
-    let mut query = db.prepare_cached(
-        "SELECT key, path, added, removed FROM edit WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC, path",
-    )?;
+fn files(db: &Db<'_>, session: i64) -> Result<(Vec<FileSum>, bool)> {
+    const SQL: &str = "SELECT key, path, added, removed FROM edit
+         WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC, path";
     let (first, last) = keys(session);
-    let mut rows = query.query([first, last])?;
     let mut files: Vec<FileSum> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let (mut calls, mut call) = (0, None);
     let mut cut = false;
-    while let Some(row) = rows.next()? {
+    db.each(SQL, &params![first, last], |row| {
         let (key, path): (i64, String) = (row.get(0)?, row.get(1)?);
         if call != Some(key) {
             calls += 1;
@@ -261,7 +260,7 @@ fn files(db: &Connection, session: i64) -> Result<(Vec<FileSum>, bool)> {
         }
         if calls > MAX_EDITS {
             cut = true;
-            break;
+            return Ok(ControlFlow::Break(()));
         }
         let (added, removed): (u64, u64) = (row.get(2)?, row.get(3)?);
         if let Some(file) = places.get(&path).and_then(|at| files.get_mut(*at)) {
@@ -275,6 +274,7 @@ fn files(db: &Connection, session: i64) -> Result<(Vec<FileSum>, bool)> {
             let order = number(key);
             files.push(FileSum { path, additions: added, deletions: removed, edits: 1, order });
         }
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     Ok((files, cut))
 }

@@ -1,18 +1,38 @@
 //! Long texts are kept packed: a log tells much of what it tells three times.
 
+use crate::db::{Param, Value};
 use crate::error::{Error, Result};
-use rusqlite::ToSql;
-use rusqlite::types::{ToSqlOutput, ValueRef};
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::sync::LazyLock;
+use zstd::bulk::{Compressor, Decompressor};
+use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
 /// Texts from this size on are packed.
 const FROM: usize = 1024;
 /// Nothing that was packed is larger.
 const MAX: usize = 1 << 30;
-/// The form of what is packed.
-const FORM: u8 = 1;
+/// The forms of what is packed: by itself, as earlier versions did, and by a dictionary of what rows
+/// say anyway. `examples/dictionary.rs` makes one.
+const ALONE: u8 = 1;
+const BY_WORDS: u8 = 2;
+const WORDS: &[u8] = include_bytes!("pack/first.dict");
+/// The fastest but those that leave letters as they are.
+const LEVEL: i32 = 1;
 const NONE: u32 = u32::MAX;
+
+static PACKING: LazyLock<EncoderDictionary<'static>> =
+    LazyLock::new(|| EncoderDictionary::copy(WORDS, LEVEL));
+static UNPACKING: LazyLock<DecoderDictionary<'static>> =
+    LazyLock::new(|| DecoderDictionary::copy(WORDS));
+
+/// Packs without saying by what: the form does.
+fn packer() -> Option<Compressor<'static>> {
+    let mut packer = Compressor::with_prepared_dictionary(&PACKING).ok()?;
+    packer.include_dictid(false).ok()?;
+    packer.include_contentsize(false).ok()?;
+    Some(packer)
+}
 
 /// A text as it is kept.
 #[derive(Debug)]
@@ -30,25 +50,27 @@ impl Kept {
         }
     }
 
-    pub(crate) fn value(&self) -> ValueRef<'_> {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Kept::Text(text) => ValueRef::Text(text.as_bytes()),
-            Kept::Packed(packed) => ValueRef::Blob(packed),
+            Kept::Text(text) => text.as_bytes(),
+            Kept::Packed(packed) => packed,
         }
     }
 }
 
-impl ToSql for Kept {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(self.value()))
+impl Param for Kept {
+    fn value(&self) -> Value<'_> {
+        match self {
+            Kept::Text(text) => Value::Text(text),
+            Kept::Packed(packed) => Value::Bytes(packed),
+        }
     }
 }
 
 /// Packs texts together, if that is worth it: what one says the others need not say again.
 pub(crate) fn pack(parts: &[Option<&[u8]>]) -> Option<Vec<u8>> {
     thread_local! {
-        static PACKER: RefCell<Option<zstd::bulk::Compressor<'static>>> =
-            RefCell::new(zstd::bulk::Compressor::new(1).ok());
+        static PACKER: RefCell<Option<Compressor<'static>>> = RefCell::new(packer());
     }
     let size: usize = parts.iter().flatten().map(|p| p.len()).sum();
     if !(FROM..MAX).contains(&size) {
@@ -64,7 +86,7 @@ pub(crate) fn pack(parts: &[Option<&[u8]>]) -> Option<Vec<u8>> {
     };
     let packed = PACKER.with_borrow_mut(|packer| packer.as_mut()?.compress(&all).ok())?;
     let mut kept = Vec::with_capacity(2 + 4 * parts.len() + packed.len());
-    kept.extend([FORM, parts.len() as u8]);
+    kept.extend([BY_WORDS, parts.len() as u8]);
     for part in parts {
         let length = part.map_or(NONE, |p| u32::try_from(p.len()).unwrap_or(0));
         kept.extend(length.to_le_bytes());
@@ -81,14 +103,23 @@ pub(crate) fn unpack(kept: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
     let lengths = lengths.chunks_exact(4).filter_map(|n| n.try_into().ok().map(u32::from_le_bytes));
     let lengths: Vec<u32> = lengths.collect();
     let size: usize = lengths.iter().filter(|n| **n != NONE).map(|n| *n as usize).sum();
-    if form != FORM || size > MAX {
+    if size > MAX {
         return Err(bad());
     }
     thread_local! {
-        static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
-            RefCell::new(zstd::bulk::Decompressor::new().ok());
+        static BY: RefCell<[Option<Decompressor<'static>>; 2]> = RefCell::new([
+            Decompressor::new().ok(),
+            Decompressor::with_prepared_dictionary(&UNPACKING).ok(),
+        ]);
     }
-    let all = UNPACKER.with_borrow_mut(|u| u.as_mut()?.decompress(packed, size).ok());
+    let all = BY.with_borrow_mut(|[alone, by_words]| {
+        let unpacker = match form {
+            ALONE => alone,
+            BY_WORDS => by_words,
+            _ => return None,
+        };
+        unpacker.as_mut()?.decompress(packed, size).ok()
+    });
     let all = all.ok_or_else(bad)?;
     if all.len() != size {
         return Err(bad());
@@ -107,28 +138,54 @@ pub(crate) fn unpack(kept: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
     Ok(parts)
 }
 
-/// A text that may be packed.
-pub(crate) fn text(value: ValueRef<'_>) -> Result<Cow<'_, str>> {
-    let bad = || Error::Damaged("a text cannot be read".to_owned());
-    match value {
-        ValueRef::Text(text) => Ok(Cow::Borrowed(std::str::from_utf8(text).map_err(|_| bad())?)),
-        ValueRef::Blob(kept) => {
-            let one = unpack(kept)?.into_iter().next().flatten().ok_or_else(bad)?;
-            Ok(Cow::Owned(String::from_utf8(one).map_err(|_| bad())?))
-        }
-        _ => Err(bad()),
-    }
+/// Whether something is packed: no JSON begins with these bytes.
+pub(crate) fn is_packed(kept: &[u8]) -> bool {
+    matches!(kept.first(), Some(&(ALONE | BY_WORDS)))
 }
 
-/// What a column of the database holds, unpacked: for whoever looks through all of it.
+/// A text that may be packed.
+pub(crate) fn text(kept: &[u8]) -> Result<Cow<'_, str>> {
+    let bad = || Error::Damaged("a text cannot be read".to_owned());
+    if is_packed(kept) {
+        let one = unpack(kept)?.into_iter().next().flatten().ok_or_else(bad)?;
+        return Ok(Cow::Owned(String::from_utf8(one).map_err(|_| bad())?));
+    }
+    Ok(Cow::Borrowed(std::str::from_utf8(kept).map_err(|_| bad())?))
+}
+
+/// The texts that a column of the database holds, unpacked.
+pub fn parts(kept: &[u8]) -> Vec<Option<Vec<u8>>> {
+    unpack(kept).unwrap_or_else(|_| vec![Some(kept.to_vec())])
+}
+
+/// All of them in one: for whoever looks through all of it.
 pub fn plain(kept: &[u8]) -> Vec<u8> {
-    let parts = unpack(kept).map(|parts| parts.into_iter().flatten().flatten().collect());
-    parts.unwrap_or_else(|_| kept.to_vec())
+    parts(kept).into_iter().flatten().flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_earlier_versions_packed_is_read() {
+        let long = "words of another time ".repeat(90);
+        let length = u32::try_from(long.len()).expect("short");
+        let mut kept = vec![ALONE, 1];
+        kept.extend(length.to_le_bytes());
+        kept.extend(zstd::bulk::compress(long.as_bytes(), 1).expect("packed"));
+        assert_eq!(text(&kept).expect("text"), long);
+        kept[0] = 3;
+        assert!(unpack(&kept).is_err());
+    }
+
+    /// The dictionary may never change: what it has packed could not be read any more.
+    #[test]
+    fn the_dictionary_is_the_one_that_was_used() {
+        use sha2::{Digest, Sha256};
+        let hash: String = Sha256::digest(WORDS).iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(hash, "214333cebf1cd8871c21ed7e22867e5e941551e860d9c488a5dfbf71be23d83a");
+    }
 
     #[test]
     fn what_was_packed_comes_out_again() {
@@ -141,6 +198,11 @@ mod tests {
         assert!(pack(&[Some(b"short")]).is_none());
         for cut in 0..kept.len() {
             assert!(unpack(&kept[..cut]).is_err(), "{cut}");
+        }
+        for (given, packed) in [(long.as_str(), true), ("{}", false), ("", false)] {
+            let kept = Kept::new(given.to_owned());
+            assert_eq!(is_packed(kept.bytes()), packed);
+            assert_eq!(text(kept.bytes()).expect("text"), given);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What a session is first asked for: what it is called by where it has no title.
 
+use crate::db::{Db, params};
 use crate::error::Result;
 use crate::items::read_item;
 use crate::log::{keys, number};
 use crate::pack::text;
 use narrows::Item;
 use narrows::item::ItemBody;
-use rusqlite::{Connection, params};
+use std::ops::ControlFlow;
 
 /// Characters of it that are kept.
 const MAX_PROMPT: usize = 200;
@@ -41,44 +42,37 @@ pub(crate) fn of(item: &Item) -> Option<String> {
 }
 
 /// Keeps a prompt if there is none before it.
-pub(crate) fn keep(db: &Connection, session: i64, order: u64, prompt: &str) -> Result<()> {
-    db.prepare_cached(
+pub(crate) fn keep(db: &Db<'_>, session: i64, order: u64, prompt: &str) -> Result<()> {
+    db.later(
         "UPDATE session SET prompt = ?2, prompt_order = ?3
          WHERE key = ?1 AND (prompt_order IS NULL OR prompt_order >= ?3)",
-    )?
-    .execute(params![session, prompt, order])?;
-    Ok(())
+        &params![session, prompt, order],
+    )
 }
 
 /// An item is gone: if it was the first prompt, another one is.
-pub(crate) fn removed(db: &Connection, session: i64, order: u64) -> Result<()> {
-    let mut forget = db.prepare_cached(
-        "UPDATE session SET prompt = NULL, prompt_order = NULL
-         WHERE key = ?1 AND prompt_order = ?2",
-    )?;
-    if forget.execute(params![session, order])? > 0 {
+pub(crate) fn removed(db: &Db<'_>, session: i64, order: u64) -> Result<()> {
+    let forget = "UPDATE session SET prompt = NULL, prompt_order = NULL
+                  WHERE key = ?1 AND prompt_order = ?2";
+    if db.execute(forget, &params![session, order])? > 0 {
         find(db, session)?;
     }
     Ok(())
 }
 
 /// Finds the first prompt in the rows of items.
-pub(crate) fn find(db: &Connection, session: i64) -> Result<()> {
-    let mut query = db.prepare_cached(
-        "SELECT key, body FROM item INDEXED BY item_mark
+pub(crate) fn find(db: &Db<'_>, session: i64) -> Result<()> {
+    let prompts = "SELECT key, body FROM item INDEXED BY item_mark
          WHERE parent IS NULL AND kind IN ('user_message', 'todo_list')
-         AND kind = 'user_message' AND key BETWEEN ?1 AND ?2 ORDER BY key",
-    )?;
+         AND kind = 'user_message' AND key BETWEEN ?1 AND ?2 ORDER BY key";
     let (first, last) = keys(session);
-    let mut rows = query.query([first, last])?;
-    while let Some(row) = rows.next()? {
+    db.each(prompts, &params![first, last], |row| {
         // One that cannot be read is none.
-        let item = text(row.get_ref(1)?).and_then(|body| read_item(&body));
-        if let Some(prompt) = item.ok().as_ref().and_then(of) {
-            return keep(db, session, number(row.get(0)?), &prompt);
-        }
-    }
-    Ok(())
+        let item = row.bytes(1)?.and_then(|body| read_item(&text(body).ok()?).ok());
+        let Some(prompt) = item.as_ref().and_then(of) else { return Ok(ControlFlow::Continue(())) };
+        keep(db, session, number(row.get(0)?), &prompt)?;
+        Ok(ControlFlow::Break(()))
+    })
 }
 
 #[cfg(test)]

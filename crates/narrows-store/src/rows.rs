@@ -1,8 +1,10 @@
 //! Writing the rows of items.
 
 use crate::append::ItemWrite;
+use crate::batch::{Batch, Known};
+use crate::db::{Db, params};
 use crate::error::{Error, Result};
-use crate::index::said;
+use crate::index::{self, said};
 use crate::items::{read_item, row};
 use crate::log::{event_key, keys, number};
 use crate::pack::{Kept, text};
@@ -11,8 +13,8 @@ use crate::threes::Threes;
 use narrows::item::ItemBody;
 use narrows::tool::{ChangedFile, ToolName, ToolStatus};
 use narrows::{Change, Item};
-use rusqlite::{Connection, OptionalExtension, params};
 use std::ops::AddAssign;
+use std::sync::Arc;
 
 /// Calls above a call that are looked at.
 const MAX_ABOVE: usize = 64;
@@ -20,7 +22,7 @@ const MAX_ABOVE: usize = 64;
 /// What is to be written of an item, as it will be kept.
 #[derive(Debug)]
 pub(crate) enum RowWrite {
-    Put(Box<NewRow>),
+    Put(Arc<NewRow>),
     Patch { id: String, changes: Vec<(u64, Change)> },
     Remove { id: String },
 }
@@ -28,29 +30,29 @@ pub(crate) enum RowWrite {
 /// The row of an item.
 #[derive(Debug)]
 pub(crate) struct NewRow {
-    id: String,
-    order: u64,
-    seq: u64,
-    kind: &'static str,
-    open: bool,
-    body: Kept,
+    pub(crate) id: String,
+    pub(crate) order: u64,
+    pub(crate) seq: u64,
+    pub(crate) kind: &'static str,
+    pub(crate) open: bool,
+    pub(crate) body: Kept,
     /// The call below which it stands.
-    parent: Option<String>,
+    pub(crate) parent: Option<String>,
     /// How a prompt of the session itself begins.
-    prompt: Option<String>,
-    call: Option<Call>,
+    pub(crate) prompt: Option<String>,
+    pub(crate) call: Option<Call>,
     /// What the index is to know it by; else it waits for the index.
-    tokens: Option<String>,
+    pub(crate) tokens: Option<String>,
 }
 
 /// A call that is over.
 #[derive(Debug)]
-struct Call {
-    name: String,
-    at: Option<i64>,
-    ms: Option<u64>,
-    failed: bool,
-    files: Vec<ChangedFile>,
+pub(crate) struct Call {
+    pub(crate) name: String,
+    pub(crate) at: Option<i64>,
+    pub(crate) ms: Option<u64>,
+    pub(crate) failed: bool,
+    pub(crate) files: Vec<ChangedFile>,
 }
 
 /// How many items, finished calls and failed ones there are more than before.
@@ -76,7 +78,7 @@ impl RowWrite {
         Ok(match write {
             ItemWrite::Put { item, seq } => {
                 let (row, size) = NewRow::new(&item, seq, index)?;
-                (RowWrite::Put(Box::new(row)), size)
+                (RowWrite::Put(Arc::new(row)), size)
             }
             ItemWrite::Patch { id, changes } => {
                 let size = 256 * (1 + changes.len());
@@ -131,106 +133,149 @@ fn call(item: &Item) -> Option<Call> {
     Some(Call { name, at, ms: call.duration_ms, failed, files: call.changed_files() })
 }
 
-/// Writes what became of an item; returns what there is more of.
-pub(crate) fn write(db: &Connection, session: i64, write: RowWrite) -> Result<More> {
-    match write {
-        RowWrite::Put(row) => put(db, session, &row),
-        RowWrite::Patch { id, changes } => {
-            let Some((known, mut item)) = row(db, session, &id)? else {
-                return Ok(More::default());
-            };
-            let mut last = known;
-            for (seq, change) in changes {
-                if seq > known {
-                    item.apply(change);
-                    last = seq;
-                }
+/// Writes what became of items; returns what there is more of. New rows may wait in the batch.
+pub(crate) fn write(
+    db: &Db<'_>,
+    session: i64,
+    writes: &[RowWrite],
+    batch: &mut Batch,
+) -> Result<More> {
+    let mut more = More::default();
+    for write in writes {
+        more += match write {
+            RowWrite::Put(row) => put(db, session, row, batch)?,
+            RowWrite::Patch { id, changes } => patch(db, session, id, changes, batch)?,
+            RowWrite::Remove { id } => {
+                batch.flush(db)?;
+                batch.forget(session, id);
+                remove(db, session, id)?
             }
-            if last > known {
-                return put(db, session, &NewRow::new(&item, last, None)?.0);
-            }
-            Ok(More::default())
-        }
-        RowWrite::Remove { id } => remove(db, session, &id),
+        };
     }
+    Ok(more)
 }
 
-fn remove(db: &Connection, session: i64, id: &str) -> Result<More> {
-    let mut remove =
-        db.prepare_cached("DELETE FROM item WHERE session = ?1 AND id = ?2 RETURNING key")?;
-    let gone: Option<i64> = remove.query_row(params![session, id], |r| r.get(0)).optional()?;
-    let Some(key) = gone else { return Ok(More::default()) };
-    let called: Option<i64> = db
-        .prepare_cached("DELETE FROM call WHERE key = ?1 RETURNING failed")?
-        .query_row([key], |r| r.get(0))
-        .optional()?;
-    for table in ["search WHERE rowid", "fresh WHERE key", "edit WHERE key"] {
-        db.prepare_cached(&format!("DELETE FROM {table} = ?1"))?.execute([key])?;
+fn patch(
+    db: &Db<'_>,
+    session: i64,
+    id: &str,
+    changes: &[(u64, Change)],
+    batch: &mut Batch,
+) -> Result<More> {
+    batch.flush(db)?;
+    let Some((known, mut item)) = row(db, session, id)? else { return Ok(More::default()) };
+    let mut last = known;
+    for (seq, change) in changes {
+        if *seq > known {
+            item.apply(change.clone());
+            last = *seq;
+        }
     }
+    if last == known {
+        return Ok(More::default());
+    }
+    put(db, session, &Arc::new(NewRow::new(&item, last, None)?.0), batch)
+}
+
+fn remove(db: &Db<'_>, session: i64, id: &str) -> Result<More> {
+    let gone: Option<i64> = db.optional(
+        "DELETE FROM item WHERE session = ?1 AND id = ?2 RETURNING key",
+        &params![session, id],
+        |r| r.get(0),
+    )?;
+    let Some(key) = gone else { return Ok(More::default()) };
+    let call = "DELETE FROM call WHERE key = ?1 RETURNING failed";
+    let called: Option<i64> = db.optional(call, &params![key], |r| r.get(0))?;
+    index::remove(db, key)?;
+    db.later("DELETE FROM fresh WHERE key = ?1", &params![key])?;
+    db.later("DELETE FROM edit WHERE key = ?1", &params![key])?;
     // What stood below it is not hidden with it.
     let (first, last) = keys(session);
-    db.prepare_cached(
+    db.later(
         "UPDATE item INDEXED BY item_child SET top = 1
          WHERE parent = ?1 AND key BETWEEN ?2 AND ?3",
-    )?
-    .execute(params![id, first, last])?;
+        &params![id, first, last],
+    )?;
     prompt::removed(db, session, number(key))?;
     let calls = -i64::from(called.is_some());
     Ok(More { items: -1, calls, failed: -called.unwrap_or(0) })
 }
 
 /// Writes the row of an item.
-fn put(db: &Connection, session: i64, row: &NewRow) -> Result<More> {
-    let top = match &row.parent {
-        Some(parent) => !is_there(db, session, parent)?,
+fn put(db: &Db<'_>, session: i64, row: &Arc<NewRow>, batch: &mut Batch) -> Result<More> {
+    let top = match row.parent.as_deref().map(|parent| (parent, batch.key(session, parent))) {
         None => true,
+        Some((_, Known::Row(_))) => false,
+        Some((_, Known::NoRow)) => true,
+        Some((parent, Known::Not)) => !is_there(db, session, parent)?,
     };
-    let mut insert = db
-        .prepare_cached("INSERT OR IGNORE INTO item VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
-    let key = event_key(session, row.order);
-    let values =
-        params![key, session, row.id, row.seq, row.kind, row.open, row.body, row.parent, top];
-    if insert.execute(values)? > 0 {
-        // Only calls have something below them.
-        if row.kind == "tool_call" {
-            take_below(db, session, row)?;
+    let mut known = match batch.key(session, &row.id) {
+        Known::Row(key) => Some(key),
+        Known::NoRow | Known::Not => None,
+    };
+    if batch.is_together() {
+        // Those below others may be in a circle, which must be looked at.
+        let plain = row.kind != "tool_call" || row.parent.is_none();
+        if known.is_none() && plain {
+            batch.add(session, Arc::clone(row), top);
+            let calls = i64::from(row.call.is_some());
+            let failed = i64::from(row.call.as_ref().is_some_and(|call| call.failed));
+            return Ok(More { items: 1, calls, failed });
         }
-        let call = beside(db, session, key, row, true)?;
-        return Ok(More { items: 1, ..call });
+        if known.is_none_or(|key| batch.waits(key)) {
+            batch.flush(db)?;
+        }
     }
-    let mut known = db.prepare_cached("SELECT key FROM item WHERE session = ?1 AND id = ?2")?;
-    let key: i64 = known.query_row(params![session, row.id], |r| r.get(0))?;
+    if known.is_none() {
+        let key = event_key(session, row.order);
+        let new = db.execute(
+            "INSERT INTO item VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING",
+            &params![key, session, row.id, row.seq, row.kind, row.open, row.body, row.parent, top],
+        )?;
+        if new > 0 {
+            // Only calls have something below them.
+            if row.kind == "tool_call" {
+                take_below(db, session, row)?;
+            }
+            batch.wrote(session, &row.id, key);
+            let mut more = beside(db, session, key, row, true)?;
+            more += More { items: 1, ..More::default() };
+            return Ok(more);
+        }
+        let there = "SELECT key FROM item WHERE session = ?1 AND id = ?2";
+        known = Some(db.one(there, &params![session, row.id], |r| r.get(0))?);
+    }
+    let Some(key) = known else { return Ok(More::default()) };
     // An item that is put again keeps its place.
     let order = number(key);
     let body = if order == row.order {
         &row.body
     } else {
-        let item = read_item(&text(row.body.value())?)?;
+        let item = read_item(&text(row.body.bytes())?)?;
         &Kept::new(print(&Item { order, ..item })?)
     };
-    db.prepare_cached(
+    db.later(
         "UPDATE item SET seq = ?2, open = ?3, body = ?4, kind = ?5, parent = ?6,
-         top = CASE WHEN parent IS ?6 THEN top ELSE ?7 END WHERE key = ?1",
-    )?
-    .execute(params![key, row.seq, row.open, body, row.kind, row.parent, top])?;
+         top = CASE WHEN parent IS NOT DISTINCT FROM ?6 THEN top ELSE ?7 END WHERE key = ?1",
+        &params![key, row.seq, row.open, body, row.kind, row.parent, top],
+    )?;
     beside(db, session, key, row, false)
 }
 
 /// Whether an item has a row.
-pub(crate) fn is_there(db: &Connection, session: i64, id: &str) -> Result<bool> {
-    let mut query = db.prepare_cached("SELECT 1 FROM item WHERE session = ?1 AND id = ?2")?;
-    Ok(query.exists(params![session, id])?)
+pub(crate) fn is_there(db: &Db<'_>, session: i64, id: &str) -> Result<bool> {
+    db.exists("SELECT 1 FROM item WHERE session = ?1 AND id = ?2", &params![session, id])
 }
 
 /// Items that came before the call which they name stand below it from now on.
-fn take_below(db: &Connection, session: i64, row: &NewRow) -> Result<()> {
+fn take_below(db: &Db<'_>, session: i64, row: &NewRow) -> Result<()> {
     let (first, last) = keys(session);
-    let mut early = db.prepare_cached(
+    let early: Vec<(i64, String)> = db.all(
         "SELECT key, id FROM item INDEXED BY item_child
          WHERE parent = ?1 AND key BETWEEN ?2 AND ?3 AND top = 1",
+        &params![row.id, first, last],
+        |r| Ok((r.get(0)?, r.get(1)?)),
     )?;
-    let early = early.query_map(params![row.id, first, last], |r| Ok((r.get(0)?, r.get(1)?)))?;
-    let early: Vec<(i64, String)> = early.collect::<rusqlite::Result<_>>()?;
     if early.is_empty() {
         return Ok(());
     }
@@ -238,21 +283,20 @@ fn take_below(db: &Connection, session: i64, row: &NewRow) -> Result<()> {
     for (key, id) in early {
         // In a circle of calls somebody must be on top, or none of them is seen.
         if !above.contains(&id) {
-            db.prepare_cached("UPDATE item SET top = 0 WHERE key = ?1")?.execute([key])?;
+            db.later("UPDATE item SET top = 0 WHERE key = ?1", &params![key])?;
         }
     }
     Ok(())
 }
 
 /// The calls above, from the nearest on.
-fn above(db: &Connection, session: i64, mut next: Option<String>) -> Result<Vec<String>> {
-    let mut query = db.prepare_cached("SELECT parent FROM item WHERE session = ?1 AND id = ?2")?;
+fn above(db: &Db<'_>, session: i64, mut next: Option<String>) -> Result<Vec<String>> {
+    let query = "SELECT parent FROM item WHERE session = ?1 AND id = ?2";
     let mut above = Vec::new();
     while let Some(id) = next.take()
         && above.len() < MAX_ABOVE
     {
-        let parent = query.query_row(params![session, id], |r| r.get(0)).optional()?;
-        next = parent.flatten();
+        next = db.optional(query, &params![session, id], |r| r.get(0))?.flatten();
         above.push(id);
     }
     Ok(above)
@@ -260,13 +304,12 @@ fn above(db: &Connection, session: i64, mut next: Option<String>) -> Result<Vec<
 
 /// What is kept beside the row of an item: what the index knows it by, that it is the first prompt,
 /// that it is a call. Returns the calls that there are more.
-fn beside(db: &Connection, session: i64, key: i64, row: &NewRow, new: bool) -> Result<More> {
+fn beside(db: &Db<'_>, session: i64, key: i64, row: &NewRow, new: bool) -> Result<More> {
     if let Some(tokens) = &row.tokens {
-        db.prepare_cached("INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)")?
-            .execute(params![key, tokens])?;
-        db.prepare_cached("DELETE FROM fresh WHERE key = ?1")?.execute([key])?;
+        index::put(db, key, tokens)?;
+        db.later("DELETE FROM fresh WHERE key = ?1", &params![key])?;
     } else {
-        db.prepare_cached("INSERT OR IGNORE INTO fresh VALUES (?1)")?.execute([key])?;
+        db.later("INSERT INTO fresh VALUES (?1) ON CONFLICT DO NOTHING", &params![key])?;
     }
     if let Some(prompt) = &row.prompt {
         prompt::keep(db, session, number(key), prompt)?;
@@ -277,25 +320,31 @@ fn beside(db: &Connection, session: i64, key: i64, row: &NewRow, new: bool) -> R
     }
 }
 
-fn keep_call(db: &Connection, key: i64, call: &Call, new: bool) -> Result<More> {
+fn keep_call(db: &Db<'_>, key: i64, call: &Call, new: bool) -> Result<More> {
     let Call { name, at, ms, failed, files } = call;
-    let mut known = db.prepare_cached("SELECT failed FROM call WHERE key = ?1")?;
+    let known = "SELECT failed FROM call WHERE key = ?1";
     let before: Option<i64> =
-        if new { None } else { known.query_row([key], |r| r.get(0)).optional()? };
-    db.prepare_cached("INSERT OR REPLACE INTO call VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![key, name, at, ms, failed])?;
+        if new { None } else { db.optional(known, &params![key], |r| r.get(0))? };
+    db.later(
+        "INSERT INTO call VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (key) DO UPDATE SET
+         name = excluded.name, at = excluded.at, ms = excluded.ms, failed = excluded.failed",
+        &params![key, name, at, ms, failed],
+    )?;
     if before.is_some() {
-        db.prepare_cached("DELETE FROM edit WHERE key = ?1")?.execute([key])?;
+        db.later("DELETE FROM edit WHERE key = ?1", &params![key])?;
     }
     keep_files(db, key, files)?;
     let calls = i64::from(before.is_none());
     Ok(More { items: 0, calls, failed: i64::from(*failed) - before.unwrap_or(0) })
 }
 
-pub(crate) fn keep_files(db: &Connection, key: i64, files: &[ChangedFile]) -> Result<()> {
+pub(crate) fn keep_files(db: &Db<'_>, key: i64, files: &[ChangedFile]) -> Result<()> {
     for ChangedFile { path, added, removed } in files {
-        db.prepare_cached("INSERT OR REPLACE INTO edit VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![key, path, added, removed])?;
+        db.later(
+            "INSERT INTO edit VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key, path) DO UPDATE SET
+             added = excluded.added, removed = excluded.removed",
+            &params![key, path, added, removed],
+        )?;
     }
     Ok(())
 }

@@ -1,9 +1,15 @@
 //! Sessions that narrows runs, and what was sent to their agents.
 
+mod command;
+mod lease;
+
+pub use command::Asked;
+pub use lease::{Holding, Taken};
+
+use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
 use crate::names::now;
 use crate::store::Store;
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
 /// How a session is run. Its folder is a path of this machine: nothing shows it.
@@ -76,78 +82,95 @@ pub struct MessageRow {
     pub until: Option<u64>,
 }
 
+/// The columns of a [`RunRow`].
+const RUN: &str = "session, agent, cwd, native, mode, model, runs";
+
+fn run_row(row: &Row<'_>) -> Result<RunRow> {
+    Ok(RunRow {
+        session: row.get(0)?,
+        agent: row.get(1)?,
+        cwd: row.get(2)?,
+        native: row.get(3)?,
+        mode: row.get(4)?,
+        model: row.get(5)?,
+        runs: row.get(6)?,
+    })
+}
+
 const MESSAGE: &str = "number, key, body, state, after, until";
 
-fn message(row: &Row<'_>) -> rusqlite::Result<MessageRow> {
+fn message(row: &Row<'_>) -> Result<MessageRow> {
     Ok(MessageRow {
         number: row.get(0)?,
         key: row.get(1)?,
         body: row.get(2)?,
-        state: MessageState::named(&row.get::<_, String>(3)?),
+        state: MessageState::named(&row.get::<String>(3)?),
         after: row.get(4)?,
         until: row.get(5)?,
     })
 }
 
-fn by_key(db: &Connection, session: i64, key: &str) -> Result<Option<MessageRow>> {
+fn by_key(db: &Db<'_>, session: i64, key: &str) -> Result<Option<MessageRow>> {
     let sql = format!("SELECT {MESSAGE} FROM message WHERE session = ?1 AND key = ?2");
-    Ok(db.prepare_cached(&sql)?.query_row(params![session, key], message).optional()?)
+    db.optional(&sql, &params![session, key], message)
 }
 
 impl Store {
     /// How a session is run, if it is.
     pub async fn run(&self, session: i64) -> Result<Option<RunRow>> {
         self.read(move |db| {
-            let mut query = db.prepare_cached(
-                "SELECT agent, cwd, native, mode, model, runs FROM run WHERE session = ?1",
-            )?;
-            let found = query.query_row([session], |r| {
-                Ok(RunRow {
-                    session,
-                    agent: r.get(0)?,
-                    cwd: r.get(1)?,
-                    native: r.get(2)?,
-                    mode: r.get(3)?,
-                    model: r.get(4)?,
-                    runs: r.get(5)?,
-                })
-            });
-            Ok(found.optional()?)
+            let sql = format!("SELECT {RUN} FROM run WHERE session = ?1");
+            db.optional(&sql, &params![session], run_row)
         })
         .await
     }
 
-    /// Keeps how a session is run.
-    pub async fn keep_run(&self, run: RunRow) -> Result<()> {
+    /// Keeps how a session is run. With a `fence`, only while the caller holds it by that number.
+    pub async fn keep_run(&self, run: RunRow, fence: Option<u64>) -> Result<()> {
         self.write(512, move |db| {
-            db.execute(
+            lease::guard(db, run.session, fence)?;
+            db.later(
                 "INSERT INTO run (session, agent, cwd, native, mode, model, runs)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                 ON CONFLICT DO UPDATE SET agent = excluded.agent, cwd = excluded.cwd,
+                 ON CONFLICT (session) DO UPDATE SET agent = excluded.agent, cwd = excluded.cwd,
                  native = excluded.native, mode = excluded.mode, model = excluded.model,
                  runs = excluded.runs",
-                params![run.session, run.agent, run.cwd, run.native, run.mode, run.model, run.runs],
-            )?;
-            Ok(())
+                &params![
+                    run.session,
+                    run.agent,
+                    run.cwd,
+                    run.native,
+                    run.mode,
+                    run.model,
+                    run.runs
+                ],
+            )
         })
         .await
     }
 
-    /// Adds a message; the one of the same key, if there is one.
+    /// Adds a message; the one of the same key, if there is one. With a `fence`, only while the caller
+    /// holds the session by that number.
     pub async fn add_message(
         &self,
         session: i64,
         key: Option<String>,
         body: String,
+        fence: Option<u64>,
     ) -> Result<(MessageRow, bool)> {
         let digest = Sha256::digest(&body).to_vec();
         self.write(body.len() + 256, move |db| {
+            // Others may add at the same time: each waits for its number.
+            if db.is_postgres() {
+                lease::lock(db, session)?;
+            }
+            lease::check(db, session, fence)?;
             if let Some(key) = &key
                 && let Some(known) = by_key(db, session, key)?
             {
-                let same: bool = db.query_row(
+                let same: bool = db.one(
                     "SELECT digest = ?3 FROM message WHERE session = ?1 AND number = ?2",
-                    params![session, known.number, digest],
+                    &params![session, known.number, digest],
                     |r| r.get(0),
                 )?;
                 if !same {
@@ -156,40 +179,42 @@ impl Store {
                 }
                 return Ok((known, false));
             }
-            let last: u64 = db.query_row(
+            let last: u64 = db.one(
                 "SELECT coalesce(max(number), 0) FROM message WHERE session = ?1",
-                [session],
+                &params![session],
                 |r| r.get(0),
             )?;
             let state = MessageState::Queued;
             let number = last + 1;
-            db.execute(
+            db.later(
                 "INSERT INTO message (session, number, key, body, state, created, digest)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![session, number, key, body, state.name(), now(), digest],
+                &params![session, number, key, body, state.name(), now(), digest],
             )?;
             Ok((MessageRow { number, key, body, state, after: None, until: None }, true))
         })
         .await
     }
 
-    /// Keeps how far a message is.
+    /// Keeps how far a message is. With a `fence`, only while the caller holds the session by that
+    /// number.
     pub async fn set_message(
         &self,
         session: i64,
         number: u64,
         state: MessageState,
-        after: Option<u64>,
-        until: Option<u64>,
+        (after, until): (Option<u64>, Option<u64>),
+        fence: Option<u64>,
     ) -> Result<()> {
         self.write(64, move |db| {
-            db.execute(
+            lease::guard(db, session, fence)?;
+            db.later(
                 "UPDATE message SET state = ?3, after = coalesce(?4, after),
                  until = coalesce(?5, until),
-                 body = CASE WHEN ?3 = 'queued' THEN body ELSE '' END WHERE session = ?1 AND number = ?2",
-                params![session, number, state.name(), after, until],
-            )?;
-            Ok(())
+                 body = CASE WHEN CAST(?3 AS TEXT) = 'queued' THEN body ELSE '' END
+                 WHERE session = ?1 AND number = ?2",
+                &params![session, number, state.name(), after, until],
+            )
         })
         .await
     }
@@ -198,21 +223,32 @@ impl Store {
     pub async fn message(&self, session: i64, number: u64) -> Result<Option<MessageRow>> {
         self.read(move |db| {
             let sql = format!("SELECT {MESSAGE} FROM message WHERE session = ?1 AND number = ?2");
-            Ok(db.prepare_cached(&sql)?.query_row(params![session, number], message).optional()?)
+            db.optional(&sql, &params![session, number], message)
         })
         .await
     }
 
-    /// Messages that an earlier server left: their sessions, and which they are.
-    pub async fn open_messages(&self) -> Result<Vec<(String, MessageRow)>> {
+    /// The sessions that have messages whose turn is not over.
+    pub async fn unfinished(&self) -> Result<Vec<String>> {
         self.read(|db| {
-            let mut query = db.prepare(
-                "SELECT m.number, m.key, m.body, m.state, m.after, m.until, s.id FROM message m
-                 JOIN session s ON s.key = m.session
-                 WHERE m.state IN ('queued', 'running') ORDER BY m.session, m.number",
-            )?;
-            let rows = query.query_map([], |r| Ok((r.get(6)?, message(r)?)))?;
-            Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
+            db.all(
+                "SELECT DISTINCT s.key, s.id FROM message m JOIN session s ON s.key = m.session
+                 WHERE m.state IN ('queued', 'running') ORDER BY s.key",
+                &[],
+                |r| r.get(1),
+            )
+        })
+        .await
+    }
+
+    /// The messages of a session whose turn is not over, in order.
+    pub async fn open_messages(&self, session: i64) -> Result<Vec<MessageRow>> {
+        self.read(move |db| {
+            let sql = format!(
+                "SELECT {MESSAGE} FROM message
+                 WHERE state IN ('queued', 'running') AND session = ?1 ORDER BY number"
+            );
+            db.all(&sql, &params![session], message)
         })
         .await
     }

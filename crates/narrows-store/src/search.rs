@@ -1,19 +1,21 @@
 //! Search: every term stands in the item, in any case, also within words.
 
 use crate::clip::texts;
+use crate::db::{Db, Row, Value, params};
 use crate::error::{Error, Result};
 use crate::index::{MAX_INDEXED, fold_case, small};
 use crate::log::number;
+use crate::pack;
 use crate::sessions::Sight;
 use crate::store::Store;
-use crate::threes::Threes;
-use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use crate::threes::{Threes, numbers};
 use serde::Serialize;
 use std::collections::HashMap;
 
 /// Items that are looked at for one page; then the page says that there may be more.
 const MAX_LOOKED_AT: usize = 20_000;
+/// Items that are fetched at once from a database that is not in this process.
+const AT_ONCE: usize = 32;
 /// Items that may have what is looked for; of more, those of sessions that came first are left out.
 const MAX_CANDIDATES: usize = 500_000;
 /// Letters around a hit.
@@ -108,7 +110,7 @@ fn trigrams(terms: &[String]) -> Option<String> {
     let mut threes = Threes::default();
     terms.iter().for_each(|term| threes.add(term));
     threes.tokens(&mut tokens);
-    (!tokens.is_empty()).then(|| tokens.split(' ').collect::<Vec<_>>().join(" AND "))
+    (!tokens.is_empty()).then_some(tokens)
 }
 
 impl Store {
@@ -118,7 +120,7 @@ impl Store {
     }
 }
 
-fn search(db: &Connection, query: &Query) -> Result<SearchPage> {
+fn search(db: &Db<'_>, query: &Query) -> Result<SearchPage> {
     let terms = terms(&query.text);
     if terms.is_empty() {
         return Err(Error::Invalid("nothing to search for".to_owned()));
@@ -130,23 +132,9 @@ fn search(db: &Connection, query: &Query) -> Result<SearchPage> {
     }
     let after = query.after.as_deref().map(place).transpose()?;
     let sessions = sessions(db, query)?;
-    let (low, high) = query.session.map_or((0, i64::MAX), crate::log::keys);
-    // What is not in the index yet is looked at itself.
-    let (from, mut values): (&str, Vec<Value>) = match trigrams(&terms) {
-        Some(three) => (
-            "SELECT rowid AS key FROM search WHERE search MATCH ? AND rowid BETWEEN ? AND ?
-             UNION SELECT key FROM fresh WHERE key BETWEEN ? AND ?",
-            vec![three.into(), low.into(), high.into(), low.into(), high.into()],
-        ),
-        None => ("SELECT key FROM item WHERE key BETWEEN ? AND ?", vec![low.into(), high.into()]),
-    };
-    values.push(i64::try_from(MAX_CANDIDATES).unwrap_or(i64::MAX).into());
-    let mut candidates = db.prepare_cached(&format!("{from} ORDER BY 1 DESC LIMIT ?"))?;
-    let keys = candidates.query_map(params_from_iter(values), |r| r.get::<_, i64>(0))?;
     // The newest sessions first; the last items of each first.
     let mut places = Vec::new();
-    for key in keys {
-        let key = key?;
+    for key in candidates(db, &terms, query.session)? {
         if let Some(updated) = sessions.get(&(key >> 32))
             && after.is_none_or(|after| (*updated, key) < after)
         {
@@ -155,22 +143,53 @@ fn search(db: &Connection, query: &Query) -> Result<SearchPage> {
     }
     places.sort_unstable_by(|a, b| b.cmp(a));
     let mut page = SearchPage::default();
-    let (mut last, mut done) = (None, None);
-    for (looked, (updated, key)) in places.into_iter().enumerate() {
-        if page.hits.len() == query.limit || looked == MAX_LOOKED_AT {
-            page.next = last.map(|(updated, key): (i64, i64)| format!("{updated}.{key}"));
-            return Ok(page);
-        }
-        last = Some((updated, key));
-        if done == Some(key >> 32) {
-            continue;
-        }
-        if let Some(hit) = look(db, key, &terms, &query.sight)? {
-            page.hits.push(hit);
-            done = query.one_each.then_some(key >> 32);
+    let (mut last, mut done, mut looked) = (None, None, 0);
+    for places in places.chunks(if db.is_postgres() { AT_ONCE } else { 1 }) {
+        let mut items = None;
+        for (updated, key) in places.iter().copied() {
+            if page.hits.len() == query.limit || looked == MAX_LOOKED_AT {
+                page.next = last.map(|(updated, key): (i64, i64)| format!("{updated}.{key}"));
+                return Ok(page);
+            }
+            looked += 1;
+            last = Some((updated, key));
+            if done == Some(key >> 32) {
+                continue;
+            }
+            let items = match &mut items {
+                Some(items) => items,
+                None => items.insert(fetch(db, places.iter().map(|(_, key)| *key))?),
+            };
+            let item = items.remove(&key);
+            if let Some(hit) = item.and_then(|item| item.look(key, &terms, &query.sight)) {
+                page.hits.push(hit);
+                done = query.one_each.then_some(key >> 32);
+            }
         }
     }
     Ok(page)
+}
+
+/// Items that may have what is looked for. What is not in the index yet is looked at itself.
+fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec<i64>> {
+    let (low, high) = session.map_or((0, i64::MAX), crate::log::keys);
+    let threes = trigrams(terms);
+    let all = threes.as_ref().map(|threes| threes.replace(' ', " AND "));
+    let mut values = params![low, high, MAX_CANDIDATES].to_vec();
+    let from = match (&threes, &all) {
+        (Some(threes), _) if db.is_postgres() => {
+            values.push(numbers(threes));
+            "SELECT key FROM search WHERE threes @> ?4 AND key BETWEEN ?1 AND ?2
+             UNION SELECT key FROM fresh WHERE key BETWEEN ?1 AND ?2"
+        }
+        (_, Some(all)) => {
+            values.push(Value::Text(all));
+            "SELECT rowid AS key FROM search WHERE search MATCH ?4 AND rowid BETWEEN ?1 AND ?2
+             UNION SELECT key FROM fresh WHERE key BETWEEN ?1 AND ?2"
+        }
+        _ => "SELECT key FROM item WHERE key BETWEEN ?1 AND ?2",
+    };
+    db.all(&format!("{from} ORDER BY 1 DESC LIMIT ?3"), &values, |r| r.get(0))
 }
 
 /// The place at which a page ended.
@@ -181,74 +200,97 @@ fn place(after: &str) -> Result<(i64, i64)> {
 }
 
 /// The sessions that are searched, and when they changed.
-fn sessions(db: &Connection, query: &Query) -> Result<HashMap<i64, i64>> {
-    let mut rows = db.prepare_cached("SELECT key, updated, agent, project FROM session")?;
-    let mut rows = rows.query([])?;
-    let mut found = HashMap::new();
+fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
     let has = |name: Option<String>, part: &Option<String>| match part {
         Some(part) => fold_case(&name.unwrap_or_default()).contains(&fold_case(part)),
         None => true,
     };
-    while let Some(r) = rows.next()? {
+    let all = db.all("SELECT key, updated, agent, project FROM session", &[], |r| {
         let (key, updated): (i64, i64) = (r.get(0)?, r.get(1)?);
-        if query.since.is_none_or(|t| updated >= t)
+        let is_meant = query.since.is_none_or(|t| updated >= t)
             && query.until.is_none_or(|t| updated < t)
             && has(r.get(2)?, &query.agent)
-            && has(r.get(3)?, &query.project)
-        {
-            found.insert(key, updated);
-        }
-    }
-    Ok(found)
+            && has(r.get(3)?, &query.project);
+        Ok(is_meant.then_some((key, updated)))
+    })?;
+    Ok(all.into_iter().flatten().collect())
 }
 
-/// Looks whether everything stands in an item.
-fn look(db: &Connection, key: i64, terms: &[String], sight: &Sight) -> Result<Option<Hit>> {
-    let mut query = db.prepare_cached(
-        "SELECT s.id, s.title, s.label, i.id, i.kind, i.body,
-         (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key)
-         FROM item i JOIN session s ON s.key = i.session WHERE i.key = ?1",
-    )?;
-    let mut rows = query.query([key])?;
-    let Some(r) = rows.next()? else { return Ok(None) };
-    let (session_id, title, label): (String, Option<String>, Option<String>) =
-        (r.get(0)?, r.get(1)?, r.get(2)?);
-    let (item_id, kind): (String, String) = (r.get(3)?, r.get(4)?);
-    let (body, tags) = (crate::pack::text(r.get_ref(5)?)?, r.get::<_, Option<String>>(6)?);
-    let tags: Vec<String> = tags.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect();
-    if !sight.sees(&session_id, &tags) {
-        return Ok(None);
+/// An item that is to be looked at.
+struct Found {
+    session_id: String,
+    title: Option<String>,
+    label: Option<String>,
+    item_id: String,
+    kind: String,
+    body: String,
+    tags: Vec<String>,
+}
+
+fn fetch(db: &Db<'_>, keys: impl Iterator<Item = i64>) -> Result<HashMap<i64, Found>> {
+    const ITEM: &str = "SELECT i.key, s.id, s.title, s.label, i.id, i.kind, i.body,
+         (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key)
+         FROM item i JOIN session s ON s.key = i.session WHERE i.key = ";
+    let mut keys = keys.map(Value::Int);
+    let (which, value) = if db.is_postgres() {
+        ("ANY(?1)", Value::List(keys.collect()))
+    } else {
+        ("?1", keys.next().unwrap_or(Value::Null))
+    };
+    let found =
+        db.all(&format!("{ITEM}{which}"), &[value], |r| Ok((r.get(0)?, Found::read(r)?)))?;
+    Ok(found.into_iter().collect())
+}
+
+impl Found {
+    fn read(r: &Row<'_>) -> Result<Found> {
+        let tags = r.get::<Option<String>>(7)?;
+        Ok(Found {
+            session_id: r.get(1)?,
+            title: r.get(2)?,
+            label: r.get(3)?,
+            item_id: r.get(4)?,
+            kind: r.get(5)?,
+            body: pack::text(r.bytes(6)?.unwrap_or_default())?.into_owned(),
+            tags: tags.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect(),
+        })
     }
-    let Ok(value) = serde_json::from_str::<serde_json::Value>(&body) else { return Ok(None) };
-    let timestamp = value["timestamp"].as_str().map(str::to_owned);
-    let mut missing: Vec<&String> = terms.iter().collect();
-    let (mut shown, mut size) = (None, 0);
-    texts(value, |path, text| {
-        if size >= MAX_INDEXED || (missing.is_empty() && shown.is_some()) {
-            return;
+
+    /// Looks whether everything stands in it.
+    fn look(self, key: i64, terms: &[String], sight: &Sight) -> Option<Hit> {
+        if !sight.sees(&self.session_id, &self.tags) {
+            return None;
         }
-        size += text.len();
-        let small: Vec<char> = text.chars().map(small).collect();
-        if shown.is_none()
-            && let Some(at) = find(&small, &terms[0])
-        {
-            shown = Some((path.to_owned(), parts(text, &small, at, terms)));
-        }
-        missing.retain(|term| find(&small, term).is_none());
-    });
-    let Some((field, parts)) = shown.filter(|_| missing.is_empty()) else { return Ok(None) };
-    let order = number(key);
-    Ok(Some(Hit {
-        session_id,
-        title,
-        label,
-        item_id,
-        r#type: kind,
-        order,
-        timestamp,
-        field,
-        parts,
-    }))
+        let value = serde_json::from_str::<serde_json::Value>(&self.body).ok()?;
+        let timestamp = value["timestamp"].as_str().map(str::to_owned);
+        let mut missing: Vec<&String> = terms.iter().collect();
+        let (mut shown, mut size) = (None, 0);
+        texts(value, |path, text| {
+            if size >= MAX_INDEXED || (missing.is_empty() && shown.is_some()) {
+                return;
+            }
+            size += text.len();
+            let small: Vec<char> = text.chars().map(small).collect();
+            if shown.is_none()
+                && let Some(at) = find(&small, &terms[0])
+            {
+                shown = Some((path.to_owned(), parts(text, &small, at, terms)));
+            }
+            missing.retain(|term| find(&small, term).is_none());
+        });
+        let (field, parts) = shown.filter(|_| missing.is_empty())?;
+        Some(Hit {
+            session_id: self.session_id,
+            title: self.title,
+            label: self.label,
+            item_id: self.item_id,
+            r#type: self.kind,
+            order: number(key),
+            timestamp,
+            field,
+            parts,
+        })
+    }
 }
 
 fn find(letters: &[char], term: &str) -> Option<usize> {

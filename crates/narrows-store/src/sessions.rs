@@ -1,10 +1,10 @@
 //! Sessions: making, finding, listing, labelling, deleting.
 
+use crate::db::{Db, Row, Value, params};
 use crate::error::{Error, Result};
-use crate::log::gone;
 use crate::names::{new_epoch, new_id, now};
+use crate::news::{Gone, gone};
 use crate::store::Store;
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -35,6 +35,8 @@ pub struct Session {
     pub tags: Vec<String>,
     /// Whether its source said that nothing more comes.
     pub ended: bool,
+    /// Whoever wrote it last, where several can.
+    pub pen: i64,
 }
 
 /// A session as lists show it.
@@ -106,47 +108,55 @@ impl Sight {
 const MAX_TAGS: usize = 32;
 
 pub(crate) const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
-     s.ended, s.info, (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key), s.title, \
-     s.project, s.native, (SELECT NOT min(gone) FROM source WHERE session = s.key \
-     AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed";
+     s.ended, s.info, (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), s.title, \
+     s.project, s.native, (SELECT min(gone) = 0 FROM source WHERE session = s.key \
+     AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed, s.agent";
 
-/// The next count of changes.
-pub(crate) fn touch(db: &Connection) -> Result<i64> {
-    Ok(last_touched(db)? + 1)
+/// The next count of changes, as an expression within a statement. With PostgreSQL, where several
+/// nodes write at the same time, it is the number of the transaction.
+pub(crate) fn touched(db: &Db<'_>) -> &'static str {
+    if db.is_postgres() {
+        "CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT)"
+    } else {
+        "(SELECT max(coalesce((SELECT max(touched) FROM session), 0),
+                     coalesce((SELECT value FROM meta WHERE key = 'touched'), 0)) + 1)"
+    }
 }
 
 /// The count of the last change. It is that of the session which changed last, or of one that was
-/// deleted since: so nothing more needs to be written for a change.
-pub(crate) fn last_touched(db: &Connection) -> Result<i64> {
-    let mut last = db.prepare_cached(
-        "SELECT max(coalesce((SELECT max(touched) FROM session), 0),
-                    coalesce((SELECT value FROM meta WHERE key = 'touched'), 0))",
-    )?;
-    Ok(last.query_row([], |r| r.get(0))?)
+/// deleted since: so nothing more needs to be written for a change. With PostgreSQL it is one up to
+/// which everything is seen; what has a later one may be seen too, and is told again then.
+pub(crate) fn last_touched(db: &Db<'_>) -> Result<i64> {
+    let last = if db.is_postgres() {
+        "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
+    } else {
+        touched(db)
+    };
+    db.one(&format!("SELECT {last} - 1"), &[], |r| r.get(0))
 }
 
 impl Store {
     /// Makes a session; true when it is new. The same label gives the same session, and its tags grow.
     pub async fn create(&self, new: NewSession) -> Result<(Session, bool)> {
         self.write(256, move |db| {
-            let find = |db: &Connection| match &new.label {
-                Some(label) => find(db, "label", label),
+            let known = || match &new.label {
+                Some(label) => find(db, "label", Value::Text(label)),
                 None => Ok(None),
             };
-            if let Some(label) = &new.label {
-                db.prepare_cached("DELETE FROM forgotten WHERE label = ?1")?.execute([label])?;
-            }
-            let (key, made) = if let Some(known) = find(db)? {
+            let (key, made) = if let Some(known) = known()? {
                 (known.key, false)
+            } else if let Some(key) = insert(db, &new_id()?, new.label.as_deref(), now())? {
+                (key, true)
             } else {
-                let at = now();
-                db.execute(
-                    "INSERT INTO session (id, epoch, label, created, updated, touched, info)
-                         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
-                    params![new_id()?, new_epoch()?, new.label, at, touch(db)?, empty_info()],
-                )?;
-                (db.last_insert_rowid(), true)
+                // Another node was faster.
+                (known()?.ok_or(Error::NotFound("session"))?.key, false)
             };
+            if let Some(label) = &new.label {
+                db.later("DELETE FROM forgotten WHERE label = ?1", &params![label])?;
+            }
+            if !made && !new.tags.is_empty() {
+                lock(db, "key", Value::Int(key))?;
+            }
             if add_tags(db, key, &new.tags)? > 0 && !made {
                 mark_touched(db, key)?;
             }
@@ -159,22 +169,25 @@ impl Store {
     /// A session by its id.
     pub async fn session(&self, id: &str) -> Result<Session> {
         let id = id.to_owned();
-        self.read(move |db| find(db, "id", &id)?.ok_or(Error::NotFound("session"))).await
+        self.read(move |db| find(db, "id", Value::Text(&id))?.ok_or(Error::NotFound("session")))
+            .await
     }
 
     /// A session by the caller's own name for it.
     pub async fn session_by_label(&self, label: &str) -> Result<Session> {
         let label = label.to_owned();
-        self.read(move |db| find(db, "label", &label)?.ok_or(Error::NotFound("session"))).await
+        self.read(move |db| {
+            find(db, "label", Value::Text(&label))?.ok_or(Error::NotFound("session"))
+        })
+        .await
     }
 
     /// A session as lists show it.
     pub async fn session_row(&self, id: &str) -> Result<SessionRow> {
         let id = id.to_owned();
         self.read(move |db| {
-            let mut query =
-                db.prepare_cached(&format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1"))?;
-            query.query_row([id], read).map_err(gone)
+            let sql = format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1");
+            db.optional(&sql, &params![id], read)?.ok_or(Error::NotFound("session"))
         })
         .await
     }
@@ -183,13 +196,12 @@ impl Store {
     pub async fn tag(&self, id: &str, add: Vec<String>, remove: Vec<String>) -> Result<()> {
         let id = id.to_owned();
         self.write(256, move |db| {
-            let session = find(db, "id", &id)?.ok_or(Error::NotFound("session"))?;
+            let session = find_to_change(db, &id)?;
             add_tags(db, session.key, &add)?;
             for tag in &remove {
-                db.execute(
-                    "DELETE FROM tag WHERE session = ?1 AND tag = ?2",
-                    params![session.key, tag],
-                )?;
+                let sql = "DELETE FROM tag WHERE session = ?1 AND tag = ?2";
+                db.later(sql, &params![session.key, tag])?;
+                gone(db, Gone::Tag, tag)?;
             }
             mark_touched(db, session.key)
         })
@@ -201,22 +213,16 @@ impl Store {
     pub async fn begin_anew(&self, id: &str) -> Result<Session> {
         let id = id.to_owned();
         self.write(256, move |db| {
-            let old = find(db, "id", &id)?.ok_or(Error::NotFound("session"))?;
-            let created: i64 =
-                db.query_row("SELECT created FROM session WHERE key = ?1", [old.key], |r| {
-                    r.get(0)
-                })?;
+            let old = find_to_change(db, &id)?;
+            let sql = "SELECT created FROM session WHERE key = ?1";
+            let created = db.one(sql, &params![old.key], |r| r.get(0))?;
             let names = names_on_disk(db, old.key)?;
             doom(db, old.key)?;
             for name in names {
-                db.execute("DELETE FROM forgotten WHERE label = ?1", [name])?;
+                db.later("DELETE FROM forgotten WHERE label = ?1", &params![name])?;
             }
-            db.execute(
-                "INSERT INTO session (id, epoch, label, created, updated, touched, info)
-                 VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
-                params![old.id, new_epoch()?, old.label, created, touch(db)?, empty_info()],
-            )?;
-            let key = db.last_insert_rowid();
+            let key = insert(db, &old.id, old.label.as_deref(), created)?;
+            let key = key.ok_or(Error::NotFound("session"))?;
             add_tags(db, key, &old.tags)?;
             find_by_key(db, key)?.ok_or(Error::NotFound("session"))
         })
@@ -227,10 +233,9 @@ impl Store {
     pub async fn session_by_native(&self, native: &str) -> Result<Session> {
         let native = native.to_owned();
         self.read(move |db| {
-            let mut query = db.prepare_cached(
-                "SELECT key FROM session WHERE native = ?1 ORDER BY updated DESC LIMIT 1",
-            )?;
-            let key: i64 = query.query_row([native], |r| r.get(0)).map_err(gone)?;
+            let sql = "SELECT key FROM session WHERE native = ?1 ORDER BY updated DESC LIMIT 1";
+            let key = db.optional(sql, &params![native], |r| r.get(0))?;
+            let key = key.ok_or(Error::NotFound("session"))?;
             find_by_key(db, key)?.ok_or(Error::NotFound("session"))
         })
         .await
@@ -238,19 +243,15 @@ impl Store {
 
     /// The labels of sessions that were deleted here though the agent's files are there.
     pub async fn forgotten(&self) -> Result<Vec<String>> {
-        self.read(|db| {
-            let mut query = db.prepare_cached("SELECT label FROM forgotten")?;
-            let labels = query.query_map([], |r| r.get(0))?;
-            Ok(labels.collect::<rusqlite::Result<_>>()?)
-        })
-        .await
+        self.read(|db| db.all("SELECT label FROM forgotten", &[], |r| r.get(0))).await
     }
 
     /// Deletes a session. It is gone at once; its rows are removed little by little.
     pub async fn delete(&self, id: &str) -> Result<()> {
         let id = id.to_owned();
         self.write(64, move |db| {
-            let session = find(db, "id", &id)?.ok_or(Error::NotFound("session"))?;
+            let session = find_to_change(db, &id)?;
+            gone(db, Gone::Session, &id)?;
             doom(db, session.key)
         })
         .await
@@ -264,81 +265,112 @@ fn empty_info() -> String {
     printed.ok().and_then(|()| String::from_utf8(text).ok()).unwrap_or_else(|| "{}".to_owned())
 }
 
-pub(crate) fn doom(db: &Connection, key: i64) -> Result<()> {
-    // The session may be the one that was touched last: its count is not given again.
-    let touched = touch(db)?;
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('touched', ?1)", [touched])?;
-    for name in names_on_disk(db, key)? {
-        db.execute("INSERT OR REPLACE INTO forgotten VALUES (?1, ?2)", params![name, now()])?;
+/// Makes the row of a session, unless there is one of this id or label.
+fn insert(db: &Db<'_>, id: &str, label: Option<&str>, created: i64) -> Result<Option<i64>> {
+    let sql = format!(
+        "INSERT INTO session (id, epoch, label, created, updated, touched, info)
+         VALUES (?1, ?2, ?3, ?4, ?4, {}, ?5) ON CONFLICT DO NOTHING RETURNING key",
+        touched(db)
+    );
+    db.optional(&sql, &params![id, new_epoch()?, label, created, empty_info()], |r| r.get(0))
+}
+
+pub(crate) fn doom(db: &Db<'_>, key: i64) -> Result<()> {
+    if !db.is_postgres() {
+        // The session may be the one that was touched last: its count is not given again.
+        let sql = format!(
+            "INSERT INTO meta VALUES ('touched', {})
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            touched(db)
+        );
+        db.later(&sql, &[])?;
     }
-    db.execute("DELETE FROM session WHERE key = ?1", [key])?;
-    db.execute("DELETE FROM tag WHERE session = ?1", [key])?;
-    db.execute("INSERT OR IGNORE INTO doomed VALUES (?1)", [key])?;
-    Ok(())
+    for name in names_on_disk(db, key)? {
+        db.later(
+            "INSERT INTO forgotten VALUES (?1, ?2)
+             ON CONFLICT (label) DO UPDATE SET at = excluded.at",
+            &params![name, now()],
+        )?;
+    }
+    db.later("DELETE FROM session WHERE key = ?1", &params![key])?;
+    db.later("DELETE FROM tag WHERE session = ?1", &params![key])?;
+    db.later("INSERT INTO doomed VALUES (?1) ON CONFLICT DO NOTHING", &params![key])
 }
 
 /// What a session is called that is read from files: its label, and the names of its own files.
-fn names_on_disk(db: &Connection, key: i64) -> Result<Vec<String>> {
-    let mut query = db.prepare_cached(
-        "SELECT s.label, f.path FROM session s JOIN source f ON f.session = s.key
-         WHERE s.key = ?1 AND f.path IS NOT NULL AND f.parent IS NULL",
-    )?;
-    let mut rows = query.query([key])?;
+fn names_on_disk(db: &Db<'_>, key: i64) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (label, path): (Option<String>, String) = (row.get(0)?, row.get(1)?);
+    let sql = "SELECT s.label, f.path FROM session s JOIN source f ON f.session = s.key
+         WHERE s.key = ?1 AND f.path IS NOT NULL AND f.parent IS NULL";
+    for (label, path) in db.all(sql, &params![key], |r| Ok((r.get(0)?, r.get::<String>(1)?)))? {
         let file = Path::new(&path).file_stem().map(|n| n.to_string_lossy().into_owned());
-        names.extend(label.into_iter().chain(file));
+        names.extend::<[Option<String>; 2]>([label, file]);
     }
+    let mut names: Vec<String> = names.into_iter().flatten().collect();
     names.sort_unstable();
     names.dedup();
     Ok(names)
 }
 
 /// Tells whoever follows the list that a session has changed.
-pub(crate) fn mark_touched(db: &Connection, key: i64) -> Result<()> {
-    let touched = touch(db)?;
-    db.execute("UPDATE session SET touched = ?2 WHERE key = ?1", params![key, touched])?;
-    Ok(())
+pub(crate) fn mark_touched(db: &Db<'_>, key: i64) -> Result<()> {
+    let sql = format!("UPDATE session SET touched = {} WHERE key = ?1", touched(db));
+    db.later(&sql, &params![key])
 }
 
 /// Returns how many of them are new.
-fn add_tags(db: &Connection, key: i64, tags: &[String]) -> Result<usize> {
-    let mut add = db.prepare_cached("INSERT OR IGNORE INTO tag VALUES (?1, ?2)")?;
+fn add_tags(db: &Db<'_>, key: i64, tags: &[String]) -> Result<usize> {
     let mut added = 0;
     for tag in tags {
-        added += add.execute(params![key, tag])?;
+        let sql = "INSERT INTO tag VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        added += db.execute(sql, &params![key, tag])?;
     }
-    let all: usize =
-        db.query_row("SELECT count(*) FROM tag WHERE session = ?1", [key], |r| r.get(0))?;
-    if all > MAX_TAGS {
-        return Err(Error::Invalid(format!("a session has at most {MAX_TAGS} tags")));
+    if added > 0 {
+        let sql = "SELECT count(*) FROM tag WHERE session = ?1";
+        if db.one(sql, &params![key], |r| r.get::<usize>(0))? > MAX_TAGS {
+            return Err(Error::Invalid(format!("a session has at most {MAX_TAGS} tags")));
+        }
     }
     Ok(added)
 }
 
-fn find_by_key(db: &Connection, key: i64) -> Result<Option<Session>> {
-    find(db, "key", &key)
+/// Lets no other node change a session until this transaction ends; false when there is none.
+fn lock(db: &Db<'_>, column: &str, value: Value<'_>) -> Result<bool> {
+    let sql = format!("SELECT 1 FROM session WHERE {column} = ?1 FOR UPDATE");
+    Ok(!db.is_postgres() || db.exists(&sql, &[value])?)
 }
 
-fn find(db: &Connection, column: &str, value: &dyn rusqlite::ToSql) -> Result<Option<Session>> {
-    let mut query = db.prepare_cached(&format!(
+/// A session that is to be changed.
+fn find_to_change(db: &Db<'_>, id: &str) -> Result<Session> {
+    // One that began anew while it was waited for has another row.
+    let locked = lock(db, "id", Value::Text(id))? || lock(db, "id", Value::Text(id))?;
+    // What is read now is as the other node left it.
+    let found = if locked { find(db, "id", Value::Text(id))? } else { None };
+    found.ok_or(Error::NotFound("session"))
+}
+
+fn find_by_key(db: &Db<'_>, key: i64) -> Result<Option<Session>> {
+    find(db, "key", Value::Int(key))
+}
+
+fn find(db: &Db<'_>, column: &str, value: Value<'_>) -> Result<Option<Session>> {
+    let sql = format!(
         "SELECT s.key, s.id, s.epoch, s.label, s.seq,
-         (SELECT group_concat(tag, char(10)) FROM tag WHERE session = s.key), s.ended
+         (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), s.ended, s.pen
          FROM session s WHERE s.{column} = ?1"
-    ))?;
-    let found = query.query_row([value], |r| {
+    );
+    db.optional(&sql, &[value], |r| {
         Ok(Session {
             key: r.get(0)?,
             id: r.get(1)?,
             epoch: r.get(2)?,
             label: r.get(3)?,
             seq: r.get(4)?,
-            tags: lines(r.get::<_, Option<String>>(5)?.as_deref()),
+            tags: lines(r.get::<Option<String>>(5)?.as_deref()),
             ended: r.get(6)?,
+            pen: r.get(7)?,
         })
-    });
-    Ok(found.optional()?)
+    })
 }
 
 fn lines(text: Option<&str>) -> Vec<String> {
@@ -348,7 +380,7 @@ fn lines(text: Option<&str>) -> Vec<String> {
     lines
 }
 
-pub(crate) fn read(r: &Row<'_>) -> rusqlite::Result<SessionRow> {
+pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
     let (epoch, seq): (String, u64) = (r.get(3)?, r.get(4)?);
     let info: String = r.get(10)?;
     Ok(SessionRow {
@@ -362,7 +394,7 @@ pub(crate) fn read(r: &Row<'_>) -> rusqlite::Result<SessionRow> {
         updated_at: r.get(8)?,
         ended: r.get(9)?,
         info: RawValue::from_string(info).unwrap_or_default(),
-        tags: lines(r.get::<_, Option<String>>(11)?.as_deref()),
+        tags: lines(r.get::<Option<String>>(11)?.as_deref()),
         project: r.get(13)?,
         native_id: r.get(14)?,
         file_exists: r.get(15)?,

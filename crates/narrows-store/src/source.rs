@@ -1,8 +1,9 @@
 //! Where packets come from, and how far they were read.
 
+use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::store::Store;
-use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::BTreeMap;
 
 /// How far a source was read. Roots and paths are those of this machine: nothing shows them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,57 +32,72 @@ pub struct SourceMark {
     pub at: u64,
 }
 
-pub(crate) fn keep(db: &Connection, session: i64, mark: &SourceMark) -> Result<()> {
-    db.prepare_cached(
-        "INSERT INTO source (session, number, format, path, read, rest, offset, last, roots,
-         rest_order, at, rest_offset) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-         ON CONFLICT DO UPDATE SET format = coalesce(excluded.format, format),
-         path = coalesce(excluded.path, path), read = excluded.read, rest = excluded.rest,
-         offset = excluded.offset, last = excluded.last, roots = excluded.roots,
-         rest_order = excluded.rest_order, at = excluded.at, rest_offset = excluded.rest_offset",
-    )?
-    .execute(params![
-        session,
-        mark.number,
-        mark.format,
-        mark.path,
-        mark.read,
-        mark.rest,
-        mark.offset,
-        mark.last,
-        mark.roots,
-        i64::try_from(mark.rest_order).unwrap_or(i64::MAX),
-        mark.at,
-        mark.rest_offset
-    ])?;
-    Ok(())
+/// Keeps marks, each with its session. Of one source the last counts.
+pub(crate) fn keep(db: &Db<'_>, marks: &[(i64, &SourceMark)]) -> Result<()> {
+    let mut last: BTreeMap<(i64, u32), [Value<'_>; 12]> = BTreeMap::new();
+    for (session, mark) in marks {
+        let mut row = params![
+            *session,
+            mark.number,
+            mark.format,
+            mark.path,
+            mark.read,
+            mark.rest,
+            mark.offset,
+            mark.last,
+            mark.roots,
+            mark.rest_order,
+            mark.at,
+            mark.rest_offset
+        ];
+        let known = last.remove(&(*session, mark.number));
+        if let Some([_, _, format, path, ..]) = known {
+            for (at, known) in [(2, format), (3, path)] {
+                if row[at] == Value::Null {
+                    row[at] = known;
+                }
+            }
+        }
+        last.insert((*session, mark.number), row);
+    }
+    let (n, t) = ("bigint", "text");
+    db.insert(
+        r#"source (session, number, format, path, read, rest, "offset", last, roots, rest_order, at,
+         rest_offset)"#,
+        [n, n, t, t, n, n, n, t, t, n, n, n],
+        last.into_values().collect(),
+        r#"ON CONFLICT (session, number) DO UPDATE SET
+         format = coalesce(excluded.format, source.format),
+         path = coalesce(excluded.path, source.path), read = excluded.read, rest = excluded.rest,
+         "offset" = excluded."offset", last = excluded.last, roots = excluded.roots,
+         rest_order = excluded.rest_order, at = excluded.at, rest_offset = excluded.rest_offset"#,
+    )
 }
 
 impl Store {
     /// How far the sources of a session were read.
     pub async fn sources(&self, session: i64) -> Result<Vec<SourceMark>> {
         self.read(move |db| {
-            let mut query = db.prepare_cached(
-                "SELECT format, path, read, rest, offset, last, roots, number, rest_order, at,
-                 rest_offset FROM source
-                 WHERE session = ?1",
-            )?;
-            let marks = query.query_map([session], |r| {
-                Ok(SourceMark {
-                    number: r.get(7)?,
-                    rest_order: r.get(8)?,
-                    at: r.get(9)?,
-                    rest_offset: r.get(10)?,
-                    format: r.get(0)?,
-                    path: r.get(1)?,
-                    read: r.get(2)?,
-                    rest: r.get(3)?,
-                    offset: r.get(4)?,
-                    last: r.get::<_, Option<String>>(5)?.unwrap_or_default(),
-                    roots: r.get::<_, Option<String>>(6)?.unwrap_or_default(),
-                })
-            })?;
-            Ok(marks.collect::<rusqlite::Result<Vec<_>>>()?)
+            db.all(
+                r#"SELECT format, path, read, rest, "offset", last, roots, number, rest_order, at,
+                 rest_offset FROM source WHERE session = ?1 ORDER BY number"#,
+                &params![session],
+                |r| {
+                    Ok(SourceMark {
+                        number: r.get(7)?,
+                        rest_order: r.get(8)?,
+                        at: r.get(9)?,
+                        rest_offset: r.get(10)?,
+                        format: r.get(0)?,
+                        path: r.get(1)?,
+                        read: r.get(2)?,
+                        rest: r.get(3)?,
+                        offset: r.get(4)?,
+                        last: r.get::<Option<String>>(5)?.unwrap_or_default(),
+                        roots: r.get::<Option<String>>(6)?.unwrap_or_default(),
+                    })
+                },
+            )
         })
         .await
     }
@@ -90,11 +106,11 @@ impl Store {
     pub async fn request(&self, session: i64, key: &str) -> Result<Option<(u64, Option<String>)>> {
         let key = key.to_owned();
         self.read(move |db| {
-            let mut query = db.prepare_cached(
+            db.optional(
                 "SELECT first, answer FROM request WHERE session = ?1 AND key = ?2",
-            )?;
-            let found = query.query_row(params![session, key], |r| Ok((r.get(0)?, r.get(1)?)));
-            Ok(found.optional()?)
+                &params![session, key],
+                |r| Ok((r.get(0)?, r.get(1)?)),
+            )
         })
         .await
     }

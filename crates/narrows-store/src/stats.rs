@@ -1,11 +1,11 @@
 //! Tokens, cost, calls and time, added up over sessions.
 
+use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::store::Store;
-use rusqlite::types::Value;
-use rusqlite::{Connection, params, params_from_iter};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
 
 /// What one answer of a model used, or what was paid at once.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,7 +62,7 @@ pub struct StatsFilter {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatsRow {
-    /// Which one. Days are those of this machine's time zone.
+    /// Which one. Days are those of this machine's time zone; with PostgreSQL, of the database's.
     pub name: String,
     /// Sessions with something in it.
     pub sessions: u64,
@@ -88,29 +88,30 @@ pub struct StatsRow {
     pub active_ms: u64,
 }
 
-pub(crate) fn keep_usage(db: &Connection, session: i64, row: &UsageRow) -> Result<()> {
+pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()> {
     // The last one counts; it stays with the session that had it first, unless that was deleted.
-    db.prepare_cached(
+    db.at_end(
+        &format!("usage {}", row.id),
         "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
-         ON CONFLICT DO UPDATE SET session = CASE
+         ON CONFLICT (id) DO UPDATE SET session = CASE
          WHEN EXISTS (SELECT 1 FROM session WHERE key = usage.session) THEN usage.session
          ELSE excluded.session END, input = excluded.input, output = excluded.output,
          cache_read = excluded.cache_read, cache_write = excluded.cache_write,
-         cost = excluded.cost, model = coalesce(excluded.model, model), at = coalesce(at, excluded.at)",
-    )?
-    .execute(params![
-        row.id,
-        session,
-        row.sub,
-        row.at,
-        row.model,
-        row.input,
-        row.output,
-        row.cache_read,
-        row.cache_write,
-        row.cost
-    ])?;
-    Ok(())
+         cost = excluded.cost, model = coalesce(excluded.model, usage.model),
+         at = coalesce(usage.at, excluded.at)",
+        &params![
+            row.id,
+            session,
+            row.sub,
+            row.at,
+            row.model,
+            row.input,
+            row.output,
+            row.cache_read,
+            row.cache_write,
+            row.cost
+        ],
+    )
 }
 
 impl Store {
@@ -121,9 +122,13 @@ impl Store {
 }
 
 const DAY: &str = "coalesce(date({at} / 1000, 'unixepoch', 'localtime'), '')";
+/// Years of four digits have days, as with SQLite.
+const DAY_PG: &str = "CASE WHEN {at} BETWEEN -62135596800000 AND 253402300799999
+     THEN to_char(to_timestamp(({at}) / 1000.0), 'YYYY-MM-DD') ELSE '' END";
 
-fn name(by: StatsBy, at: &str, model: &str, tool: &str) -> String {
+fn name(db: &Db<'_>, by: StatsBy, at: &str, model: &str, tool: &str) -> String {
     match by {
+        StatsBy::Day if db.is_postgres() => DAY_PG.replace("{at}", at),
         StatsBy::Day => DAY.replace("{at}", at),
         StatsBy::Project => "coalesce(s.project, '')".to_owned(),
         StatsBy::Model => format!("coalesce({model}, s.model, '')"),
@@ -136,49 +141,49 @@ fn name(by: StatsBy, at: &str, model: &str, tool: &str) -> String {
 /// Adds the numbers of a row.
 type Into = fn(&mut StatsRow, &[i64], Option<f64>);
 
-fn stats(db: &Connection, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
+fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
+    let find = if db.is_postgres() { "strpos" } else { "instr" };
     let only = |at: &str| {
-        let (mut clause, mut values) = (String::new(), Vec::<Value>::new());
+        let (mut clause, mut values) = (String::new(), Vec::new());
         for (test, value) in [(">=", filter.since), ("<", filter.until)] {
             if let Some(value) = value {
                 clause.extend([" AND ", at, " ", test, " ?"]);
-                values.push(value.into());
+                values.push(Value::Int(value));
             }
         }
-        if let Some(agent) = &filter.agent {
-            clause.push_str(" AND instr(lower(coalesce(s.agent, '')), lower(?)) > 0");
-            values.push(agent.clone().into());
-        }
-        if let Some(project) = &filter.project {
-            clause.push_str(" AND instr(lower(coalesce(s.project, '')), lower(?)) > 0");
-            values.push(project.clone().into());
+        for (column, part) in [("agent", &filter.agent), ("project", &filter.project)] {
+            if let Some(part) = part {
+                let said = format!("lower(coalesce(s.{column}, ''))");
+                clause.extend([" AND ", find, "(", &said, ", lower(?)) > 0"]);
+                values.push(Value::Text(part));
+            }
         }
         (clause, values)
     };
     let mut rows: BTreeMap<String, StatsRow> = BTreeMap::new();
-    let mut sessions: BTreeMap<String, std::collections::HashSet<i64>> = BTreeMap::new();
-    let mut add = |sql: String, values: Vec<Value>, into: Into| -> Result<()> {
-        let mut query = db.prepare_cached(&sql)?;
-        let mut found = query.query(params_from_iter(values))?;
-        while let Some(r) = found.next()? {
+    let mut sessions: BTreeMap<String, HashSet<i64>> = BTreeMap::new();
+    let mut add = |sql: String, values: Vec<Value<'_>>, into: Into| -> Result<()> {
+        db.each(&sql, &values, |r| {
             let name: String = r.get(0)?;
             sessions.entry(name.clone()).or_default().insert(r.get(1)?);
-            let numbers: Vec<i64> = (3..8).map(|at| r.get(at)).collect::<rusqlite::Result<_>>()?;
+            let numbers: Vec<i64> = (3..8).map(|at| r.get(at)).collect::<Result<_>>()?;
             let row = rows
                 .entry(name.clone())
                 .or_insert_with(|| StatsRow { name, ..StatsRow::default() });
             into(row, &numbers, r.get(2)?);
-        }
-        Ok(())
+            Ok(ControlFlow::Continue(()))
+        })
     };
     if filter.by != StatsBy::Tool {
         let (clause, values) = only("u.at");
-        let name = name(filter.by, "u.at", "u.model", "''");
+        let name = name(db, filter.by, "u.at", "u.model", "''");
         add(
             format!(
-                "SELECT {name}, s.key, sum(u.cost), sum(u.cost IS NULL), sum(u.input), sum(u.output),
-                 sum(u.cache_read), sum(u.cache_write)
-                 FROM usage u JOIN session s ON s.key = u.session WHERE 1{clause} GROUP BY 1, 2"
+                "SELECT {name}, s.key, sum(u.cost), count(*) - count(u.cost),
+                 CAST(sum(u.input) AS BIGINT), CAST(sum(u.output) AS BIGINT),
+                 CAST(sum(u.cache_read) AS BIGINT), CAST(sum(u.cache_write) AS BIGINT)
+                 FROM usage u JOIN session s ON s.key = u.session
+                 WHERE true{clause} GROUP BY 1, 2"
             ),
             values,
             |row, n, cost| {
@@ -194,11 +199,12 @@ fn stats(db: &Connection, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
         )?;
     }
     let (clause, values) = only("c.at");
-    let by = name(filter.by, "c.at", "NULL", "c.name");
+    let by = name(db, filter.by, "c.at", "NULL", "c.name");
     add(
         format!(
-            "SELECT {by}, s.key, NULL, count(*), sum(c.failed), sum(coalesce(c.ms, 0)), 0, 0
-             FROM call c JOIN session s ON s.key = c.key >> 32 WHERE 1{clause} GROUP BY 1, 2"
+            "SELECT {by}, s.key, NULL, count(*), CAST(sum(c.failed) AS BIGINT),
+             CAST(sum(coalesce(c.ms, 0)) AS BIGINT), 0, 0
+             FROM call c JOIN session s ON s.key = c.key >> 32 WHERE true{clause} GROUP BY 1, 2"
         ),
         values,
         |row, n, _| {
@@ -210,11 +216,12 @@ fn stats(db: &Connection, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
     if filter.by != StatsBy::Tool {
         let at = "a.hour * 3600000";
         let (clause, values) = only(at);
-        let by = name(filter.by, at, "NULL", "''");
+        let by = name(db, filter.by, at, "NULL", "''");
         add(
             format!(
-                "SELECT {by}, s.key, NULL, sum(a.ms), 0, 0, 0, 0
-                 FROM active a JOIN session s ON s.key = a.session WHERE 1{clause} GROUP BY 1, 2"
+                "SELECT {by}, s.key, NULL, CAST(sum(a.ms) AS BIGINT), 0, 0, 0, 0
+                 FROM active a JOIN session s ON s.key = a.session
+                 WHERE true{clause} GROUP BY 1, 2"
             ),
             values,
             |row, n, _| row.active_ms += n[0].unsigned_abs(),

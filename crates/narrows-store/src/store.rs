@@ -1,33 +1,33 @@
 //! The store as the rest of narrows sees it.
 
-use crate::connection::{SCHEMA, check_schema, open_mover, open_reader, open_writer};
+use crate::cluster;
+use crate::connection::{SCHEMA, check_schema, open_reader, open_writer};
+use crate::db::{Db, Pg, PgAddress, params};
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
 use crate::housework;
+use crate::link::Link;
+use crate::mover::{Mover, restart_wal};
 use crate::names::random;
-use crate::writer::{AfterCommit, Housework, Writer};
+use crate::writer::{Housework, Plan, Writer};
 use rusqlite::Connection;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
 /// Connections that read at the same time.
 const READERS: u32 = 4;
-/// A write-ahead log of this size is moved into the database, beside the writing.
-const MOVE_FROM: u64 = 4 << 20;
-const MOVE_FRAMES: i64 = 1000;
+const FAR_READERS: u32 = 8;
+/// Connections to PostgreSQL that append. Each session has its own, so that its order is kept.
+const FAR_WRITERS: usize = 2;
+/// A node looks so often for housework that others may have left.
+const TICK: Duration = Duration::from_secs(2);
 /// A write that takes longer is as bad as none.
 const PROBE: Duration = Duration::from_secs(5);
 /// With less room than that, hardly anything can be appended.
 const MIN_PAGES: i64 = 16;
-const MOVE_EVERY: Duration = Duration::from_millis(50);
-/// So many commits pass between two looks at it.
-const LOOK_EVERY: u32 = 16;
-/// One of this size must start anew: the writer waits for that.
-const RESTART_FROM: u64 = 128 << 20;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Default)]
@@ -54,11 +54,24 @@ pub struct Store {
 #[derive(Debug)]
 struct Inner {
     dir: DataDir,
-    writer: Mutex<Option<Writer>>,
-    readers: Mutex<Vec<Connection>>,
+    /// Where the record is, when it is not in the data directory.
+    far: Option<PgAddress>,
+    /// The first is for what belongs to no session.
+    writers: Mutex<Vec<Writer>>,
+    readers: Mutex<Vec<Reader>>,
     reading: Arc<Semaphore>,
-    ended: Mutex<Option<oneshot::Receiver<()>>>,
+    most_readers: u32,
+    ended: Mutex<Vec<oneshot::Receiver<()>>>,
     mark_key: [u8; 32],
+    /// The size of a database that is not in the data directory, as it was told last.
+    far_size: AtomicU64,
+}
+
+/// A connection that reads.
+#[derive(Debug)]
+enum Reader {
+    Sqlite(Connection),
+    Postgres(Box<Pg>),
 }
 
 impl Store {
@@ -78,17 +91,39 @@ impl Store {
             drop(lock);
             let _ = ended.send(());
         };
-        let writer = Writer::start(db, housework(removed), restart_wal(&dir), over)?;
-        Ok(Store {
-            inner: Arc::new(Inner {
-                dir,
-                writer: Mutex::new(Some(writer)),
-                readers: Mutex::new(Vec::new()),
-                reading: Arc::new(Semaphore::new(READERS as usize)),
-                ended: Mutex::new(Some(end)),
-                mark_key,
-            }),
-        })
+        let link = Link::Sqlite { db, after: restart_wal(&dir) };
+        let writer = Writer::start(Plan::alone(link, housework(removed)), over)?;
+        Ok(Store { inner: Arc::new(Inner::new(dir, None, vec![writer], vec![end], mark_key)) })
+    }
+
+    /// Opens a store whose record is in PostgreSQL, which other nodes may use too. The data directory
+    /// is this node's own. Waits for the database; not to be called where others wait for this thread.
+    pub fn connect(path: &Path, url: &str) -> Result<Store> {
+        let address = PgAddress::parse(url)?;
+        let dir = DataDir::open(path)?;
+        let lock = Arc::new(dir.lock()?);
+        let mark_key = cluster::prepare(&address)?;
+        let (mut writers, mut ends) = (Vec::new(), Vec::new());
+        let mut start = |plan: Plan| -> Result<Writer> {
+            let (ended, end) = oneshot::channel();
+            let lock = Arc::clone(&lock);
+            ends.push(end);
+            Writer::start(plan, move || {
+                drop(lock);
+                let _ = ended.send(());
+            })
+        };
+        let shared = || Plan::shared(Link::far(address.clone()));
+        let housework = Some(housework(Arc::default()));
+        let houseworker = start(Plan { housework, tick: Some(TICK), ..shared() })?;
+        let nudge = Some(houseworker.nudge());
+        // What belongs to no session takes rows in any order: never two of them in one commit.
+        writers.push(start(Plan { most: 1, nudge: nudge.clone(), ..shared() })?);
+        for _ in 0..FAR_WRITERS {
+            writers.push(start(Plan { nudge: nudge.clone(), ..shared() })?);
+        }
+        writers.push(houseworker);
+        Ok(Store { inner: Arc::new(Inner::new(dir, Some(address), writers, ends, mark_key)) })
     }
 
     /// Opens the store to read only, beside whoever writes it.
@@ -102,16 +137,14 @@ impl Store {
         if found < SCHEMA {
             return Err(Error::Older { found, known: SCHEMA });
         }
-        Ok(Store {
-            inner: Arc::new(Inner {
-                dir,
-                writer: Mutex::new(None),
-                readers: Mutex::new(vec![db]),
-                reading: Arc::new(Semaphore::new(READERS as usize)),
-                ended: Mutex::new(None),
-                mark_key: [0; 32],
-            }),
-        })
+        let inner = Inner::new(dir, None, Vec::new(), Vec::new(), [0; 32]);
+        inner.give_back(Reader::Sqlite(db));
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// Whether other nodes use it too.
+    pub fn is_shared(&self) -> bool {
+        self.inner.far.is_some()
     }
 
     /// Its data directory.
@@ -124,41 +157,47 @@ impl Store {
         self.inner.mark_key
     }
 
-    /// What it takes on disk.
+    /// What it takes on disk; of PostgreSQL, as it was told last.
     pub fn size(&self) -> StoreSize {
+        if self.is_shared() {
+            return StoreSize { database: self.inner.far_size.load(Ordering::Relaxed), wal: 0 };
+        }
         let of = |path| std::fs::metadata(path).map_or(0, |m| m.len());
         StoreSize { database: of(self.inner.dir.database()), wal: of(self.inner.dir.wal()) }
     }
 
     /// Commits, jobs and failed commits so far, and the slowest commit in microseconds.
     pub fn counts(&self) -> [u64; 4] {
-        let Ok(writer) = self.writer() else { return [0; 4] };
-        let counts = &writer.counts;
-        [&counts.commits, &counts.jobs, &counts.failed, &counts.slowest_us]
-            .map(|n| n.load(Ordering::Relaxed))
+        let writers = self.inner.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = [0; 4];
+        for counts in writers.iter().map(|w| &w.counts) {
+            let one = [&counts.commits, &counts.jobs, &counts.failed, &counts.slowest_us];
+            let [commits, jobs, failed, slowest] = one.map(|n| n.load(Ordering::Relaxed));
+            all = [all[0] + commits, all[1] + jobs, all[2] + failed, all[3].max(slowest)];
+        }
+        all
     }
 
     /// Whether something can be written now.
     pub async fn is_writable(&self) -> bool {
-        let probe = |db: &Connection| {
-            let pages = |what| db.query_row(&format!("PRAGMA {what}"), [], |r| r.get::<_, i64>(0));
-            let unused = (pages("max_page_count")? - pages("page_count")?).max(0);
-            if unused + pages("freelist_count")? < MIN_PAGES {
-                return Err(Error::Full);
-            }
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', ?1)", [crate::names::now()])?;
-            Ok(())
-        };
         let asked = tokio::time::timeout(PROBE, self.write(64, probe)).await;
-        matches!(asked, Ok(Ok(())))
+        match asked {
+            Ok(Ok(size)) => {
+                self.inner.far_size.store(size, Ordering::Relaxed);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Looks whether the database is whole; tells what is not. Takes as long as reading all of it.
+    /// PostgreSQL looks after itself.
     pub async fn check(&self) -> Result<Vec<String>> {
         self.read(|db| {
-            let mut query = db.prepare("PRAGMA quick_check(20)")?;
-            let told = query.query_map([], |r| r.get::<_, String>(0))?;
-            let told = told.collect::<rusqlite::Result<Vec<_>>>()?;
+            if db.is_postgres() {
+                return Ok(Vec::new());
+            }
+            let told = db.all("PRAGMA quick_check(20)", &[], |r| r.get::<String>(0))?;
             Ok(told.into_iter().filter(|line| line != "ok").collect())
         })
         .await
@@ -167,71 +206,160 @@ impl Store {
     /// Does everything that waits, then gives the data directory free.
     pub async fn close(&self) {
         // Whoever reads gets to the end of it. The writer is the last: it leaves one file behind.
-        let all = self.inner.reading.acquire_many(READERS).await;
+        let all = self.inner.reading.acquire_many(self.inner.most_readers).await;
         self.inner.reading.close();
         drop(all);
-        self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(writer) = writer {
-            writer.close();
-        }
-        let ended = self.inner.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(ended) = ended {
-            let _ = ended.await;
+        let readers =
+            std::mem::take(&mut *self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner));
+        // A connection waits for its end.
+        let _ = tokio::task::spawn_blocking(move || drop(readers)).await;
+        let writers =
+            std::mem::take(&mut *self.inner.writers.lock().unwrap_or_else(PoisonError::into_inner));
+        writers.into_iter().for_each(Writer::close);
+        let ended =
+            std::mem::take(&mut *self.inner.ended.lock().unwrap_or_else(PoisonError::into_inner));
+        for end in ended {
+            let _ = end.await;
         }
     }
 
-    fn writer(&self) -> Result<Writer> {
-        let writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.clone().ok_or(Error::Closed)
+    /// The writer of a session; that of none is 0.
+    pub(crate) fn writer(&self, session: i64) -> Result<Writer> {
+        let writers = self.inner.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = match session {
+            0 => 0,
+            _ if writers.len() == 1 => 0,
+            key => 1 + usize::try_from(key.unsigned_abs()).unwrap_or(0) % FAR_WRITERS,
+        };
+        writers.get(at).cloned().ok_or(Error::Closed)
     }
 
     /// Does `work` in a transaction; returns when it is durable.
     pub(crate) async fn write<T, F>(&self, bytes: usize, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        F: FnOnce(&Db<'_>) -> Result<T> + Send + 'static,
     {
-        self.writer()?.write(bytes, work).await
-    }
-
-    /// The same, but returns when there is room for it.
-    pub(crate) async fn send<T, F>(
-        &self,
-        bytes: usize,
-        work: F,
-    ) -> Result<oneshot::Receiver<Result<T>>>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
-    {
-        self.writer()?.send(bytes, work).await
+        let done = self.writer(0)?.send(0, bytes, work).await?;
+        done.await.map_err(|_| Error::Closed)?
     }
 
     /// Does `work` with a connection that reads; what it sees is of one moment.
     pub(crate) async fn read<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        F: FnOnce(&Db<'_>) -> Result<T> + Send + 'static,
     {
         let permit = Arc::clone(&self.inner.reading).acquire_owned().await;
         let permit = permit.map_err(|_| Error::Closed)?;
         let inner = Arc::clone(&self.inner);
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let idle = inner.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let db = match idle {
-                Some(db) => db,
-                None => open_reader(&inner.dir)?,
-            };
-            let tx = db.unchecked_transaction()?;
-            let made = work(&tx);
-            drop(tx);
-            inner.readers.lock().unwrap_or_else(PoisonError::into_inner).push(db);
-            made
+            inner.read(work)
         });
         done.await.map_err(|_| Error::Io("a read was cut off".to_owned()))?
     }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Those that wait for housework would not see for a while that nobody comes any more.
+        let writers =
+            std::mem::take(self.writers.get_mut().unwrap_or_else(PoisonError::into_inner));
+        writers.into_iter().for_each(Writer::close);
+    }
+}
+
+impl Inner {
+    fn new(
+        dir: DataDir,
+        far: Option<PgAddress>,
+        writers: Vec<Writer>,
+        ended: Vec<oneshot::Receiver<()>>,
+        mark_key: [u8; 32],
+    ) -> Inner {
+        let most_readers = if far.is_some() { FAR_READERS } else { READERS };
+        Inner {
+            dir,
+            far,
+            writers: Mutex::new(writers),
+            readers: Mutex::default(),
+            reading: Arc::new(Semaphore::new(most_readers as usize)),
+            most_readers,
+            ended: Mutex::new(ended),
+            mark_key,
+            far_size: AtomicU64::new(0),
+        }
+    }
+
+    fn idle(&self) -> Option<Reader> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn give_back(&self, reader: Reader) {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+    }
+
+    fn read<T>(&self, work: impl FnOnce(&Db<'_>) -> Result<T>) -> Result<T> {
+        match &self.far {
+            None => {
+                let db = match self.idle() {
+                    Some(Reader::Sqlite(db)) => db,
+                    _ => open_reader(&self.dir)?,
+                };
+                let tx = db.unchecked_transaction()?;
+                let made = work(&Db::Sqlite(&tx));
+                drop(tx);
+                self.give_back(Reader::Sqlite(db));
+                made
+            }
+            Some(address) => {
+                let pg = self.begin_reading(address)?;
+                let made = work(&Db::Postgres(&pg));
+                // What was sent is looked at by whoever reads next.
+                let over =
+                    if made.is_ok() { pg.say("COMMIT".to_owned()) } else { Err(Error::Closed) };
+                if over.is_err() && !pg.is_broken() {
+                    pg.roll_back();
+                }
+                pg.flush();
+                if !pg.is_broken() {
+                    self.give_back(Reader::Postgres(pg));
+                }
+                made
+            }
+        }
+    }
+
+    /// A connection that works: those that were cut meanwhile are let go.
+    fn begin_reading(&self, address: &PgAddress) -> Result<Box<Pg>> {
+        while let Some(Reader::Postgres(pg)) = self.idle() {
+            if pg.look_at_sent().is_ok() && pg.begin_reading().is_ok() {
+                return Ok(pg);
+            }
+        }
+        let pg = Box::new(Pg::open(address)?);
+        pg.begin_reading()?;
+        Ok(pg)
+    }
+}
+
+/// Writes something; returns the bytes of a database that is not in the data directory.
+fn probe(db: &Db<'_>) -> Result<u64> {
+    if let Db::Sqlite(db) = db {
+        let pages = |what| db.query_row(&format!("PRAGMA {what}"), [], |r| r.get::<_, i64>(0));
+        let unused = (pages("max_page_count")? - pages("page_count")?).max(0);
+        if unused + pages("freelist_count")? < MIN_PAGES {
+            return Err(Error::Full);
+        }
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', ?1)", [crate::names::now()])?;
+        return Ok(0);
+    }
+    let now = crate::names::now().to_string();
+    let keep = "INSERT INTO meta VALUES ('probe', ?1)
+         ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+    db.execute(keep, &params![now.as_bytes()])?;
+    db.one("SELECT pg_database_size(current_database())", &[], |r| r.get(0))
 }
 
 fn mark_key(db: &Connection) -> Result<[u8; 32]> {
@@ -242,90 +370,4 @@ fn mark_key(db: &Connection) -> Result<[u8; 32]> {
 
 fn housework(removed: Arc<AtomicBool>) -> Housework {
     Box::new(move |db, idle| housework::some(db, &removed, idle))
-}
-
-/// Lets the log start anew when it can: to write over a file costs half of what it costs to make it
-/// grow. The mover has moved nearly all of it by then, and whoever reads is not waited for. When
-/// the log has grown large nevertheless, everybody waits until it can.
-fn restart_wal(dir: &DataDir) -> AfterCommit {
-    let wal = dir.wal();
-    let mut commits = 0_u32;
-    Box::new(move |db| {
-        commits = commits.wrapping_add(1);
-        if !commits.is_multiple_of(LOOK_EVERY) {
-            return;
-        }
-        let moved = match wal_state(db, "NOOP") {
-            Ok(Moved { frames, waiting, .. }) if frames > MOVE_FRAMES && waiting <= MOVE_FRAMES => {
-                wal_state(db, "PASSIVE")
-            }
-            Ok(_) if std::fs::metadata(&wal).is_ok_and(|m| m.len() > RESTART_FROM) => {
-                wal_state(db, "RESTART")
-            }
-            other => other,
-        };
-        if let Err(error) = moved {
-            tracing::warn!(%error, "the write-ahead log could not start anew");
-        }
-    })
-}
-
-/// Moves what was committed from the log into the database, without holding anybody up. When
-/// something was removed, the log is emptied: it would hold that for long.
-struct Mover {
-    on: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Mover {
-    fn start(dir: &DataDir, removed: Arc<AtomicBool>) -> Result<Mover> {
-        let on = Arc::new(AtomicBool::new(true));
-        let (db, wal, goes_on) = (open_mover(dir)?, dir.wal(), Arc::clone(&on));
-        let run = move || {
-            while goes_on.load(Ordering::Relaxed) {
-                std::thread::park_timeout(MOVE_EVERY);
-                if removed.swap(false, Ordering::Relaxed) && move_wal(&db, "TRUNCATE").is_none() {
-                    removed.store(true, Ordering::Relaxed);
-                }
-                if std::fs::metadata(&wal).map_or(0, |m| m.len()) >= MOVE_FROM
-                    && move_wal(&db, "NOOP").is_some_and(|waiting| waiting > MOVE_FRAMES)
-                {
-                    move_wal(&db, "PASSIVE");
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("narrows-mover".to_owned()).spawn(run);
-        let thread = thread.map_err(|e| Error::Io(e.to_string()))?;
-        Ok(Mover { on, thread: Some(thread) })
-    }
-}
-
-impl Drop for Mover {
-    fn drop(&mut self) {
-        self.on.store(false, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            let _ = thread.join();
-        }
-    }
-}
-
-/// The log after it was moved.
-struct Moved {
-    busy: bool,
-    /// What is in it (the file itself keeps its size when it starts anew), and what still waits.
-    frames: i64,
-    waiting: i64,
-}
-
-fn wal_state(db: &Connection, how: &str) -> rusqlite::Result<Moved> {
-    db.prepare_cached(&format!("PRAGMA wal_checkpoint({how})"))?.query_row([], |r| {
-        let (busy, frames, moved): (bool, i64, i64) = (r.get(0)?, r.get(1)?, r.get(2)?);
-        Ok(Moved { busy, frames, waiting: frames - moved })
-    })
-}
-
-/// How much of the log waits then; none when somebody was in the way.
-fn move_wal(db: &Connection, how: &str) -> Option<i64> {
-    wal_state(db, how).ok().filter(|m| !m.busy).map(|m| m.waiting)
 }

@@ -1,11 +1,10 @@
 //! The end of a log that the rows of items lack.
 
+use crate::db::{Db, Param, Value, params};
 use crate::error::{Error, Result};
 use crate::items::row;
 use crate::log::after;
-use crate::rows::is_there;
 use narrows::{Change, Item, stored};
-use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What the log's tail adds to the rows of items.
@@ -18,7 +17,7 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    pub(crate) fn read(db: &Connection, session: i64, settled: u64) -> Result<Tail> {
+    pub(crate) fn read(db: &Db<'_>, session: i64, settled: u64) -> Result<Tail> {
         let mut tail = Tail::default();
         for row in after(db, session, settled, usize::MAX, usize::MAX)? {
             let Some(changes) = &row.changes else { continue };
@@ -28,13 +27,8 @@ impl Tail {
             changes.into_iter().for_each(|change| tail.take(row.seq, change));
         }
         // An item whose row is there takes its changes itself.
-        let mut new = BTreeMap::new();
-        for (order, (seq, item)) in std::mem::take(&mut tail.new) {
-            if !is_there(db, session, &item.id)? {
-                new.insert(order, (seq, item));
-            }
-        }
-        tail.new = new;
+        let there = rows_of(db, session, tail.new.values().map(|(_, item)| item.id.as_str()))?;
+        tail.new.retain(|_, (_, item)| !there.contains_key(item.id.as_str()));
         Ok(tail)
     }
 
@@ -81,7 +75,7 @@ impl Tail {
     }
 
     /// An item as it is now.
-    pub(crate) fn item(&self, db: &Connection, session: i64, id: &str) -> Result<Option<Item>> {
+    pub(crate) fn item(&self, db: &Db<'_>, session: i64, id: &str) -> Result<Option<Item>> {
         let new = || self.new.values().map(|(_, item)| item).find(|item| *item.id == *id);
         Ok(match row(db, session, id)? {
             Some((seq, item)) => self.complete(seq, item),
@@ -90,15 +84,41 @@ impl Tail {
     }
 
     /// Items whose rows lack something, and since which event.
-    pub(crate) fn unsettled(&self, db: &Connection, session: i64) -> Result<Vec<(String, u64)>> {
-        let mut query = db.prepare_cached("SELECT seq FROM item WHERE session = ?1 AND id = ?2")?;
+    pub(crate) fn unsettled(&self, db: &Db<'_>, session: i64) -> Result<Vec<(String, u64)>> {
+        let there = rows_of(db, session, self.changes.keys().map(String::as_str))?;
         let mut lack = Vec::new();
         for (id, changes) in &self.changes {
-            let known = query.query_row(params![session, id], |r| r.get(0)).optional()?;
-            let known: u64 = known.unwrap_or(0);
+            let known = there.get(id).copied().unwrap_or(0);
             let first = changes.iter().find(|(seq, _)| *seq > known);
             lack.extend(first.map(|(seq, _)| (id.clone(), *seq)));
         }
         Ok(lack)
     }
+}
+
+/// Those of some items that have rows, and the last event in each.
+fn rows_of<'a>(
+    db: &Db<'_>,
+    session: i64,
+    ids: impl Iterator<Item = &'a str>,
+) -> Result<HashMap<String, u64>> {
+    let mut rows = HashMap::new();
+    if db.is_postgres() {
+        // Asked for together: each question is a way to the database and back.
+        let ids: Vec<Value<'_>> = ids.map(Value::Text).collect();
+        if !ids.is_empty() {
+            let sql = "SELECT a.id, i.seq FROM unnest(?2::text[]) AS a (id), LATERAL
+                 (SELECT seq FROM item WHERE session = ?1 AND id = a.id OFFSET 0) AS i";
+            let found =
+                db.all(sql, &[session.value(), Value::List(ids)], |r| Ok((r.get(0)?, r.get(1)?)))?;
+            rows.extend(found);
+        }
+        return Ok(rows);
+    }
+    for id in ids {
+        let sql = "SELECT seq FROM item WHERE session = ?1 AND id = ?2";
+        let seq = db.optional(sql, &params![session, id], |r| r.get(0))?;
+        rows.extend(seq.map(|seq| (id.to_owned(), seq)));
+    }
+    Ok(rows)
 }

@@ -1,5 +1,6 @@
 //! Which three letters stand in a text, each of them once: what the index of search knows an item by.
 
+use crate::db::Value;
 use std::collections::HashSet;
 
 /// Letters of which all threes fit into a table.
@@ -65,6 +66,12 @@ impl Threes {
     }
 }
 
+/// The words as numbers again.
+pub(crate) fn numbers(tokens: &str) -> Value<'static> {
+    let numbers = tokens.split(' ').filter_map(|word| i64::from_str_radix(word, 32).ok());
+    Value::List(numbers.map(Value::Int).collect())
+}
+
 /// A number as a word of plain letters and digits.
 fn print(mut number: u64, out: &mut String) {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
@@ -94,5 +101,18 @@ mod tests {
         assert_eq!(count("abcabcabc"), 3);
         assert_eq!(count("漢字漢字漢"), 2);
         assert_eq!(count("aé漢"), 1);
+    }
+
+    #[test]
+    fn words_are_numbers() {
+        let (mut threes, mut out) = (Threes::default(), String::new());
+        threes.add("abc");
+        threes.add("\u{10ffff}\u{10ffff}\u{10ffff}");
+        threes.tokens(&mut out);
+        let number = |a: i64, b: i64, c: i64| Value::Int((a << 42) | (b << 21) | c);
+        let last = 0x10_ffff;
+        let both = vec![number(0x61, 0x62, 0x63), number(last, last, last)];
+        assert_eq!(numbers(&out), Value::List(both));
+        assert_eq!(numbers(""), Value::List(Vec::new()));
     }
 }

@@ -1,10 +1,11 @@
 //! Tokens: who may do what. Only their hashes are kept.
 
+use crate::db::{Row, params};
 use crate::error::{Error, Result};
 use crate::names::now;
+use crate::news::{Gone, gone};
 use crate::sessions::Sight;
 use crate::store::Store;
-use rusqlite::{Row, params};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -106,6 +107,8 @@ pub enum TokenKind {
     Made,
     /// A browser's cookie.
     Browser,
+    /// A way into a browser that works once; it opens nothing else.
+    Ticket,
 }
 
 impl TokenKind {
@@ -115,6 +118,7 @@ impl TokenKind {
             TokenKind::Owner => "owner",
             TokenKind::Made => "made",
             TokenKind::Browser => "browser",
+            TokenKind::Ticket => "ticket",
         }
     }
 }
@@ -147,6 +151,8 @@ impl Token {
     }
 }
 
+const COLUMNS: &str = "id, hash, kind, name, scopes, sessions, tags, created, expires";
+
 fn words(list: Option<&Vec<String>>) -> Option<String> {
     list.map(|l| l.join("\n"))
 }
@@ -159,11 +165,18 @@ impl Store {
     /// Keeps a token. One of the same id is replaced.
     pub async fn keep_token(&self, token: Token) -> Result<()> {
         self.write(256, move |db| {
-            db.execute(
-                "INSERT OR REPLACE INTO token VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL)",
-                params![
+            // One secret is one token.
+            let other = "DELETE FROM token WHERE hash = ?1 AND id <> ?2";
+            db.later(other, &params![token.hash[..], token.id])?;
+            db.later(
+                "INSERT INTO token VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL)
+                 ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, kind = excluded.kind,
+                 name = excluded.name, scopes = excluded.scopes, sessions = excluded.sessions,
+                 tags = excluded.tags, created = excluded.created, expires = excluded.expires,
+                 used = NULL",
+                &params![
                     token.id,
-                    &token.hash[..],
+                    token.hash[..],
                     token.kind.name(),
                     token.name,
                     token.scopes.to_string(),
@@ -172,8 +185,7 @@ impl Store {
                     token.created,
                     token.expires
                 ],
-            )?;
-            Ok(())
+            )
         })
         .await
     }
@@ -181,9 +193,11 @@ impl Store {
     /// Revokes a token for good.
     pub async fn revoke_token(&self, id: &str) -> Result<()> {
         let id = id.to_owned();
-        self.write(64, move |db| match db.execute("DELETE FROM token WHERE id = ?1", [id])? {
-            0 => Err(Error::NotFound("token")),
-            _ => Ok(()),
+        self.write(64, move |db| {
+            match db.execute("DELETE FROM token WHERE id = ?1", &params![id])? {
+                0 => Err(Error::NotFound("token")),
+                _ => gone(db, Gone::Token, &id),
+            }
         })
         .await
     }
@@ -191,18 +205,40 @@ impl Store {
     /// Every token that has not ended, oldest first.
     pub async fn tokens(&self) -> Result<Vec<Token>> {
         self.read(|db| {
-            let mut query = db.prepare(
-                "SELECT id, hash, kind, name, scopes, sessions, tags, created, expires FROM token
-                 WHERE coalesce(expires, ?1) >= ?1 ORDER BY created, id",
-            )?;
-            let found = query.query_map([now()], read)?;
-            Ok(found.collect::<rusqlite::Result<Vec<_>>>()?)
+            db.all(
+                &format!(
+                    "SELECT {COLUMNS} FROM token WHERE coalesce(expires, ?1) >= ?1
+                     AND kind <> 'ticket' ORDER BY created, id"
+                ),
+                &params![now()],
+                read,
+            )
+        })
+        .await
+    }
+
+    /// The token with this hash.
+    pub async fn token(&self, hash: [u8; 32]) -> Result<Option<Token>> {
+        self.read(move |db| {
+            let sql = format!("SELECT {COLUMNS} FROM token WHERE hash = ?1 AND kind <> 'ticket'");
+            db.optional(&sql, &params![hash[..]], read)
+        })
+        .await
+    }
+
+    /// Takes a ticket: whoever comes second gets nothing.
+    pub async fn take_ticket(&self, hash: [u8; 32]) -> Result<Option<Token>> {
+        self.write(64, move |db| {
+            let sql = format!(
+                "DELETE FROM token WHERE hash = ?1 AND kind = 'ticket' RETURNING {COLUMNS}"
+            );
+            db.optional(&sql, &params![hash[..]], read)
         })
         .await
     }
 }
 
-fn read(r: &Row<'_>) -> rusqlite::Result<Token> {
+fn read(r: &Row<'_>) -> Result<Token> {
     let kind: String = r.get(2)?;
     let scopes: String = r.get(4)?;
     Ok(Token {
@@ -211,6 +247,7 @@ fn read(r: &Row<'_>) -> rusqlite::Result<Token> {
         kind: match kind.as_str() {
             "owner" => TokenKind::Owner,
             "browser" => TokenKind::Browser,
+            "ticket" => TokenKind::Ticket,
             _ => TokenKind::Made,
         },
         name: r.get(3)?,

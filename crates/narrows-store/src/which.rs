@@ -1,5 +1,6 @@
 //! Which items of a session are read, and reading them in order.
 
+use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::items::{ItemRow, read_item};
 use crate::log::{event_key, number};
@@ -8,8 +9,7 @@ use crate::rows::{is_there, parent};
 use crate::tail::Tail;
 use narrows::Item;
 use narrows::item::ItemBody;
-use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use std::ops::ControlFlow;
 
 /// Which items of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,13 +30,13 @@ pub enum Which {
 impl Which {
     /// Where their rows are found: in an index in which they lie in order, so that nothing else is
     /// looked at. With the value of `?3`.
-    fn rows(&self, session: i64) -> (&'static str, Option<Value>) {
+    fn rows(&self, session: i64) -> (&'static str, Option<Value<'_>>) {
         match self {
-            Which::All => ("WHERE 1", None),
+            Which::All => ("WHERE true", None),
             Which::Top => {
-                ("INDEXED BY item_top WHERE session = ?3 AND top = 1", Some(session.into()))
+                ("INDEXED BY item_top WHERE session = ?3 AND top = 1", Some(Value::Int(session)))
             }
-            Which::Of(id) => ("INDEXED BY item_child WHERE parent = ?3", Some(id.clone().into())),
+            Which::Of(id) => ("INDEXED BY item_child WHERE parent = ?3", Some(Value::Text(id))),
             Which::Prompts => (
                 "INDEXED BY item_mark WHERE parent IS NULL
                  AND kind IN ('user_message', 'todo_list') AND kind = 'user_message'",
@@ -50,7 +50,7 @@ impl Which {
         }
     }
 
-    fn sql(&self, session: i64, backwards: bool) -> (String, Option<Value>) {
+    fn sql(&self, session: i64, backwards: bool) -> (String, Option<Value<'_>>) {
         let (rows, value) = self.rows(session);
         let order = if backwards { "DESC" } else { "ASC" };
         let range = "key >= ?1 AND key < ?2 ORDER BY key";
@@ -76,7 +76,7 @@ impl Which {
 
 /// Items with keys in a range, from its end or its beginning, with those that have no row yet.
 pub(crate) fn take(
-    db: &Connection,
+    db: &Db<'_>,
     session: i64,
     which: &Which,
     (from, until): (i64, i64),
@@ -85,9 +85,7 @@ pub(crate) fn take(
     tail: &Tail,
 ) -> Result<Vec<ItemRow>> {
     let (sql, value) = which.sql(session, backwards);
-    let mut query = db.prepare_cached(&sql)?;
-    let values = [Value::from(from), Value::from(until)].into_iter().chain(value);
-    let mut rows = query.query(params_from_iter(values))?;
+    let values: Vec<_> = params![from, until].into_iter().chain(value).collect();
     let mut new: Vec<(u64, &(u64, Item))> = Vec::new();
     for (order, row) in &tail.new {
         let lost = |parent: &str| Ok(!tail.has_new(parent) && !is_there(db, session, parent)?);
@@ -105,8 +103,7 @@ pub(crate) fn take(
         item: item.clone(),
     };
     let mut out = Vec::new();
-    while out.len() < limit {
-        let Some(row) = rows.next()? else { break };
+    db.each(&sql, &values, |row| {
         let place = number(row.get(0)?);
         while out.len() < limit
             && let Some(next) = new.pop_if(|(order, _)| before(*order, place))
@@ -114,9 +111,9 @@ pub(crate) fn take(
             out.push(made(next));
         }
         if out.len() == limit {
-            break;
+            return Ok(ControlFlow::Break(()));
         }
-        let (seq, body) = (row.get(1)?, text(row.get_ref(2)?)?);
+        let (seq, body) = (row.get(1)?, text(row.bytes(2)?.unwrap_or_default())?);
         // Of the calls with rows, the item's own row knows whether it stands below them.
         let lost = |parent: &str| Ok(!tail.has_new(parent));
         if let Some(item) = tail.complete(seq, read_item(&body)?)
@@ -124,7 +121,8 @@ pub(crate) fn take(
         {
             out.push(ItemRow { order: place, seq, item });
         }
-    }
+        Ok(if out.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
     while out.len() < limit
         && let Some(next) = new.pop()
     {
@@ -138,6 +136,7 @@ mod tests {
     use super::*;
     use crate::connection::open_writer;
     use crate::dir::DataDir;
+    use rusqlite::params_from_iter;
 
     #[test]
     fn only_what_is_meant_is_looked_at() {
@@ -153,7 +152,7 @@ mod tests {
         ] {
             for backwards in [false, true] {
                 let (sql, value) = which.sql(1, backwards);
-                let values = [Value::from(1), Value::from(2)].into_iter().chain(value);
+                let values = [Value::Int(1), Value::Int(2)].into_iter().chain(value);
                 let mut query = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("query");
                 let rows = query.query_map(params_from_iter(values), |r| r.get(3)).expect("plan");
                 let plan: Vec<String> = rows.collect::<rusqlite::Result<_>>().expect("plan");

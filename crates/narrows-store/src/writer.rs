@@ -1,9 +1,14 @@
 //! The one thread that writes: what waits at the same time shares one commit.
 
+mod job;
+
+use crate::append::{self, Ready};
+use crate::db::Db;
 use crate::error::{Error, Result};
-use rusqlite::Connection;
+use crate::link::Link;
+use job::{Appending, Group, Job, Task, Waiting};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
@@ -11,53 +16,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 const MAX_JOBS: usize = 1024;
 /// Bytes that may wait, in KiB.
 const MAX_WAITING_KIB: u32 = 64 << 10;
-/// What one commit takes at most.
+/// Jobs that one commit takes at most.
 const MAX_GROUP_JOBS: usize = 512;
-const MAX_GROUP_BYTES: usize = 8 << 20;
 /// When nothing comes for so long, there is time for housework.
 const IDLE: Duration = Duration::from_millis(30);
 /// After so long nobody is expected.
 const LONG_IDLE: Duration = Duration::from_millis(500);
 /// Under load, housework gets one part in so many of the time.
 const LOAD_SHARE: u32 = 20;
-
-/// Something to be done in a transaction.
-trait Job: Send {
-    fn run(&mut self, db: &Connection) -> Result<()>;
-    /// The commit is done, or has failed.
-    fn answer(self: Box<Self>, outcome: Result<()>);
-}
-
-struct Task<F, T> {
-    work: Option<F>,
-    made: Option<T>,
-    reply: oneshot::Sender<Result<T>>,
-    _room: OwnedSemaphorePermit,
-}
-
-impl<F, T> Job for Task<F, T>
-where
-    F: FnOnce(&Connection) -> Result<T> + Send,
-    T: Send,
-{
-    fn run(&mut self, db: &Connection) -> Result<()> {
-        let Some(work) = self.work.take() else { return Err(Error::Closed) };
-        self.made = Some(work(db)?);
-        Ok(())
-    }
-
-    fn answer(self: Box<Self>, outcome: Result<()>) {
-        let Task { made, reply, .. } = *self;
-        // Nobody may be waiting any more.
-        let _ = reply.send(outcome.and_then(|()| made.ok_or(Error::Closed)));
-    }
-}
-
-/// What waits: a job and its size.
-struct Waiting {
-    job: Box<dyn Job>,
-    bytes: usize,
-}
 
 /// Counts of the writer, for metrics.
 #[derive(Debug, Default)]
@@ -75,42 +41,70 @@ pub(crate) struct Writer {
     room: Arc<Semaphore>,
     pub(crate) counts: Arc<Counts>,
     thread: std::thread::Thread,
-}
-
-impl std::fmt::Debug for Waiting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Waiting({} bytes)", self.bytes)
-    }
+    nudged: Arc<AtomicBool>,
 }
 
 /// Work that can wait, done in small parts between commits, in larger ones when nobody has come for
 /// a while. True when there is more of it.
-pub(crate) type Housework = Box<dyn FnMut(&Connection, bool) -> Result<bool> + Send>;
-/// What is looked at after a commit, outside of a transaction.
-pub(crate) type AfterCommit = Box<dyn FnMut(&Connection) + Send>;
+pub(crate) type Housework = Box<dyn FnMut(&Db<'_>, bool) -> Result<bool> + Send>;
+
+/// How a writer works.
+pub(crate) struct Plan {
+    pub(crate) link: Link,
+    pub(crate) housework: Option<Housework>,
+    /// It looks for housework so often, also when nothing was written here.
+    pub(crate) tick: Option<Duration>,
+    /// Jobs of one commit.
+    pub(crate) most: usize,
+    /// Who is told after a commit that there may be housework.
+    pub(crate) nudge: Option<Nudge>,
+}
+
+/// Tells a writer that there may be housework.
+#[derive(Debug, Clone)]
+pub(crate) struct Nudge {
+    nudged: Arc<AtomicBool>,
+    thread: std::thread::Thread,
+}
+
+impl Nudge {
+    fn give(&self) {
+        if !self.nudged.swap(true, Ordering::Relaxed) {
+            self.thread.unpark();
+        }
+    }
+}
+
+impl Plan {
+    /// The one writer of a data directory.
+    pub(crate) fn alone(link: Link, housework: Housework) -> Plan {
+        Plan { link, housework: Some(housework), tick: None, most: MAX_GROUP_JOBS, nudge: None }
+    }
+
+    /// One of several.
+    pub(crate) fn shared(link: Link) -> Plan {
+        Plan { link, housework: None, tick: None, most: MAX_GROUP_JOBS, nudge: None }
+    }
+}
 
 impl Writer {
     /// Starts the thread. It ends when every `Writer` is dropped, after all that waits is done;
     /// `end` comes when the connection is closed.
-    pub(crate) fn start(
-        db: Connection,
-        housework: Housework,
-        after: AfterCommit,
-        end: impl FnOnce() + Send + 'static,
-    ) -> Result<Writer> {
+    pub(crate) fn start(plan: Plan, end: impl FnOnce() + Send + 'static) -> Result<Writer> {
         let (queue, waiting) = mpsc::channel(MAX_JOBS);
         let counts = Arc::new(Counts::default());
         let room = Arc::new(Semaphore::new(MAX_WAITING_KIB as usize));
+        let more_housework = plan.housework.is_some();
+        let nudged = Arc::new(AtomicBool::new(false));
         let mut thread = Thread {
-            db,
+            plan,
+            nudged: Arc::clone(&nudged),
             waiting,
-            housework,
-            after,
             counts: Arc::clone(&counts),
             worked: Instant::now(),
             rested: Instant::now(),
             housework_took: IDLE,
-            more_housework: true,
+            more_housework,
         };
         let running = std::thread::Builder::new()
             .name("narrows-writer".to_owned())
@@ -120,7 +114,12 @@ impl Writer {
                 end();
             })
             .map_err(|e| Error::Io(e.to_string()))?;
-        Ok(Writer { queue, room, counts, thread: running.thread().clone() })
+        Ok(Writer { queue, room, counts, thread: running.thread().clone(), nudged })
+    }
+
+    /// For others that write, so that their housework is done.
+    pub(crate) fn nudge(&self) -> Nudge {
+        Nudge { nudged: Arc::clone(&self.nudged), thread: self.thread.clone() }
     }
 
     /// Gives it up; a thread that waits sees at once that nobody comes any more.
@@ -130,41 +129,51 @@ impl Writer {
         thread.unpark();
     }
 
-    /// Does `work` in a transaction; waits until it is durable. `bytes` is its size in memory.
-    pub(crate) async fn write<T, F>(&self, bytes: usize, work: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
-    {
-        self.send(bytes, work).await?.await.map_err(|_| Error::Closed)?
-    }
-
-    /// The same, but waits only until there is room; the receiver tells when it is durable.
+    /// Does `work` in a transaction; waits only until there is room, and the receiver tells when it is
+    /// durable. `bytes` is its size in memory.
     pub(crate) async fn send<T, F>(
         &self,
+        session: i64,
         bytes: usize,
         work: F,
     ) -> Result<oneshot::Receiver<Result<T>>>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+        F: FnOnce(&Db<'_>) -> Result<T> + Send + 'static,
     {
-        let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(MAX_WAITING_KIB);
-        let room = Arc::clone(&self.room).acquire_many_owned(kib).await;
+        let room = self.room(bytes).await?;
         let (reply, answer) = oneshot::channel();
-        let room = room.map_err(|_| Error::Closed)?;
-        let job = Box::new(Task { work: Some(work), made: None, reply, _room: room });
-        self.queue.send(Waiting { job, bytes }).await.map_err(|_| Error::Closed)?;
-        self.thread.unpark();
+        let job = Box::new(Task { work: Some(work), made: None, reply, room });
+        self.queue(Waiting { job, session, bytes }).await?;
         Ok(answer)
+    }
+
+    /// The same for an append, which may share a commit with others also where many write.
+    pub(crate) async fn append(&self, ready: Ready) -> Result<oneshot::Receiver<Result<u64>>> {
+        let (session, bytes) = (ready.append.session, ready.size);
+        let room = self.room(bytes).await?;
+        let (reply, answer) = oneshot::channel();
+        let job = Box::new(Appending { ready, made: None, reply, room });
+        self.queue(Waiting { job, session, bytes }).await?;
+        Ok(answer)
+    }
+
+    async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(MAX_WAITING_KIB);
+        Arc::clone(&self.room).acquire_many_owned(kib).await.map_err(|_| Error::Closed)
+    }
+
+    async fn queue(&self, waiting: Waiting) -> Result<()> {
+        self.queue.send(waiting).await.map_err(|_| Error::Closed)?;
+        self.thread.unpark();
+        Ok(())
     }
 }
 
 struct Thread {
-    db: Connection,
+    plan: Plan,
+    nudged: Arc<AtomicBool>,
     waiting: mpsc::Receiver<Waiting>,
-    housework: Housework,
-    after: AfterCommit,
     counts: Arc<Counts>,
     /// When the last job was done.
     worked: Instant,
@@ -187,7 +196,7 @@ impl Thread {
                 Next::Job(first) => {
                     self.group(first);
                     // Whatever was written may have made some, also right after the last of it.
-                    self.more_housework = true;
+                    self.more_housework = self.plan.housework.is_some();
                 }
                 Next::Nothing => {
                     let idle = self.worked.elapsed() > LONG_IDLE;
@@ -201,20 +210,23 @@ impl Thread {
     /// Waits for a job; when none comes for a while, there is time for housework.
     fn next(&mut self) -> Next {
         use mpsc::error::TryRecvError;
-        if !self.more_housework {
+        if !self.more_housework && self.plan.tick.is_none() {
             return match self.waiting.blocking_recv() {
                 Some(job) => Next::Job(job),
                 None => Next::Closed,
             };
         }
-        let until = self.worked + IDLE;
         loop {
             match self.waiting.try_recv() {
                 Ok(job) => return Next::Job(job),
                 Err(TryRecvError::Disconnected) => return Next::Closed,
                 Err(TryRecvError::Empty) => {}
             }
-            let left = until.saturating_duration_since(Instant::now());
+            // Others have worked: there may be some.
+            if self.nudged.swap(false, Ordering::Relaxed) {
+                (self.worked, self.more_housework) = (Instant::now(), true);
+            }
+            let left = self.housework_at().saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Next::Nothing;
             }
@@ -223,50 +235,35 @@ impl Thread {
         }
     }
 
-    /// One commit.
+    /// When housework is done next, if no job comes.
+    fn housework_at(&self) -> Instant {
+        match (self.more_housework, self.plan.tick) {
+            (true, None) => self.worked + IDLE,
+            // Beside others that work it gets a small part of the time, as it does between jobs.
+            (true, Some(_)) => {
+                (self.worked + IDLE).min(self.rested + self.housework_took * LOAD_SHARE)
+            }
+            (false, tick) => self.rested + tick.unwrap_or(LONG_IDLE),
+        }
+    }
+
+    /// One commit, or where many write as many as are needed.
     fn group(&mut self, first: Waiting) {
         let began = Instant::now();
-        let mut done: Vec<Box<dyn Job>> = Vec::new();
-        let mut outcome = self.db.execute_batch("BEGIN IMMEDIATE").map_err(Error::from);
-        let mut bytes = 0;
-        let mut next = Some(first);
-        while let Some(Waiting { mut job, bytes: more }) = next {
-            if let Err(error) = &outcome {
-                job.answer(Err(error.clone()));
-            } else {
-                match self.one(&mut *job) {
-                    Ok(()) => done.push(job),
-                    Err(error) => {
-                        // A full disk takes the whole transaction with it.
-                        if self.db.is_autocommit() {
-                            outcome = Err(error.clone());
-                        }
-                        job.answer(Err(error));
-                    }
-                }
-            }
-            bytes += more;
-            let full = done.len() >= MAX_GROUP_JOBS || bytes >= MAX_GROUP_BYTES || outcome.is_err();
-            next = if full { None } else { self.waiting.try_recv().ok() };
+        let group = Group::new(first, self.plan.most);
+        if self.plan.link.is_shared() {
+            let jobs = group.all(&mut self.waiting);
+            self.together(jobs);
+        } else {
+            self.one_by_one(group);
         }
-        if outcome.is_ok() {
-            outcome = self.db.execute_batch("COMMIT").map_err(Error::from);
-        }
-        if outcome.is_err() {
-            self.counts.failed.fetch_add(1, Ordering::Relaxed);
-            if !self.db.is_autocommit() {
-                let _ = self.db.execute_batch("ROLLBACK");
-            }
-        }
-        self.counts.commits.fetch_add(1, Ordering::Relaxed);
-        self.counts.jobs.fetch_add(done.len() as u64, Ordering::Relaxed);
-        for job in done {
-            job.answer(outcome.clone());
+        // Only now there is something to be seen.
+        if let Some(nudge) = &self.plan.nudge {
+            nudge.give();
         }
         let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.counts.slowest_us.fetch_max(took, Ordering::Relaxed);
-        (self.after)(&self.db);
-        self.more_housework = true;
+        self.plan.link.after_commit();
         // Under load it gets a small part of the time.
         if self.rested.elapsed() > self.housework_took * LOAD_SHARE {
             self.do_housework(false);
@@ -274,43 +271,97 @@ impl Thread {
         self.worked = Instant::now();
     }
 
-    /// One job within the transaction: what fails leaves no trace of itself.
-    fn one(&self, job: &mut dyn Job) -> Result<()> {
-        self.db.prepare_cached("SAVEPOINT job")?.execute([])?;
-        match job.run(&self.db) {
-            Ok(()) => {
-                self.db.prepare_cached("RELEASE job")?.execute([])?;
-                Ok(())
+    /// SQLite: jobs join while others are done, and what fails leaves no trace of itself.
+    fn one_by_one(&mut self, mut group: Group) {
+        let mut done: Vec<Box<dyn Job>> = Vec::new();
+        let mut outcome = self.plan.link.begin();
+        while let Some(mut job) = group.next(&mut self.waiting, outcome.is_ok()) {
+            if let Err(error) = &outcome {
+                job.answer(Err(error.clone()));
+                continue;
             }
-            Err(error) => {
-                if !self.db.is_autocommit() {
-                    self.db.execute_batch("ROLLBACK TO job; RELEASE job")?;
+            match self.plan.link.step(|db| job.run(db)) {
+                Ok(()) => done.push(job),
+                Err(error) => {
+                    // A full disk takes the whole transaction with it.
+                    if self.plan.link.is_lost() {
+                        outcome = Err(error.clone());
+                    }
+                    job.answer(Err(error));
                 }
-                Err(error)
             }
+        }
+        outcome = outcome.and_then(|()| self.plan.link.commit());
+        self.over(done, &outcome);
+    }
+
+    /// PostgreSQL: all at once. If something is wrong with one of them, each has a commit of its own.
+    fn together(&mut self, mut jobs: Vec<Box<dyn Job>>) {
+        let outcome = self.transaction(&mut jobs, true);
+        let appends = jobs.iter().all(|job| job.append().is_some());
+        if !appends || matches!(outcome, Ok(()) | Err(Error::Unavailable(_))) {
+            self.over(jobs, &outcome);
+            return;
+        }
+        self.plan.link.roll_back();
+        for job in jobs {
+            let mut alone = vec![job];
+            let outcome = self.transaction(&mut alone, false);
+            self.over(alone, &outcome);
+        }
+    }
+
+    fn transaction(&mut self, jobs: &mut [Box<dyn Job>], trust: bool) -> Result<()> {
+        self.plan.link.begin()?;
+        self.plan.link.step(|db| {
+            let appends: Vec<&Ready> = jobs.iter().filter_map(|job| job.append()).collect();
+            if appends.len() == jobs.len() {
+                let made = append::all(db, &appends, trust)?;
+                jobs.iter_mut().zip(made).for_each(|(job, made)| job.done(made));
+                return Ok(());
+            }
+            match jobs {
+                [one] => one.run(db),
+                // What is no append comes alone.
+                _ => Err(Error::Closed),
+            }
+        })?;
+        self.plan.link.commit()
+    }
+
+    /// A transaction is over: tells everybody.
+    fn over(&mut self, jobs: Vec<Box<dyn Job>>, outcome: &Result<()>) {
+        if outcome.is_err() {
+            self.counts.failed.fetch_add(1, Ordering::Relaxed);
+            self.plan.link.roll_back();
+        }
+        self.counts.commits.fetch_add(1, Ordering::Relaxed);
+        self.counts.jobs.fetch_add(jobs.len() as u64, Ordering::Relaxed);
+        for job in jobs {
+            job.answer(outcome.clone());
         }
     }
 
     /// True when there is more of it.
     fn do_housework(&mut self, idle: bool) -> bool {
+        let Plan { link, housework: Some(housework), .. } = &mut self.plan else { return false };
         let began = Instant::now();
-        let done = self.db.execute_batch("BEGIN IMMEDIATE").map_err(Error::from);
-        let done = done.and_then(|()| (self.housework)(&self.db, idle));
-        let done = done.and_then(|more| {
-            self.db.execute_batch("COMMIT")?;
+        let done = link.begin().and_then(|()| {
+            let more = housework(&link.db()?, idle)?;
+            link.commit()?;
             Ok(more)
         });
         let more = match done {
             Ok(more) => {
-                (self.after)(&self.db);
+                link.after_commit();
                 more
             }
             Err(error) => {
-                if !self.db.is_autocommit() {
-                    let _ = self.db.execute_batch("ROLLBACK");
+                link.roll_back();
+                // Tried again after the next commit. That a database is away is told by others.
+                if !matches!(error, Error::Unavailable(_)) {
+                    tracing::warn!(%error, "housework of the store failed");
                 }
-                // Tried again after the next commit.
-                tracing::warn!(%error, "housework of the store failed");
                 false
             }
         };

@@ -12,7 +12,6 @@ use common::{Book, append, data, event, fresh, session, settled, steps};
 use narrows_store::{
     Append, Cleared, Error, ListFilter, NewBlob, Query, Request, Retention, SourceMark, Store,
 };
-use rusqlite::{Connection, OpenFlags};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -28,16 +27,17 @@ async fn show(store: &Store, session: i64, blob: &NewBlob) {
 
 /// Rows of every table, read beside the store.
 fn rows(store: &Store) -> Vec<(String, i64)> {
-    let db = Connection::open_with_flags(store.dir().database(), OpenFlags::SQLITE_OPEN_READ_ONLY)
-        .unwrap();
-    let count = |table: &str| -> i64 {
-        db.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap()
-    };
+    let count = |table: &&str| format!("SELECT '{table}', count(*) FROM {table}");
     let tables = [
         "session", "tag", "event", "item", "search", "blob", "blob_use", "source", "request",
         "call", "edit", "doomed",
     ];
-    tables.iter().map(|t| ((*t).to_owned(), count(t))).filter(|(_, n)| *n > 0).collect()
+    let counts = tables.iter().map(count).collect::<Vec<_>>().join(" UNION ALL ");
+    let told = common::beside(store, &counts).into_iter().map(|line| {
+        let (table, n) = line.split_once('|').unwrap();
+        (table.to_owned(), n.parse().unwrap())
+    });
+    told.filter(|(_, n)| *n > 0).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,6 +158,28 @@ async fn a_deleted_session_is_gone_at_once_and_its_rows_soon() {
     assert_eq!((of("blob"), of("blob_use"), of("session")), (Some(1), Some(1), Some(2)));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_forgets_a_deleted_session_in_whatever_order_its_rows_lie() {
+    let (_dir, store) = fresh();
+    let mut book = Book::new(&store, "s").await;
+    // More than is removed in one go; the first ones are written again, so that they lie behind.
+    for part in [0..600, 0..300] {
+        for n in part {
+            book.put(&common::text_item(
+                &format!("i{n}"),
+                n,
+                &format!("said at {}", book.seq),
+                false,
+            ));
+        }
+        book.keep(&store).await;
+    }
+    settled(&store).await;
+    store.delete(&book.session.id).await.unwrap();
+    settled(&store).await;
+    assert_eq!(rows(&store), []);
+}
+
 /// How often a text stands in the files of the data directory.
 fn planted(dir: &tempfile::TempDir, text: &str) -> usize {
     let files = std::fs::read_dir(data(dir)).unwrap();
@@ -169,6 +191,10 @@ fn planted(dir: &tempfile::TempDir, text: &str) -> usize {
 /// where rows come in their order.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_deleted_is_nowhere_on_the_disk() {
+    if common::is_postgres() {
+        // It keeps what was deleted until it needs the room: that is not ours to change.
+        return;
+    }
     let (dir, store) = fresh();
     let other = full(&store, "stays", "of no interest").await;
     let text = "correct-horse-battery-staple";
@@ -198,15 +224,15 @@ const HOUR: i64 = 3600 * 1000;
 
 /// Four sessions of about 1000 bytes each, four, three, two and one hours old.
 async fn four(store: &Store) {
-    let db = Connection::open(store.dir().database()).unwrap();
     for (label, tags, hours) in
         [("d", &["web"][..], 1), ("c", &[], 2), ("b", &["web", "keep"], 3), ("a", &["web"], 4)]
     {
         let made = session(store, label, tags).await;
         let events = vec![event(1, &"x".repeat(975))];
         append(store, Append { session: made.key, events, ..Append::default() }).await.unwrap();
-        let old = rusqlite::params![made.key, hours * HOUR];
-        db.execute("UPDATE session SET updated = updated - ?2 WHERE key = ?1", old).unwrap();
+        let (key, age) = (made.key, hours * HOUR);
+        let old = format!("UPDATE session SET updated = updated - {age} WHERE key = {key}");
+        common::beside(store, &old);
     }
 }
 
@@ -261,9 +287,9 @@ async fn requests_are_forgotten_after_a_day() {
         let request = Some(Request { key: key.to_owned(), first: 1, answer: None });
         append(&store, Append { session: made.key, request, ..Append::default() }).await.unwrap();
     }
-    let db = Connection::open(store.dir().database()).unwrap();
-    let day = 24 * 3600 * 1000 + 1000;
-    db.execute("UPDATE request SET created = created - ?1 WHERE key = 'old'", [day]).unwrap();
+    let day = 24 * HOUR + 1000;
+    let old = format!("UPDATE request SET created = created - {day} WHERE key = 'old'");
+    common::beside(&store, &old);
     store.clear(Retention::default(), false).await.unwrap();
     assert_eq!(store.request(made.key, "old").await.unwrap(), None);
     assert_eq!(store.request(made.key, "new").await.unwrap(), Some((1, None)));

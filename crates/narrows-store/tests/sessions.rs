@@ -227,8 +227,16 @@ async fn pages_visit_each_session_once_while_others_change() {
     .await;
     let news = ListFilter { touched_after: Some(began), ..everything() };
     let news = store.list(news).await.unwrap();
-    assert_eq!(news.sessions.iter().map(|s| &s.id).collect::<Vec<_>>(), [&last]);
-    assert!(news.touched > began);
+    let told: Vec<&String> = news.sessions.iter().map(|s| &s.id).collect();
+    if common::is_postgres() {
+        // It may tell some again that have changed a little earlier, but leaves none out; and the count
+        // stands still as long as somebody writes who began before.
+        assert!(told.contains(&&last), "{told:?}");
+        assert!(news.touched >= began);
+    } else {
+        assert_eq!(told, [&last]);
+        assert!(news.touched > began);
+    }
     assert_eq!(seen.iter().collect::<BTreeSet<_>>(), all.iter().collect::<BTreeSet<_>>());
     assert_eq!(seen.len(), all.len());
 }

@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Book, fresh, print, steps, text_item};
+use common::{Book, cases, fresh, print, steps, text_item};
 use narrows::Item;
 use narrows_store::{Store, Which, Window};
 use serde_json::{Value, json};
@@ -122,7 +122,9 @@ async fn windows_at_top_level_go_on_while_subagents_stream() {
         let page = store.items_of(book.key(), Which::Top, Window::End, 10).await.unwrap();
         let ids: Vec<&str> = page.items.iter().map(|row| row.item.id.as_str()).collect();
         assert_eq!((ids, page.before, page.after), (vec!["a", "task"], false, false), "{n}");
-        agree(&store, &book, "streaming").await;
+        if n % cases(1, 6) as u64 == 0 {
+            agree(&store, &book, "streaming").await;
+        }
     }
     book.put(&call("task", 1, None, "completed"));
     book.say("z", "done");
@@ -178,12 +180,13 @@ async fn in_a_circle_of_calls_one_is_seen() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn windows_of_recorded_sessions_are_what_their_items_say_at_every_place() {
-    for fixture in [
+    let recorded = [
         "acp/claude-acp-g-subagent",
         "acp/opencode-1.18-g-subagent",
         "claude-stream/2.1-g-subagent",
         "claude-stream/2.1-g-subagent-background",
-    ] {
+    ];
+    for fixture in recorded.into_iter().take(cases(4, 2)) {
         let (_dir, store) = fresh();
         let mut book = Book::new(&store, fixture).await;
         book.max_lag = 9;
@@ -197,7 +200,7 @@ async fn windows_of_recorded_sessions_are_what_their_items_say_at_every_place() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_comes_and_goes_in_whatever_order() {
-    for seed in 0..6 {
+    for seed in 0..cases(6, 1) as u64 {
         let (_dir, store) = fresh();
         let mut book = Book::new(&store, "dice").await;
         book.max_lag = 20;

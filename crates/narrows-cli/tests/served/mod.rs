@@ -2,9 +2,10 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use ureq::Agent;
 
@@ -16,6 +17,7 @@ pub struct Served {
     pub url: String,
     pub token: String,
     pub agent: Agent,
+    log: Option<JoinHandle<String>>,
 }
 
 /// A server on a data directory; `wrap` may put something before the command.
@@ -51,9 +53,16 @@ pub fn serve_with(
         .by_ref()
         .map_while(Result::ok)
         .find_map(|line| line.split_once("listens on ").map(|(_, url)| url.trim().to_owned()));
+    // Somebody reads it always: a server whose log is full would stand still.
+    let mut log = child.stderr.take().expect("log");
+    let told = std::thread::spawn(move || {
+        let mut told = String::new();
+        let _ = log.read_to_string(&mut told);
+        told
+    });
     let Some(url) = url else {
-        let output = child.wait_with_output().map_err(|e| e.to_string())?;
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        child.wait().map_err(|e| e.to_string())?;
+        return Err(told.join().unwrap_or_default());
     };
     // The last line names the token's file: everything is there then.
     let _ = out.find(|line| line.as_ref().is_ok_and(|l| l.contains("token")));
@@ -69,7 +78,7 @@ pub fn serve_with(
         .timeout_global(Some(Duration::from_mins(1)))
         .proxy(None)
         .build();
-    Ok(Served { child, url, token, agent: Agent::new_with_config(config) })
+    Ok(Served { child, url, token, agent: Agent::new_with_config(config), log: Some(told) })
 }
 
 impl Served {
@@ -101,20 +110,12 @@ impl Served {
 
     /// Every event of a session.
     pub fn events(&self, session: &str) -> Vec<Value> {
-        let url = format!("{}/api/sessions/{session}/events?view=events", self.url);
-        let request = self.agent.get(url).header("authorization", format!("Bearer {}", self.token));
-        let body = request.call().expect("stream").into_body().into_reader();
-        let mut events = Vec::new();
-        for line in BufReader::new(body).lines() {
-            let line = line.expect("line");
-            if line == "event: ready" {
-                return events;
-            }
-            if let Some(data) = line.strip_prefix("data: ") {
-                events.push(serde_json::from_str(data).expect("JSON"));
-            }
-        }
-        panic!("the stream ended early");
+        events(&self.agent, &self.url, &format!("Bearer {}", self.token), session)
+    }
+
+    /// What it has written to its log, once it has ended.
+    pub fn log(&mut self) -> String {
+        self.log.take().and_then(|log| log.join().ok()).unwrap_or_default()
     }
 
     pub fn kill(&mut self) {
@@ -142,6 +143,23 @@ impl Drop for Served {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Every event of a session, as the server at this address tells them.
+pub fn events(agent: &Agent, url: &str, bearer: &str, session: &str) -> Vec<Value> {
+    let url = format!("{url}/api/sessions/{session}/events?view=events");
+    let stream = agent.get(url).header("authorization", bearer).call();
+    let mut events = Vec::new();
+    for line in BufReader::new(stream.expect("stream").into_body().into_reader()).lines() {
+        let line = line.expect("line");
+        if line == "event: ready" {
+            return events;
+        }
+        if let Some(data) = line.strip_prefix("data: ") {
+            events.push(serde_json::from_str(data).expect("JSON"));
+        }
+    }
+    panic!("the stream ended early");
 }
 
 fn answer(

@@ -130,7 +130,7 @@ pub(crate) async fn guard(State(gate): State<Gate>, mut request: Request, next: 
         .into_response();
     };
     if let Need::Scope(scope) = need {
-        match admit(&gate.app, &request, *scope) {
+        match admit(&gate.app, Asked::by(&request), *scope).await {
             Ok(grant) => drop(request.extensions_mut().insert(grant)),
             Err(error) => return error.into_response(),
         }
@@ -138,17 +138,44 @@ pub(crate) async fn guard(State(gate): State<Gate>, mut request: Request, next: 
     next.run(request).await
 }
 
-fn admit(app: &App, request: &Request, scope: Scope) -> Result<Grant, ApiError> {
-    let headers = request.headers();
-    let (secret, by_cookie) = match bearer(headers) {
-        Some(secret) => (Some(secret), false),
-        None => (cookie(headers), true),
+/// What a request says of who sends it.
+struct Asked {
+    secret: Option<String>,
+    by_cookie: bool,
+    from: IpAddr,
+    /// It does nothing.
+    safe: bool,
+    /// It has a header that a form on another page cannot set.
+    marked: bool,
+}
+
+impl Asked {
+    fn by(request: &Request) -> Asked {
+        let headers = request.headers();
+        let (secret, by_cookie) = match bearer(headers) {
+            Some(secret) => (Some(secret), false),
+            None => (cookie(headers), true),
+        };
+        let from = request.extensions().get::<SocketAddr>();
+        Asked {
+            secret,
+            by_cookie,
+            from: from.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), SocketAddr::ip),
+            safe: matches!(*request.method(), Method::GET | Method::HEAD),
+            marked: headers.contains_key("x-narrows"),
+        }
+    }
+}
+
+async fn admit(app: &App, asked: Asked, scope: Scope) -> Result<Grant, ApiError> {
+    let Asked { secret, by_cookie, from, safe, marked } = asked;
+    let grant = match &secret {
+        None => None,
+        // Whoever guesses does not make the store work.
+        Some(secret) if app.throttle.is_shut(from) => app.tokens.grant(secret),
+        Some(secret) => app.tokens.find(secret).await?,
     };
-    let Some(grant) = secret.as_deref().and_then(|s| app.tokens.grant(s)) else {
-        let from = request
-            .extensions()
-            .get::<SocketAddr>()
-            .map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), SocketAddr::ip);
+    let Some(grant) = grant else {
         if secret.is_some() && app.throttle.wrong(from) {
             let error =
                 ApiError::new(StatusCode::TOO_MANY_REQUESTS, "THROTTLED", "too many wrong tokens");
@@ -157,8 +184,7 @@ fn admit(app: &App, request: &Request, scope: Scope) -> Result<Grant, ApiError> 
         return Err(ApiError::unauthorized());
     };
     // A form on another page can send a cookie, but not a header of our own.
-    let safe = matches!(*request.method(), Method::GET | Method::HEAD);
-    if by_cookie && !safe && !headers.contains_key("x-narrows") {
+    if by_cookie && !safe && !marked {
         let what = "a request with a cookie needs the header x-narrows";
         return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
     }

@@ -17,6 +17,13 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
+    /// Whether there were too many wrong ones.
+    pub(crate) fn is_shut(&self, from: IpAddr) -> bool {
+        let wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = wrong.get(&from);
+        of.is_some_and(|(since, count)| since.elapsed() < WINDOW && *count > MAX_WRONG)
+    }
+
     /// Counts a wrong token; true when there were too many.
     pub(crate) fn wrong(&self, from: IpAddr) -> bool {
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);

@@ -151,9 +151,15 @@ impl Tokens {
         if self.known.read().unwrap_or_else(PoisonError::into_inner).contains_key(&hash) {
             return Ok(());
         }
-        let id = "owner".to_owned();
-        let _ = self.revoke(&id).await;
-        let new = NewToken { name: id.clone(), scopes: Scopes::all(), ..NewToken::default() };
+        let name = "owner".to_owned();
+        let mut id = name.clone();
+        if self.store.is_shared() {
+            // Each node has one of its own.
+            id.extend(["-", &hex(&hash[..4])]);
+        } else {
+            let _ = self.revoke(&id).await;
+        }
+        let new = NewToken { name, scopes: Scopes::all(), ..NewToken::default() };
         self.keep(token(id, hash, TokenKind::Owner, new)).await
     }
 
@@ -171,18 +177,58 @@ impl Tokens {
         Ok(())
     }
 
+    /// What a secret allows, also when another node has made the token.
+    pub(crate) async fn find(&self, secret: &str) -> Result<Option<Grant>> {
+        if let Some(grant) = self.grant(secret) {
+            return Ok(Some(grant));
+        }
+        if !self.store.is_shared() {
+            return Ok(None);
+        }
+        let found = self.store.token(hash_of(secret)).await?;
+        Ok(found.and_then(|token| {
+            self.learn(token);
+            self.grant(secret)
+        }))
+    }
+
+    fn learn(&self, token: Token) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.entry(token.hash).or_insert_with(|| entry(token));
+    }
+
+    /// Learns of tokens that other nodes have made.
+    async fn refresh(&self) -> Result<()> {
+        if self.store.is_shared() {
+            self.store.tokens().await?.into_iter().for_each(|token| self.learn(token));
+        }
+        Ok(())
+    }
+
+    /// The grant of a token that is known by its id.
+    pub(crate) async fn named(&self, id: &str) -> Result<Option<Grant>> {
+        self.refresh().await?;
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(known.values().find(|e| e.token.id == id).and_then(grant))
+    }
+
+    /// Another node has revoked a token: its streams are closed here too.
+    pub(crate) fn forget(&self, id: &str) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, entry| {
+            let gone = entry.token.id == id;
+            if gone {
+                entry.revoked.cancel();
+            }
+            !gone
+        });
+    }
+
     /// What a secret allows; nothing when it is not known or has ended.
     pub fn grant(&self, secret: &str) -> Option<Grant> {
         // Looking up a hash tells nothing about the secret, however long it takes.
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let entry = known.get(&hash_of(secret))?;
-        let token = &entry.token;
-        token.is_valid(now()).then(|| Grant {
-            token: token.id.clone(),
-            scopes: token.scopes,
-            sight: token.sight.clone(),
-            entry: Arc::clone(entry),
-        })
+        known.get(&hash_of(secret)).and_then(grant)
     }
 
     /// Lets a stream stay open; not when there are too many.
@@ -239,13 +285,28 @@ impl Tokens {
     }
 
     /// Every valid token, oldest first.
-    pub fn list(&self) -> Vec<Token> {
+    pub async fn list(&self) -> Result<Vec<Token>> {
+        self.refresh().await?;
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut tokens: Vec<Token> =
             known.values().map(|e| e.token.clone()).filter(|t| t.is_valid(now())).collect();
         tokens.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
-        tokens
+        Ok(tokens)
     }
+}
+
+fn grant(entry: &Arc<Entry>) -> Option<Grant> {
+    let token = &entry.token;
+    token.is_valid(now()).then(|| Grant {
+        token: token.id.clone(),
+        scopes: token.scopes,
+        sight: token.sight.clone(),
+        entry: Arc::clone(entry),
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn entry(token: Token) -> Arc<Entry> {

@@ -4,13 +4,15 @@
 //! newest rows of each session in memory, made into frames once for all who follow.
 
 mod batch;
+mod far;
 mod tail;
 
 pub use batch::Batch;
 pub(crate) use batch::FIRST;
+pub(crate) use far::Far;
 pub use tail::{Ahead, Tail, Waker};
 
-use narrows_store::{EventRow, Result, Session, Store};
+use narrows_store::{Bus, EventRow, Result, Session, Store, Wake};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +47,7 @@ pub struct Hub {
 #[derive(Debug)]
 struct Inner {
     store: Store,
+    bus: Bus,
     tails: Mutex<HashMap<i64, Arc<Tail>>>,
     /// Grows when some session changes.
     list: watch::Sender<u64>,
@@ -61,19 +64,37 @@ struct Removed {
 }
 
 impl Hub {
-    /// A hub over a store.
+    /// A hub over a store that nobody else writes.
     pub fn new(store: Store) -> Self {
+        Hub::with_bus(store, Bus::Local)
+    }
+
+    /// A hub over a store; other nodes are told by the bus.
+    pub fn with_bus(store: Store, bus: Bus) -> Self {
         let (list, closing) = (watch::Sender::new(0), watch::Sender::new(false));
-        let inner =
-            Inner { store, tails: Mutex::default(), list, removed: Mutex::default(), closing };
-        Hub { inner: Arc::new(inner) }
+        let (tails, removed) = (Mutex::default(), Mutex::default());
+        Hub { inner: Arc::new(Inner { store, bus, tails, list, removed, closing }) }
+    }
+
+    /// How other nodes are told.
+    pub fn bus(&self) -> &Bus {
+        &self.inner.bus
     }
 
     /// The newest rows of a session, to be followed.
     pub fn tail(&self, session: &Session) -> Arc<Tail> {
         let mut tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = || Arc::new(Tail::new(session));
-        Arc::clone(tails.entry(session.key).or_insert_with(fresh))
+        if let Some(tail) = tails.get(&session.key) {
+            return Arc::clone(tail);
+        }
+        let tail = Arc::new(Tail::new(session));
+        tails.insert(session.key, Arc::clone(&tail));
+        drop(tails);
+        // Another node may have written since the session was looked up.
+        if self.inner.store.is_shared() {
+            self.pull(&tail);
+        }
+        tail
     }
 
     /// Lets go of a session's newest rows, if nobody follows it.
@@ -99,8 +120,10 @@ impl Hub {
                     let Delivery { rows, durable, told, broken, ended } = delivery;
                     let done = durable.await.unwrap_or(Err(narrows_store::Error::Closed));
                     match &done {
-                        Ok(_) => {
+                        Ok(seq) => {
                             tail.publish(rows, ended);
+                            let session = tail.session().key;
+                            hub.inner.bus.tell(Wake::Grew { session, seq: *seq });
                             hub.changed();
                         }
                         Err(_) => broken.store(true, Ordering::Relaxed),
@@ -119,6 +142,7 @@ impl Hub {
     /// The log of a session began anew: whoever follows the old one is told.
     pub fn begun_anew(&self, old: &Session) {
         self.end(old.key);
+        self.inner.bus.tell(Wake::Look);
         self.changed();
     }
 
@@ -132,10 +156,16 @@ impl Hub {
     /// A session was deleted: whoever follows it is told.
     pub fn removed(&self, session: &Session) {
         self.end(session.key);
+        self.inner.bus.tell(Wake::Look);
+        self.forget(session.id.clone());
+    }
+
+    /// Whoever follows the list is told that a session is not in it any more.
+    fn forget(&self, id: String) {
         {
             let count = *self.inner.list.borrow() + 1;
             let mut removed = self.inner.removed.lock().unwrap_or_else(PoisonError::into_inner);
-            removed.ids.push_back((count, session.id.clone()));
+            removed.ids.push_back((count, id));
             if removed.ids.len() > MAX_REMOVED
                 && let Some((count, _)) = removed.ids.pop_front()
             {

@@ -40,12 +40,17 @@ struct State {
     bytes: usize,
     /// Durable rows that the next tick tells.
     next: Vec<EventRow>,
+    /// The last row that was given here. The log may be known to go further.
+    given: u64,
     /// Whether the source is over with them.
     over: bool,
     told: Instant,
     timer: bool,
     queue: VecDeque<Delivery>,
     delivering: bool,
+    /// Somebody reads what other nodes wrote; and once more, since there is more by now.
+    pulling: bool,
+    pull_again: bool,
 }
 
 /// What lies ahead of a follower.
@@ -70,11 +75,14 @@ impl Tail {
             batches: VecDeque::new(),
             bytes: 0,
             next: Vec::new(),
+            given: 0,
             over: session.ended,
             told: Instant::now().checked_sub(TICK).unwrap_or_else(Instant::now),
             timer: false,
             queue: VecDeque::new(),
             delivering: false,
+            pulling: false,
+            pull_again: false,
         };
         let wake =
             watch::Sender::new(Woken { seq: session.seq, over: session.ended, ended: false });
@@ -114,13 +122,54 @@ impl Tail {
         next
     }
 
-    /// Tells rows that are durable, at once or with the next tick.
-    pub(super) fn publish(self: &Arc<Self>, rows: Vec<EventRow>, over: bool) {
+    /// Whether somebody follows it.
+    pub(super) fn is_followed(&self) -> bool {
+        self.wake.receiver_count() > 0
+    }
+
+    /// Whether the source said that nothing more comes.
+    pub(super) fn is_over(&self) -> bool {
+        self.wake.borrow().over
+    }
+
+    /// The last event that was told, or is about to be.
+    pub(super) fn known(&self) -> u64 {
+        self.head().max(self.state().given)
+    }
+
+    /// True when the caller is to read what other nodes wrote; else somebody is at it, and will look
+    /// once more.
+    pub(super) fn begin_pull(&self) -> bool {
+        let mut state = self.state();
+        state.pull_again = state.pulling;
+        !std::mem::replace(&mut state.pulling, true)
+    }
+
+    /// True when the caller is to read once more.
+    pub(super) fn end_pull(&self) -> bool {
+        let mut state = self.state();
+        state.pulling = std::mem::take(&mut state.pull_again);
+        state.pulling
+    }
+
+    /// Tells rows that are durable, at once or with the next tick. What is known is passed over: this
+    /// node may hear of its own rows from others.
+    pub(super) fn publish(self: &Arc<Self>, mut rows: Vec<EventRow>, over: bool) {
         let known = self.wake.borrow().over;
+        let mut state = self.state();
+        let given = state.given;
+        if rows.first().is_some_and(|row| row.seq <= given) {
+            rows.retain(|row| row.seq > given);
+        }
         if rows.is_empty() && known == over {
             return;
         }
-        let mut state = self.state();
+        // What is told together has no gap.
+        if !state.next.is_empty() && rows.first().is_some_and(|row| row.seq != given + 1) {
+            self.tell(state);
+            return self.publish(rows, over);
+        }
+        state.given = rows.last().map_or(given, |row| row.seq);
         if self.wake.receiver_count() == 0 && state.next.is_empty() {
             // Nobody follows: whoever comes finds it in the store.
             (state.over, state.bytes) = (over, 0);

@@ -12,7 +12,7 @@ use narrows::session::SessionInfo;
 use narrows::view::{Activity, ActivityConfig};
 use narrows::{Clean, Config, Format, Pipeline, Row, Step, stored};
 use narrows_store::{
-    Append, Error, EventRow, NewBlob, Request, Result, Session, SessionFacts, Store,
+    Append, Error, EventRow, NewBlob, Pen, Request, Result, Session, SessionFacts, Store,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -56,6 +56,12 @@ pub(super) struct Live {
     pub(super) before_records: Vec<u64>,
     /// It is read from files, which can be read again.
     pub(super) placed: bool,
+    /// The order of the next item, as the store has it.
+    kept_order: u64,
+    /// Who writes, where other nodes can too.
+    pen: Option<Pen>,
+    /// With which number a node runs the session's agent.
+    pub(super) fence: Option<u64>,
     sums: Sums,
     scratch: Vec<u8>,
     /// Something could not be written: what is here is ahead of the log.
@@ -116,7 +122,9 @@ impl Live {
         let open = kept.items.iter().filter(|i| i.is_open() || since(&i.id).is_some());
         let open =
             OpenItems::resume(open.map(|i| (i.clone(), since(&i.id))), kept.seq, kept.next_order);
+        let pen = if store.is_shared() { Some(Pen::new(session.pen)?) } else { None };
         Ok(Live {
+            kept_order: open.next_order,
             seq: kept.seq,
             session,
             pipeline,
@@ -134,12 +142,19 @@ impl Live {
             rested_records,
             before_records,
             placed: reading.placed,
+            pen,
+            fence: reading.fence,
             sums: Sums::default(),
             scratch: Vec::new(),
             broken: Arc::default(),
             ended,
             ended_kept: ended,
         })
+    }
+
+    /// Whether another node has written since.
+    pub(super) fn is_stale(&self, now: &Session) -> bool {
+        self.pen.is_some_and(|pen| !pen.knows(now.pen))
     }
 
     /// Turns steps into what is to be kept.
@@ -164,7 +179,9 @@ impl Live {
         }
         append.items = self.open.writes(self.seq, all);
         append.settled = self.open.settled(self.seq);
+        append.new_from = Some(self.kept_order);
         append.next_order = self.open.next_order;
+        self.kept_order = self.open.next_order;
         if std::mem::take(&mut self.facts_changed) {
             let project = self.pipeline.project();
             append.facts = Some(facts(&self.info, project)?);
@@ -235,15 +252,18 @@ impl Live {
         store: &Store,
         hub: &Hub,
         steps: &mut Vec<Step>,
-        request: Option<Request>,
+        request: impl FnOnce(&Live) -> Result<Option<Request>>,
         all: bool,
     ) -> Result<Option<oneshot::Receiver<Result<u64>>>> {
         // Until the store has it, this pipeline is ahead: if the caller goes away now, it is not used again.
         let broken = Arc::clone(&self.broken);
         broken.store(true, Ordering::Relaxed);
         let (mut append, rows) = self.append(steps, all)?;
-        append.request = request;
+        append.request = request(self)?;
         append.at_once = self.at_once;
+        append.fence = self.fence;
+        self.pen.iter_mut().for_each(Pen::goes_on);
+        append.pen = self.pen;
         let ended_as_known = self.ended == self.ended_kept;
         let idle = ended_as_known
             && append.events.is_empty()
@@ -269,7 +289,7 @@ impl Live {
     /// Writes the rows of open items.
     pub(super) async fn settle(&mut self, store: &Store, hub: &Hub) {
         if self.open.settled(self.seq) < self.seq && !self.broken.load(Ordering::Relaxed) {
-            let _ = self.keep(store, hub, &mut Vec::new(), None, true).await;
+            let _ = self.keep(store, hub, &mut Vec::new(), |_| Ok(None), true).await;
         }
     }
 
@@ -284,7 +304,7 @@ impl Live {
             self.pipeline.finish(&mut steps);
             self.look_for_rest(steps.len());
         }
-        if let Ok(Some(durable)) = self.keep(store, hub, &mut steps, None, true).await {
+        if let Ok(Some(durable)) = self.keep(store, hub, &mut steps, |_| Ok(None), true).await {
             let _ = durable.await;
         }
     }

@@ -7,6 +7,7 @@ mod sums;
 mod take;
 mod wrapped;
 
+pub(crate) use places::OWN;
 pub(crate) use take::MAX_LINE;
 pub use take::{Answer, Arrival, Take};
 pub use wrapped::Wrapped;
@@ -55,6 +56,11 @@ pub struct Reading {
     pub end: bool,
     /// More roots to hide.
     pub roots: Vec<String>,
+    /// The number by which a node runs the session's agent: with an older one nothing is written.
+    pub fence: Option<u64>,
+    /// What is in memory is taken for what the store has. If another node has written meanwhile,
+    /// nothing is kept: whoever can give all of it again may trust.
+    pub trust: bool,
 }
 
 /// The sessions that are being written.

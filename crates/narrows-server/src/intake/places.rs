@@ -11,7 +11,7 @@ use narrows_store::{Error, Result, SourceMark};
 use std::collections::HashSet;
 
 /// The source of what narrows itself tells: no file of a session has such a number.
-const OWN: u32 = 1 << 30;
+pub(crate) const OWN: u32 = 1 << 30;
 /// Records since the last rest that are kept.
 const MAX_LOOSE: usize = 4096;
 
@@ -113,6 +113,16 @@ impl Live {
             self.pipeline.push(given, steps);
             self.look_for_rest(steps.len());
         }
+    }
+
+    /// Refuses packets that come after some of which the end is held back elsewhere: it would be lost.
+    pub(super) fn check_place(&self, first: Option<u64>) -> Result<()> {
+        let main = self.marks.get(&0).copied().unwrap_or_default();
+        let goes_on = first.is_none_or(|first| first > main.rest + 1);
+        if goes_on && main.read > main.rest {
+            return Err(Error::Resend { acknowledged: main.rest });
+        }
+        Ok(())
     }
 
     /// Takes what narrows itself has to tell, after everything that the agent has said up to now.

@@ -83,17 +83,29 @@ impl Take {
             first = Some(at);
             known = answer.and_then(|a| serde_json::from_str(&a).ok());
         }
-        let broken = |live: &Live| live.broken.load(Ordering::Relaxed);
+        let usable = guard.as_ref().is_some_and(|live| !live.broken.load(Ordering::Relaxed));
+        let now = if usable && store.is_shared() && !reading.trust {
+            Some(store.session(&session.id).await?)
+        } else {
+            None
+        };
+        let is_stale = |live: &Live| now.as_ref().is_some_and(|now| live.is_stale(now));
+        let old = !usable || guard.as_ref().is_some_and(is_stale);
         let mut before = None;
-        if guard.as_ref().is_none_or(broken) {
+        if old {
             // Packets that were read before come again: what they began is understood anew.
             let again = reading.wrapped || reading.placed || first.is_some();
-            *guard = Some(Live::load(store, hidden, session, &reading, again).await?);
+            let live = Live::load(store, hidden, session, &reading, again).await?;
+            if store.is_shared() && reading.fence.is_none() {
+                live.check_place(first)?;
+            }
+            *guard = Some(live);
         }
         // A session that is in memory learns of a root that only this request names.
         if let Some(live) = guard.as_mut() {
             live.at_once = reading.placed && reading.end;
             live.placed = reading.placed;
+            live.fence = reading.fence;
             let known = live.roots.clone();
             let new = reading.roots.iter().filter(|root| !known.contains(root));
             new.for_each(|root| live.pipeline.add_root(root));
@@ -134,16 +146,21 @@ impl Take {
 
     /// Takes the next bytes of the request. Returns when there is room for more.
     pub async fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        self.feed(bytes);
+        self.keep(false, false).await
+    }
+
+    /// Takes the next bytes of the request; what they make waits for what follows.
+    pub fn feed(&mut self, bytes: &[u8]) {
         let now = self.now();
         let Take { live, packets, reading, base, steps, answer, fault, .. } = self;
-        let Some(live) = live.as_mut() else { return Err(Error::Closed) };
+        let Some(live) = live.as_mut() else { return };
         packets.push(bytes, |given| {
             answer.packets += 1;
             if let Err(e) = live.take(given, reading, *base, now.as_ref(), steps) {
                 fault.get_or_insert(e);
             }
         });
-        self.keep(None, false).await
     }
 
     /// Takes a packet of a file, which says which place it has; it waits until [`Take::flush`].
@@ -199,7 +216,7 @@ impl Take {
 
     /// Gives the store what was given. Returns when there is room for more.
     pub async fn flush(&mut self) -> Result<()> {
-        self.keep(None, false).await
+        self.keep(false, false).await
     }
 
     /// The request is over. Returns when everything is durable.
@@ -219,28 +236,30 @@ impl Take {
             live.look_for_rest(steps.len());
         }
         live.ended = all;
-        self.keep(None, all).await?;
-        let Some(live) = self.live.as_mut() else { return Err(Error::Closed) };
-        let main = live.marks.get(&0).copied().unwrap_or_default();
-        self.answer.read = main.read;
-        self.answer.acknowledged = main.rest;
-        self.answer.cursor = format!("{}-{}", live.session.epoch, live.seq);
-        if self.reading.key.is_some() && self.before.is_none() {
-            let answer = serde_json::to_string(&self.answer).map_err(unprintable)?;
-            self.keep(Some(answer), false).await?;
-        }
+        self.keep(true, all).await?;
         while let Some(durable) = self.on_the_way.pop_front() {
             durable.await.map_err(|_| Error::Closed)??;
         }
-        Ok(self.before.take().unwrap_or(self.answer))
+        Ok(self.before.take().unwrap_or_else(|| std::mem::take(&mut self.answer)))
     }
 
     fn now(&self) -> Option<Time> {
         (self.reading.arrival == Arrival::Now).then(|| Time::from_millis(narrows_store::now()))
     }
 
-    async fn keep(&mut self, answer: Option<String>, all: bool) -> Result<()> {
+    /// The pipeline is ahead of the log: it is not used again.
+    fn give_up(&mut self) {
+        self.steps.clear();
+        if let Some(live) = self.live.as_ref() {
+            live.broken.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// With `last` the request is over: its answer is kept with the rest of it.
+    async fn keep(&mut self, last: bool, all: bool) -> Result<()> {
         if let Some(fault) = self.fault.take() {
+            // What was read up to there is not kept: it is read anew.
+            self.give_up();
             return Err(fault);
         }
         let Some(live) = self.live.as_mut() else { return Err(Error::Closed) };
@@ -251,11 +270,22 @@ impl Take {
             }
             return Err(Error::Closed);
         }
-        let first = self.base + 1;
-        let request = self.reading.key.clone().map(|key| Request { key, first, answer });
-        let before = live.seq;
+        self.answer.events += self.steps.len() as u64;
+        let (first, key, answer) = (self.base + 1, &self.reading.key, &mut self.answer);
+        let again = self.before.is_some();
+        let request = |live: &Live| {
+            let main = live.marks.get(&0).copied().unwrap_or_default();
+            (answer.read, answer.acknowledged) = (main.read, main.rest);
+            answer.cursor = format!("{}-{}", live.session.epoch, live.seq);
+            let Some(key) = key.clone() else { return Ok(None) };
+            let answer = if last && !again {
+                Some(serde_json::to_string(&answer).map_err(unprintable)?)
+            } else {
+                None
+            };
+            Ok(Some(Request { key, first, answer }))
+        };
         let sent = live.keep(&self.store, &self.hub, &mut self.steps, request, all).await?;
-        self.answer.events += live.seq - before;
         self.on_the_way.extend(sent);
         while self.on_the_way.len() > MAX_ON_THE_WAY {
             if let Some(durable) = self.on_the_way.pop_front() {
@@ -263,5 +293,14 @@ impl Take {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Take {
+    fn drop(&mut self) {
+        // Somebody has gone away before what was read could be kept.
+        if !self.steps.is_empty() {
+            self.give_up();
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Every route, in one table: what is not in it does not exist, and each says what it needs.
 
+mod arriving;
 mod export;
 mod extract;
 mod items;

@@ -30,9 +30,14 @@ impl utoipa::Modify for Security {
 ))]
 pub(super) async fn healthz(State(app): State<App>) -> impl IntoResponse {
     let works = app.store.is_writable().await;
-    let status = if works { "ok" } else { "degraded" };
-    let health =
-        Health { status: status.to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    let bus = app.hub.bus();
+    // Without it nodes find out later what others do, and that is all.
+    let status = if works && bus.is_up() { "ok" } else { "degraded" };
+    let health = Health {
+        status: status.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        bus: bus.is_shared().then(|| if bus.is_up() { "ok" } else { "down" }.to_owned()),
+    };
     (if works { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(health))
 }
 

@@ -1,5 +1,6 @@
 //! Packets of agents, into a session.
 
+use super::arriving::Arriving;
 use super::extract::{Names, Params, session};
 use crate::api::{PacketAnswer, PacketQuery, PacketState, SourceState};
 use crate::app::App;
@@ -9,10 +10,9 @@ use crate::intake::{Answer, Reading};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use http::{HeaderMap, StatusCode};
-use http_body_util::BodyExt;
+use http::HeaderMap;
 use narrows::Format;
-use narrows_store::Session;
+use narrows_store::{Error, Session};
 use std::time::Duration;
 
 const MAX_KEY: usize = 200;
@@ -55,34 +55,65 @@ async fn take(
     id: &str,
     query: &PacketQuery,
     headers: &HeaderMap,
-    mut body: Body,
+    body: Body,
 ) -> ApiResult<Answer> {
-    let found = writable(app, grant, id).await?;
-    let mut take = app.intake.open(&found, reading(query, headers)?).await?;
+    let mut reading = reading(query, headers)?;
+    let (mut found, known) = writable(app, grant, id).await?;
     let idle = Duration::from_secs(app.config.limits.body_idle_seconds);
+    let mut body = Arriving::new(body, headers, grant, idle);
+    let begun = body.beginning().await?;
+    if !body.is_over() {
+        return stream(app, &found, reading, &begun, body).await;
+    }
+    if known && app.store.is_shared() {
+        reading.trust = true;
+        match give(app, &found, reading.clone(), &begun).await {
+            // Another node has written it meanwhile, or removed it: nothing of this was kept.
+            Err(
+                Error::Conflict { .. }
+                | Error::Invalid(_)
+                | Error::NotFound(_)
+                | Error::Resend { .. },
+            ) => reading.trust = false,
+            done => return Ok(done?),
+        }
+        found = session(app, grant, id).await?;
+    }
+    Ok(give(app, &found, reading, &begun).await?)
+}
+
+/// A request that is all there: one append.
+async fn give(
+    app: &App,
+    session: &Session,
+    reading: Reading,
+    bytes: &[u8],
+) -> Result<Answer, Error> {
+    let mut take = app.intake.open(session, reading).await?;
+    if let Some(known) = take.known() {
+        return Ok(known.clone());
+    }
+    take.feed(bytes);
+    take.finish().await
+}
+
+/// A request that goes on: what has come is kept and told.
+async fn stream(
+    app: &App,
+    session: &Session,
+    reading: Reading,
+    begun: &[u8],
+    mut body: Arriving<'_>,
+) -> ApiResult<Answer> {
+    let mut take = app.intake.open(session, reading).await?;
     let known = take.known().cloned();
-    loop {
-        let next = tokio::select! {
-            biased;
-            // Whoever may not write any more does not, also not with a request that has begun.
-            () = grant.ended() => return Err(ApiError::unauthorized()),
-            next = tokio::time::timeout(idle, body.frame()) => next,
-        };
-        let frame = match next {
-            Ok(None) => break,
-            Ok(Some(Ok(frame))) => frame,
-            // What came before is kept: an agent that is cut off has said what it said.
-            Ok(Some(Err(_))) => return Err(ApiError::invalid("the body broke off")),
-            Err(_) => {
-                let what = "nothing came for too long; blank lines keep the request alive";
-                return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "TIMEOUT", what));
-            }
-        };
-        // A request that was answered before is only read to its end.
-        if known.is_none()
-            && let Some(data) = frame.data_ref()
-        {
-            take.push(data).await?;
+    // A request that was answered before is only read to its end.
+    if known.is_none() && !begun.is_empty() {
+        take.push(begun).await?;
+    }
+    while let Some(data) = body.next().await? {
+        if known.is_none() {
+            take.push(&data).await?;
         }
     }
     match known {
@@ -91,14 +122,15 @@ async fn take(
     }
 }
 
-/// The session, which is looked up once.
-async fn writable(app: &App, grant: &Grant, id: &str) -> ApiResult<Session> {
-    if let Some(known) = app.written.find(id).filter(|s| grant.sight.sees(&s.id, &s.tags)) {
-        return Ok(known);
+/// The session, which is looked up once; and whether it was known.
+async fn writable(app: &App, grant: &Grant, id: &str) -> ApiResult<(Session, bool)> {
+    let known = app.written.find(id, app.store.is_shared());
+    if let Some(known) = known.filter(|s| grant.sight.sees(&s.id, &s.tags)) {
+        return Ok((known, true));
     }
     let found = session(app, grant, id).await?;
     app.written.remember(&found);
-    Ok(found)
+    Ok((found, false))
 }
 
 /// The key by which the same request is known again.
@@ -132,6 +164,8 @@ fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
         placed: false,
         end: query.end.unwrap_or(false),
         roots: query.root.iter().flat_map(|r| r.lines()).map(str::to_owned).collect(),
+        fence: None,
+        trust: false,
     })
 }
 

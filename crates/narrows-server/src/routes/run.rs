@@ -35,6 +35,10 @@ impl From<Refusal> for ApiError {
             Refusal::NoAgent(what) => {
                 ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "NO_SUCH_AGENT", what)
             }
+            Refusal::NoFolder => conflict(
+                "NO_FOLDER",
+                "the folder of this session is not on this node: send to the one that made it",
+            ),
             Refusal::NotRunning => conflict("AGENT_NOT_RUNNING", "agent not running"),
             Refusal::NotAsked => ApiError::not_found("question"),
             Refusal::AlreadyAnswered => conflict(
@@ -165,10 +169,10 @@ pub(super) async fn send(
     let found = session(&app, &grant, &id).await?;
     let stay = if query.wait == Some(false) { None } else { Some(stay(&app, &grant)?) };
     let prompt = Prompt { text: message.content, images: message.images };
-    let accepted = app.runs.send(&found, &prompt, key).await?;
+    let accepted = app.runs.send(&found, prompt, key).await?;
     audit(&app, &grant, "message", &found.id).await;
     if let Some(stay) = stay {
-        let frames = TurnFrames::new(&app.hub, found, accepted.progress);
+        let frames = TurnFrames::new(&app.hub, found, accepted);
         return Ok(follow_turn(&app.hub, frames, stay));
     }
     let now = *accepted.progress.borrow();

@@ -20,7 +20,7 @@ const MAX_NAMES: usize = 1000;
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn login(State(app): State<App>, Json(login): Json<Login>) -> ApiResult<Response> {
-    let Some(worth) = app.tickets.take(&login.ticket) else {
+    let Some(worth) = app.tickets.take(&login.ticket, &app.tokens).await? else {
         let what = "this ticket was used or is too old: `narrows open` prints a new one";
         return Err(ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what));
     };
@@ -46,8 +46,12 @@ pub(super) async fn login(State(app): State<App>, Json(login): Json<Login>) -> A
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn logout(State(app): State<App>, grant: Grant) -> ApiResult<Response> {
-    let browser =
-        app.tokens.list().iter().any(|t| t.id == grant.token && t.kind == TokenKind::Browser);
+    let browser = app
+        .tokens
+        .list()
+        .await?
+        .iter()
+        .any(|t| t.id == grant.token && t.kind == TokenKind::Browser);
     if !browser {
         return Err(ApiError::invalid("only a browser can log out: revoke the token instead"));
     }
@@ -76,7 +80,7 @@ pub(super) async fn me(grant: Grant) -> axum::Json<Me> {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn ticket(State(app): State<App>, grant: Grant) -> ApiResult<impl IntoResponse> {
-    let ticket = app.tickets.make_for(grant)?;
+    let ticket = app.tickets.make_for(grant).await?;
     Ok((StatusCode::CREATED, axum::Json(Ticket { path: format!("/#ticket={ticket}") })))
 }
 
@@ -85,10 +89,10 @@ pub(super) async fn ticket(State(app): State<App>, grant: Grant) -> ApiResult<im
     (status = 200, description = "Every valid token that the caller may know of", body = TokenList),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn list(State(app): State<App>, grant: Grant) -> axum::Json<TokenList> {
-    let tokens = app.tokens.list().into_iter().filter(|t| grant.knows(t));
+pub(super) async fn list(State(app): State<App>, grant: Grant) -> ApiResult<axum::Json<TokenList>> {
+    let tokens = app.tokens.list().await?.into_iter().filter(|t| grant.knows(t));
     let tokens = tokens.map(TokenInfo::from);
-    axum::Json(TokenList { tokens: tokens.collect() })
+    Ok(axum::Json(TokenList { tokens: tokens.collect() }))
 }
 
 /// Make a token. Its secret is told this once.
@@ -158,7 +162,7 @@ pub(super) async fn revoke(
         ));
     }
     let unknown = |t: &Token| t.id == id && !grant.knows(t);
-    if app.tokens.list().iter().any(unknown) {
+    if app.tokens.list().await?.iter().any(unknown) {
         return Err(ApiError::not_found("token"));
     }
     app.tokens.revoke(&id).await?;

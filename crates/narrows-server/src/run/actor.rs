@@ -1,12 +1,15 @@
 //! The task of one session that is run: its agent, its queue, its turns.
 
+mod begin;
 mod ending;
+mod kept;
 mod show;
 mod speak;
 
 use super::Refusal;
 use super::child::{Child, Line};
-use super::driver::{Driver, Opening, Prompt, Refused, Reply};
+use super::driver::{Driver, Prompt, Refused, Reply};
+use super::far::{Lease, Wakes};
 use super::feed::Feed;
 use super::files::Files;
 use super::machine::Machine;
@@ -20,7 +23,6 @@ use narrows::{Body, Raw, TextCleaner};
 use narrows_store::{MessageRow, MessageState, RunRow, Session, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -73,11 +75,26 @@ struct Process {
 /// What an agent got of the machine: the request, and the answer to it.
 type Given = (Value, Result<Value, String>);
 
+/// Where a session is run: what its task works with.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) store: Store,
+    pub(super) intake: Intake,
+    pub(super) hub: Hub,
+    pub(super) wakes: Arc<Wakes>,
+    /// The right to run it, where other nodes could.
+    pub(super) lease: Option<Lease>,
+}
+
 #[derive(Debug)]
 pub(super) struct Actor {
     store: Store,
     intake: Intake,
     hub: Hub,
+    wakes: Arc<Wakes>,
+    lease: Option<Lease>,
+    /// Another node has the session: nothing is written any more.
+    fenced: bool,
     session: Session,
     run: RunRow,
     known: Known,
@@ -97,19 +114,21 @@ pub(super) struct Actor {
 
 impl Actor {
     pub(super) fn new(
-        store: &Store,
-        intake: &Intake,
-        hub: &Hub,
+        place: Place,
         session: Session,
         run: RunRow,
         known: Known,
         state: watch::Sender<RunState>,
     ) -> Self {
+        let Place { store, intake, hub, wakes, lease } = place;
         Actor {
             cleaner: intake.cleaner(&run.cwd),
-            store: store.clone(),
-            intake: intake.clone(),
-            hub: hub.clone(),
+            store,
+            intake,
+            hub,
+            wakes,
+            lease,
+            fenced: false,
             session,
             run,
             known,
@@ -126,9 +145,12 @@ impl Actor {
         }
     }
 
-    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
+    pub(super) async fn run(mut self, orders: &mut mpsc::Receiver<Order>) {
         loop {
             self.go_on().await;
+            if self.fenced || self.lease.as_ref().is_some_and(Lease::is_lost) {
+                return self.cut().await;
+            }
             if std::mem::take(&mut self.changed) {
                 self.show();
             }
@@ -137,15 +159,16 @@ impl Actor {
             if at_rest && self.rested.elapsed() > AT_REST {
                 return;
             }
-            let Actor { process, given, .. } = &mut self;
+            let Actor { process, given, lease, .. } = &mut self;
             let happened = tokio::select! {
                 order = orders.recv() => Happened::Order(order),
                 happened = agent(process) => happened,
                 Some((id, given)) = given.1.recv() => Happened::Given(id, given),
                 () = tokio::time::sleep_until(deadline.into()) => Happened::Late,
+                () = held(lease) => Happened::Held,
             };
             // Most lines change nothing but the log; what they bring about tells so itself.
-            self.changed = !matches!(happened, Happened::Lines(Some(_)));
+            self.changed = !matches!(happened, Happened::Lines(Some(_)) | Happened::Held);
             match happened {
                 Happened::Order(None | Some(Order::Close)) => {
                     // Whoever waits for the end waits for the queue to go.
@@ -164,6 +187,7 @@ impl Actor {
                     }
                 }
                 Happened::Late => self.late().await,
+                Happened::Held => {}
             }
         }
     }
@@ -197,7 +221,7 @@ impl Actor {
             Order::Choose { mode, model, tell } => {
                 self.run.mode = mode.clone().or(self.run.mode.take());
                 self.run.model = model.clone().or(self.run.model.take());
-                let _ = self.store.keep_run(self.run.clone()).await;
+                self.keep_run().await;
                 if let Some(process) = &mut self.process {
                     let effects = process.driver.choose(mode.as_deref(), model.as_deref());
                     self.apply(effects).await;
@@ -228,76 +252,6 @@ impl Actor {
         let turn = Turn { number: row.number, prompt, progress, sent: false, cancelled: None };
         self.queue.push_back(turn);
         told
-    }
-
-    /// Begins the next turn when there is one, and nothing else goes on.
-    async fn go_on(&mut self) {
-        if self.turn.is_none() {
-            self.turn = self.queue.pop_front();
-        }
-        if self.turn.as_ref().is_none_or(|t| t.sent) {
-            return;
-        }
-        if self.process.is_none()
-            && let Err(what) = self.start().await
-        {
-            let what = format!("The agent does not start: {what}");
-            self.fail("AGENT_NOT_STARTED", &what, "", true).await;
-            return;
-        }
-        let (Some(process), Some(turn)) = (&mut self.process, &mut self.turn) else { return };
-        if !process.ready {
-            return;
-        }
-        turn.sent = true;
-        let after = self.feed.as_ref().map_or(self.session.seq, |f| f.seq);
-        let (number, running) = (turn.number, MessageState::Running);
-        turn.progress.send_replace(Progress { state: running, after: Some(after), until: None });
-        let prompt = std::mem::take(&mut turn.prompt);
-        let effects = process.driver.prompt(&prompt);
-        let _ = self.store.set_message(self.session.key, number, running, Some(after), None).await;
-        match effects {
-            Ok(effects) => self.apply(effects).await,
-            Err(what) => self.fail("NOT_SENT", &what, "", false).await,
-        }
-    }
-
-    /// Starts the agent's process.
-    async fn start(&mut self) -> Result<(), String> {
-        self.error = None;
-        self.run.runs += 1;
-        let store = |e: narrows_store::Error| e.to_string();
-        let session = self.store.session(&self.session.id).await.map_err(store)?;
-        let roots = vec![self.run.cwd.clone()];
-        let feed = Feed::open(&self.store, &self.intake, session, roots).await.map_err(store)?;
-        // Something was said before: it is taken up, not begun.
-        let resume = feed.seq > 0 && self.run.native.is_some() && self.run.runs > 1;
-        let opening = Opening {
-            run: format!("r{}", self.run.runs),
-            cwd: self.run.cwd.clone(),
-            native: self.run.native.clone(),
-            resume,
-            mode: self.run.mode.clone(),
-            model: self.run.model.clone(),
-        };
-        let Known { spec, options } = &self.known;
-        let mut driver = Driver::new(spec.protocol, opening);
-        let root = Path::new(&self.run.cwd);
-        let child = Child::start(spec, &driver.args(), root, options)?;
-        self.store.keep_run(self.run.clone()).await.map_err(store)?;
-        // A large folder takes a while.
-        let folder = root.to_owned();
-        let files = tokio::task::spawn_blocking(move || Files::watch(&folder)).await;
-        let (files, now) = (files.map_err(|e| e.to_string())?, Instant::now());
-        let machine = Machine::new(root.to_owned(), Arc::clone(spec), Arc::clone(options));
-        let effects = driver.start();
-        self.feed = Some(feed);
-        let (ready, asked) = (false, BTreeMap::new());
-        self.process =
-            Some(Process { child, driver, files, machine, began: now, rested: now, ready, asked });
-        self.show();
-        self.apply(effects).await;
-        Ok(())
     }
 
     async fn answer(&mut self, request: &str, reply: &Reply) -> Result<(), Refusal> {
@@ -353,14 +307,15 @@ impl Actor {
         if self.feed.is_none() {
             let roots = vec![self.run.cwd.clone()];
             let session = self.session.clone();
-            self.feed = Feed::open(&self.store, &self.intake, session, roots).await.ok();
+            let fence = self.fence();
+            self.feed = Feed::open(&self.store, &self.intake, session, roots, fence).await.ok();
         }
         let format =
             self.process.as_ref().map_or(narrows::Format::Auto, |process| process.driver.format());
         if let Some(feed) = &mut self.feed
             && let Err(error) = feed.tell(format, bodies, end).await
         {
-            tracing::warn!(%error, "what is to be told could not be kept");
+            self.refused(&error, "what is to be told could not be kept");
         }
     }
 
@@ -375,6 +330,8 @@ enum Happened {
     Files(Vec<Body<Raw>>),
     Given(Value, Result<Value, String>),
     Late,
+    /// There is news of the right to run it.
+    Held,
 }
 
 /// Waits for what an agent says, or does to its files.
@@ -383,6 +340,13 @@ async fn agent(process: &mut Option<Process>) -> Happened {
     tokio::select! {
         lines = child.lines() => Happened::Lines(lines),
         bodies = files.next() => Happened::Files(bodies),
+    }
+}
+
+async fn held(lease: &mut Option<Lease>) {
+    match lease {
+        Some(lease) => lease.changed().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -26,7 +26,7 @@ pub struct PromptImage {
 }
 
 /// Something to choose from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunChoice {
     /// Its id.
     pub id: String,
@@ -35,7 +35,7 @@ pub struct RunChoice {
 }
 
 /// What an answer to a question for leave, or to the agent's own questions, says.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Reply {
     Option(String),
     Answers(serde_json::Map<String, Value>),

@@ -1,12 +1,13 @@
 //! What an agent says and is told, into the session's log.
 
-use crate::intake::{Intake, Reading};
+use super::patience::waits;
+use crate::intake::{Intake, OWN, Reading};
 use narrows::{Body, Format, Raw};
 use narrows_store::{Cursor, Error, Result, Session, Store};
-use std::time::Duration;
+use std::borrow::Cow;
 
-/// How long the log is tried when the store cannot write; meanwhile the agent waits.
-const WAITS: [u64; 6] = [50, 200, 1000, 2000, 5000, 10_000];
+/// Bytes of lines of which something may be held back.
+const MAX_HELD: usize = 1 << 20;
 
 /// The way into a session's log.
 #[derive(Debug)]
@@ -15,10 +16,52 @@ pub(super) struct Feed {
     intake: Intake,
     session: Session,
     roots: Vec<String>,
+    /// The number by which this node runs the session, where others could.
+    fence: Option<u64>,
     /// The place of the next line: a line that is tried again is known by it.
     next: u64,
     /// The log's last event, as far as this feed knows.
     pub(super) seq: u64,
+    held: Held,
+}
+
+/// Lines of which something may be held back: if whoever holds it has to begin anew, because a shared
+/// store was away or somebody else wrote, they are given again.
+#[derive(Debug, Default)]
+struct Held {
+    lines: Vec<u8>,
+    /// The place of the first of them; none when there are too many.
+    first: Option<u64>,
+}
+
+impl Held {
+    fn add(&mut self, next: u64, lines: &[u8]) {
+        if self.lines.is_empty() {
+            self.first = Some(next);
+        }
+        if self.lines.len() + lines.len() > MAX_HELD {
+            *self = Held { lines: vec![b'\n'], first: None };
+        }
+        if self.first.is_some() {
+            self.lines.extend_from_slice(lines);
+        }
+    }
+
+    /// Nothing is held back of the lines up to this place, of those that were read.
+    fn settle(&mut self, rest: u64, read: u64) {
+        let Some(first) = self.first.filter(|_| rest < read) else {
+            if rest >= read {
+                *self = Held::default();
+            }
+            return;
+        };
+        let over = usize::try_from((rest + 1).saturating_sub(first)).unwrap_or(usize::MAX);
+        let mut ends = self.lines.iter().enumerate().filter(|(_, b)| **b == b'\n');
+        if let Some((end, _)) = over.checked_sub(1).and_then(|n| ends.nth(n)) {
+            self.lines.drain(..=end);
+            self.first = Some(rest + 1);
+        }
+    }
 }
 
 impl Feed {
@@ -27,10 +70,12 @@ impl Feed {
         intake: &Intake,
         session: Session,
         roots: Vec<String>,
+        fence: Option<u64>,
     ) -> Result<Feed> {
         let (store, intake) = (store.clone(), intake.clone());
         let seq = session.seq;
-        let mut feed = Feed { store, intake, session, roots, next: 1, seq };
+        let mut feed =
+            Feed { store, intake, session, roots, fence, next: 1, seq, held: Held::default() };
         feed.find_place().await?;
         Ok(feed)
     }
@@ -39,47 +84,54 @@ impl Feed {
     async fn find_place(&mut self) -> Result<()> {
         let sources = self.store.sources(self.session.key).await?;
         self.next = sources.iter().find(|s| s.number == 0).map_or(0, |s| s.read) + 1;
-        self.seq = self.store.session(&self.session.id).await?.seq;
+        // What another node has written meanwhile is not overlooked.
+        self.session = self.store.session(&self.session.id).await?;
+        self.seq = self.session.seq;
         Ok(())
     }
 
     fn reading(&self, format: Format, end: bool) -> Reading {
-        Reading {
-            format,
-            first: Some(self.next),
-            end,
-            roots: self.roots.clone(),
-            ..Reading::default()
-        }
+        Reading { format, end, roots: self.roots.clone(), fence: self.fence, ..Reading::default() }
     }
 
-    /// Keeps lines; returns when they are durable.
+    /// Keeps lines; returns when they are durable. Meanwhile the agent waits.
     pub(super) async fn lines(&mut self, format: Format, lines: &[u8]) -> Result<()> {
         if lines.is_empty() {
             return Ok(());
         }
-        let mut waits = WAITS.iter();
+        let (mut waits, mut first) = (waits(self.fence.is_some()), self.next);
+        let mut lines = Cow::Borrowed(lines);
+        if self.fence.is_some() {
+            self.held.add(first, &lines);
+        }
         loop {
-            match self.try_lines(format, lines).await {
+            match self.try_lines(format, &lines, first).await {
                 Err(error) if is_passing(&error) => {
                     let Some(wait) = waits.next() else { return Err(error) };
-                    tokio::time::sleep(Duration::from_millis(*wait)).await;
+                    tokio::time::sleep(wait).await;
                 }
                 Err(Error::Invalid(_)) => {
                     // Somebody else has written the session: the places are others now.
                     self.find_place().await?;
-                    return self.try_lines(format, lines).await;
+                    self.held = Held::default();
+                    return self.try_lines(format, &lines, self.next).await;
                 }
                 done => return done,
+            }
+            if let Some(held) = self.held.first {
+                (lines, first) = (Cow::Owned(self.held.lines.clone()), held);
             }
         }
     }
 
-    async fn try_lines(&mut self, format: Format, lines: &[u8]) -> Result<()> {
-        let mut take = self.intake.open(&self.session, self.reading(format, false)).await?;
+    async fn try_lines(&mut self, format: Format, lines: &[u8], first: u64) -> Result<()> {
+        let mut reading = self.reading(format, false);
+        reading.first = Some(first);
+        let mut take = self.intake.open(&self.session, reading).await?;
         take.push(lines).await?;
         let answer = take.finish().await?;
         self.next = answer.read + 1;
+        self.held.settle(answer.acknowledged, answer.read);
         self.at(&answer.cursor);
         Ok(())
     }
@@ -91,13 +143,42 @@ impl Feed {
         bodies: Vec<Body<Raw>>,
         end: bool,
     ) -> Result<()> {
-        let mut reading = self.reading(format, end);
-        reading.first = None;
-        let mut take = self.intake.open(&self.session, reading).await?;
+        let before = self.told().await?;
+        let all = before + bodies.len() as u64;
+        let mut waits = waits(self.fence.is_some());
+        loop {
+            let error = match self.try_tell(format, bodies.clone(), end).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            // Only a store that is shared is away for a while, or written by others.
+            if self.fence.is_none() || !is_passing(&error) {
+                return Err(error);
+            }
+            let Some(wait) = waits.next() else { return Err(error) };
+            tokio::time::sleep(wait).await;
+            // It may have been kept, though nobody could say so.
+            if self.told().await.is_ok_and(|told| told >= all) {
+                return self.find_place().await;
+            }
+        }
+    }
+
+    async fn try_tell(&mut self, format: Format, bodies: Vec<Body<Raw>>, end: bool) -> Result<()> {
+        let mut take = self.intake.open(&self.session, self.reading(format, end)).await?;
         bodies.into_iter().for_each(|body| take.tell(body));
         let answer = take.finish().await?;
         self.at(&answer.cursor);
         Ok(())
+    }
+
+    /// How much narrows itself has told of the session.
+    async fn told(&self) -> Result<u64> {
+        if self.fence.is_none() {
+            return Ok(0);
+        }
+        let sources = self.store.sources(self.session.key).await?;
+        Ok(sources.iter().find(|s| s.number == OWN).map_or(0, |s| s.read))
     }
 
     fn at(&mut self, cursor: &str) {
@@ -109,5 +190,31 @@ impl Feed {
 
 /// Whether the same may work a little later.
 fn is_passing(error: &Error) -> bool {
-    !matches!(error, Error::NotFound(_) | Error::Invalid(_))
+    !matches!(error, Error::NotFound(_) | Error::Invalid(_) | Error::Fenced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_held_until_nothing_of_them_is() {
+        let mut held = Held::default();
+        held.add(5, b"a\nb\n");
+        held.add(7, b"c\n");
+        held.settle(4, 7);
+        assert_eq!((held.lines.as_slice(), held.first), (&b"a\nb\nc\n"[..], Some(5)));
+        held.settle(6, 7);
+        assert_eq!((held.lines.as_slice(), held.first), (&b"c\n"[..], Some(7)));
+        held.settle(7, 7);
+        assert_eq!((held.lines.as_slice(), held.first), (&b""[..], None));
+        // Of too many nothing is kept, until there is a rest.
+        held.add(8, &vec![b'x'; MAX_HELD]);
+        held.add(9, b"y\n");
+        held.settle(7, 9);
+        assert_eq!(held.first, None);
+        held.settle(9, 9);
+        held.add(10, b"z\n");
+        assert_eq!((held.lines.as_slice(), held.first), (&b"z\n"[..], Some(10)));
+    }
 }

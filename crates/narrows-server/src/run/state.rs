@@ -4,7 +4,7 @@ use super::RunOptions;
 use super::agents::AgentSpec;
 use super::driver::RunChoice;
 use narrows_store::RunRow;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
 
@@ -16,7 +16,7 @@ pub(super) struct Known {
 }
 
 /// How far an agent is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunPhase {
     /// narrows does not run this session.
@@ -42,7 +42,7 @@ impl RunPhase {
 }
 
 /// A message that waits for its turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QueuedMessage {
     /// Its id.
     pub id: String,
@@ -51,7 +51,7 @@ pub struct QueuedMessage {
 }
 
 /// The turn that goes on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TurnPlace {
     /// The message's id.
     pub id: String,
@@ -60,7 +60,7 @@ pub struct TurnPlace {
 }
 
 /// How a session's run stands.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunState {
     /// Grows with every change.

@@ -1,13 +1,18 @@
 //! Turns: how far they are, what is told of them, and what an ended server left of them.
 
-use crate::hub::Hub;
+use super::Accepted;
+use super::feed::Feed;
+use crate::hub::{Ahead, Hub};
 use crate::intake::Intake;
 use crate::stream::{After, Filter, Subscription, View, Wire};
 use bytes::Bytes;
-use narrows::event::{Answer, Decision, Failure, QuestionAnswer, Response};
+use narrows::event::{Answer, Decision, Failure, Note, QuestionAnswer, Response};
 use narrows::item::ItemBody;
 use narrows::{Body, Format, Raw, Tree};
-use narrows_store::{Cursor, MessageRow, MessageState, Place, Result, Session, Store};
+use narrows_store::{
+    Cursor, Error, EventRow, MessageRow, MessageState, Place, Result, Session, Store,
+};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// How far a message's turn is.
@@ -30,69 +35,125 @@ impl Progress {
     }
 }
 
+/// What is said in the midst of a turn: with none of these another one begins.
+const MIDST: [&str; 4] =
+    ["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update"];
+/// How soon a database that was away is asked again.
+const AGAIN: Duration = Duration::from_millis(300);
+
 /// One turn, as packets: from its prompt to its end.
 #[derive(Debug)]
 pub(crate) struct TurnFrames {
     hub: Hub,
     session: Session,
+    number: u64,
     progress: watch::Receiver<Progress>,
     subscription: Option<Subscription>,
     over: bool,
 }
 
 impl TurnFrames {
-    pub(crate) fn new(hub: &Hub, session: Session, progress: watch::Receiver<Progress>) -> Self {
-        TurnFrames { hub: hub.clone(), session, progress, subscription: None, over: false }
+    pub(crate) fn new(hub: &Hub, session: Session, accepted: Accepted) -> Self {
+        let Accepted { number, progress } = accepted;
+        TurnFrames { hub: hub.clone(), session, number, progress, subscription: None, over: false }
     }
 
     /// The next bytes; none after the turn's last packet.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
-            let now = *self.progress.borrow_and_update();
+            let mut now = *self.progress.borrow_and_update();
             if self.over {
                 return Ok(None);
             }
-            let Some(subscription) = &mut self.subscription else {
+            if self.subscription.is_none() {
                 if let Some(after) = now.after {
-                    let after =
-                        Cursor { epoch: self.session.epoch.clone(), place: Place::after(after) };
-                    let after = After::Given(after.to_string());
-                    let (view, filter) = (View::Packets, Filter::default());
-                    let mut made = Subscription::new(
-                        &self.hub,
-                        &self.session,
-                        view,
-                        filter,
-                        Wire::Sse,
-                        &after,
-                    );
-                    made.only_packets();
-                    self.subscription = Some(made);
-                    continue;
-                }
-                if now.is_over() || self.progress.changed().await.is_err() {
+                    self.subscribe(after);
+                } else if now.is_over() || self.progress.changed().await.is_err() {
                     self.over = true;
                     return Ok(Some(dropped()));
                 }
                 continue;
-            };
+            }
+            let mut sure = None;
+            if now.until.is_none() && self.hub.store().is_shared() {
+                let Some((to, row)) = self.look_ahead().await? else { continue };
+                sure = Some(to);
+                now = row.unwrap_or(now);
+            }
+            let Some(subscription) = &mut self.subscription else { continue };
             if let Some(until) = now.until {
                 subscription.until(until);
                 if subscription.has_told(until) {
                     return Ok(None);
                 }
+            } else if let Some(to) = sure {
+                subscription.until(to);
+                return crate::stream::next_bytes(subscription).await;
             }
             tokio::select! {
-                bytes = crate::stream::next_bytes(subscription) => return bytes,
+                // The end is known before another turn begins: what lies ahead may hold both.
+                biased;
                 // Whoever ran the turn may be gone: the log tells its end, or nobody does.
                 changed = self.progress.changed(), if now.until.is_none() => {
                     if changed.is_err() && self.progress.borrow().until.is_none() {
                         self.over = true;
                     }
                 }
+                bytes = crate::stream::next_bytes(subscription) => return bytes,
             }
         }
     }
+
+    fn subscribe(&mut self, after: u64) {
+        // Another node may have written so far, of which nothing was heard here yet.
+        self.session.seq = self.session.seq.max(after);
+        let after = Cursor { epoch: self.session.epoch.clone(), place: Place::after(after) };
+        let after = After::Given(after.to_string());
+        let (view, filter) = (View::Packets, Filter::default());
+        let mut made = Subscription::new(&self.hub, &self.session, view, filter, Wire::Sse, &after);
+        made.only_packets();
+        self.subscription = Some(made);
+    }
+
+    /// Waits for what comes next. Where another node may run the turn, the log may be known further
+    /// than the turn, and hold another one: returns how much of it belongs to this one, and how the
+    /// turn stood after that was known. None when it is to be looked at anew.
+    async fn look_ahead(&mut self) -> Result<Option<(u64, Option<Progress>)>> {
+        let Some(subscription) = &self.subscription else { return Ok(None) };
+        let told = Cursor::parse(&subscription.cursor()).map_or(0, |c| c.place.seq);
+        let tail = self.hub.tail(&self.session);
+        let mut waker = tail.waker();
+        let head = match tail.after(told) {
+            Ahead::Batch(batch) if batch.rows().iter().all(is_midst) => {
+                return Ok(Some((batch.last(), None)));
+            }
+            Ahead::Batch(batch) => batch.last(),
+            Ahead::Stored => tail.head(),
+            // The subscription tells so.
+            Ahead::Ended => return Ok(Some((told, None))),
+            Ahead::Nothing { .. } => {
+                tokio::select! {
+                    () = waker.woken() => {}
+                    changed = self.progress.changed() => {
+                        self.over = changed.is_err() && self.progress.borrow().until.is_none();
+                    }
+                }
+                return Ok(None);
+            }
+        };
+        match self.hub.store().message(self.session.key, self.number).await {
+            Ok(row) => Ok(Some((head, row.as_ref().map(Progress::of)))),
+            Err(Error::Closed) => Err(Error::Closed),
+            Err(_) => {
+                tokio::time::sleep(AGAIN).await;
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn is_midst(row: &EventRow) -> bool {
+    MIDST.contains(&row.kind.as_ref())
 }
 
 /// The packet for a message whose turn never began.
@@ -141,34 +202,70 @@ pub(super) fn withdrawn(request: &str, call: &str, question: bool) -> Body<Raw> 
 /// Items that are looked through for questions.
 const RECENT: usize = 2000;
 
+/// What is closed of a session that nobody runs any more, and how that is told.
+#[derive(Debug)]
+pub(super) struct Left {
+    /// The number by which whoever closes it holds the session.
+    pub(super) fence: Option<u64>,
+    pub(super) what: &'static str,
+    pub(super) code: &'static str,
+    /// It is told though no turn was open.
+    pub(super) told: bool,
+}
+
 /// Closes what an ended server left open: its agents are gone.
 pub(super) async fn settle(store: &Store, intake: &Intake) -> Result<()> {
-    for (id, message) in store.open_messages().await? {
+    for id in store.unfinished().await? {
         let session = store.session(&id).await?;
-        if message.state == MessageState::Queued {
-            let dropped = MessageState::Dropped;
-            store.set_message(session.key, message.number, dropped, None, None).await?;
-            continue;
-        }
-        let kept = store.kept(session.key, RECENT).await?;
-        let mut bodies: Vec<Body<Raw>> = Vec::new();
-        for item in kept.items.iter().filter(|item| item.is_open()) {
-            match &item.body {
-                ItemBody::Permission { request_id, tool_call_id, .. } => {
-                    bodies.push(withdrawn(request_id.as_str(), tool_call_id.as_str(), false));
-                }
-                ItemBody::Question { request_id: Some(_), tool_call_id, .. } => {
-                    bodies.push(withdrawn("", tool_call_id.as_str(), true));
-                }
-                _ => {}
-            }
-        }
         let what = "narrows ended while the agent worked, and the agent with it.";
-        bodies.push(failed(what, "AGENT_NOT_RUNNING", ""));
-        let mut feed = super::feed::Feed::open(store, intake, session.clone(), Vec::new()).await?;
-        feed.tell(Format::Auto, bodies, true).await?;
+        let left = Left { fence: None, what, code: "AGENT_NOT_RUNNING", told: false };
+        close(store, intake, &session, left).await?;
+    }
+    Ok(())
+}
+
+/// Closes what is open of one session: a turn fails, questions are withdrawn, and what waited is
+/// dropped.
+pub(super) async fn close(
+    store: &Store,
+    intake: &Intake,
+    session: &Session,
+    left: Left,
+) -> Result<()> {
+    let Left { fence, what, code, told } = left;
+    let messages = store.open_messages(session.key).await?;
+    let (queued, running): (Vec<MessageRow>, Vec<MessageRow>) =
+        messages.into_iter().partition(|m| m.state == MessageState::Queued);
+    for message in queued {
+        let dropped = MessageState::Dropped;
+        store.set_message(session.key, message.number, dropped, (None, None), fence).await?;
+    }
+    if running.is_empty() && !told {
+        return Ok(());
+    }
+    let kept = store.kept(session.key, RECENT).await?;
+    let mut bodies: Vec<Body<Raw>> = Vec::new();
+    for item in kept.items.iter().filter(|item| item.is_open()) {
+        match &item.body {
+            ItemBody::Permission { request_id, tool_call_id, .. } => {
+                bodies.push(withdrawn(request_id.as_str(), tool_call_id.as_str(), false));
+            }
+            ItemBody::Question { request_id: Some(_), tool_call_id, .. } => {
+                bodies.push(withdrawn("", tool_call_id.as_str(), true));
+            }
+            _ => {}
+        }
+    }
+    bodies.push(if running.is_empty() {
+        Body::Notice(Note { kind: Raw::new("warning"), text: Raw::new(what) })
+    } else {
+        failed(what, code, "")
+    });
+    let mut feed = Feed::open(store, intake, session.clone(), Vec::new(), fence).await?;
+    feed.tell(Format::Auto, bodies, true).await?;
+    for message in running {
         let (done, until) = (MessageState::Done, Some(feed.seq));
-        store.set_message(session.key, message.number, done, None, until).await?;
+        store.set_message(session.key, message.number, done, (None, until), fence).await?;
     }
     Ok(())
 }

@@ -6,6 +6,8 @@ use crate::hub::Hub;
 use axum::response::Response;
 use bytes::Bytes;
 use narrows_store::{ListFilter, Result};
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -20,13 +22,14 @@ pub(crate) struct ListFollower {
     changes: watch::Receiver<u64>,
     seen: u64,
     touched: Option<i64>,
-    /// Sessions that were told: only these can go away.
-    told: std::collections::HashSet<String>,
+    /// Sessions that were told, and what of them: only these can go away, and what is known is not
+    /// told again.
+    told: HashMap<String, u64>,
 }
 
 impl ListFollower {
     pub(crate) fn new(hub: &Hub, filter: ListFilter) -> Self {
-        let (changes, told) = (hub.list(), std::collections::HashSet::new());
+        let (changes, told) = (hub.list(), HashMap::new());
         ListFollower { hub: hub.clone(), filter, changes, seen: 0, touched: None, told }
     }
 
@@ -51,12 +54,16 @@ impl ListFollower {
             page.sessions.reverse();
             let mut out = Vec::new();
             for session in &page.sessions {
-                self.told.insert(session.id.clone());
-                let put = serde_json::json!({"type": "session", "session": session});
-                out.push(put.to_string());
+                let put = serde_json::json!({"type": "session", "session": session}).to_string();
+                let mut print = std::hash::DefaultHasher::new();
+                put.hash(&mut print);
+                let print = print.finish();
+                if self.told.insert(session.id.clone(), print) != Some(print) {
+                    out.push(put);
+                }
             }
             for id in gone {
-                if self.told.remove(&id) {
+                if self.told.remove(&id).is_some() {
                     out.push(serde_json::json!({"type": "removed", "sessionId": id}).to_string());
                 }
             }

@@ -77,8 +77,8 @@ pub async fn token(server: &TestServer, mut about: Value) -> (String, String) {
 }
 
 /// A ticket with the owner's rights.
-pub fn ticket(server: &TestServer) -> String {
-    let url = server.server.as_ref().expect("running").ticket_url().expect("ticket");
+pub async fn ticket(server: &TestServer) -> String {
+    let url = server.server.as_ref().expect("running").ticket_url().await.expect("ticket");
     url.split_once("#ticket=").expect("ticket").1.to_owned()
 }
 
@@ -163,7 +163,7 @@ impl Call {
         }
         let (body, good) = match (method, route.path) {
             ("POST", "/api/prune") => (json!({"maxAgeMs": 1_u64 << 50, "dryRun": true}), 200),
-            ("POST", "/api/login") => (json!({"ticket": ticket(server)}), 204),
+            ("POST", "/api/login") => (json!({"ticket": ticket(server).await}), 204),
             // Only a browser can log out.
             ("POST", "/api/logout") => (Value::Null, 400),
             ("POST", "/api/tickets") => (Value::Null, 201),

@@ -18,11 +18,24 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 /// Nothing in a test takes longer, whatever the machine does.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
+#[path = "../../../narrows-store/tests/common/postgres.rs"]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+mod postgres;
+
+/// A server; where `NARROWS_TEST_STORE` says so, two nodes that share a PostgreSQL: what is sent goes
+/// to the other one.
 pub struct TestServer {
     pub server: Option<Server>,
+    other: Option<Server>,
     pub dir: TempDir,
     pub address: SocketAddr,
+    sends_to: SocketAddr,
     pub token: String,
+}
+
+/// Whether the tests run on PostgreSQL and NATS.
+pub fn is_postgres() -> bool {
+    std::env::var("NARROWS_TEST_STORE").is_ok_and(|store| store == "postgres")
 }
 
 impl TestServer {
@@ -45,12 +58,22 @@ impl TestServer {
             ..ServeConfig::default()
         };
         config.limits.streams_per_token = 10_000;
+        if is_postgres() {
+            config.store = Some(postgres::url(dir.path()));
+            config.bus = Some(postgres::env("NARROWS_TEST_NATS"));
+        }
         change(&mut config);
         let data = config.data.clone();
+        let mut other = None;
+        if is_postgres() {
+            let config = ServeConfig { data: dir.path().join("other"), ..config.clone() };
+            other = Some(Server::start(config, HiddenOptions::default()).await.expect("start"));
+        }
         let server = Server::start(config, HiddenOptions::default()).await.expect("start");
         let address = server.address();
+        let sends_to = other.as_ref().map_or(address, Server::address);
         let token = std::fs::read_to_string(data.join("token")).expect("token");
-        TestServer { server: Some(server), dir, address, token }
+        TestServer { server: Some(server), other, dir, address, sends_to, token }
     }
 
     pub async fn restart(mut self) -> Self {
@@ -59,7 +82,7 @@ impl TestServer {
     }
 
     pub async fn stop(&mut self) {
-        if let Some(server) = self.server.take() {
+        for server in [self.server.take(), self.other.take()].into_iter().flatten() {
             server.stop().await;
         }
     }
@@ -71,7 +94,8 @@ impl TestServer {
         if !path.contains("/packets") && !body.is_empty() {
             headers.push(("content-type", "application/json"));
         }
-        request(self.address, method, path, &headers, body).await
+        let to = if method == "GET" { self.address } else { self.sends_to };
+        request(to, method, path, &headers, body).await
     }
 
     pub async fn get(&self, path: &str) -> Value {
@@ -441,12 +465,12 @@ pub struct Post {
 
 impl Post {
     pub async fn open(server: &TestServer, path: &str, headers: &[(&str, &str)]) -> Post {
-        let mut stream = TcpStream::connect(server.address).await.expect("connect");
+        let mut stream = TcpStream::connect(server.sends_to).await.expect("connect");
         let token = format!("Bearer {}", server.token);
         let mut all = vec![("authorization", token.as_str()), ("transfer-encoding", "chunked")];
         all.extend_from_slice(headers);
         all.push(("connection", "close"));
-        let head = head("POST", path, server.address, &all) + "\r\n";
+        let head = head("POST", path, server.sends_to, &all) + "\r\n";
         stream.write_all(head.as_bytes()).await.expect("send");
         Post { stream }
     }

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
+pub mod postgres;
+
 /// How long something may take that happens by itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -29,8 +31,56 @@ pub fn data(dir: &TempDir) -> PathBuf {
     dir.path().join("data")
 }
 
+/// Opens the store of a directory: on SQLite, or on PostgreSQL where `NARROWS_TEST_STORE` says so.
 pub fn open(dir: &TempDir) -> Store {
-    Store::open(&data(dir), &Options::default()).unwrap()
+    try_open(dir).unwrap()
+}
+
+/// The same where it may fail.
+pub fn try_open(dir: &TempDir) -> Result<Store> {
+    if is_postgres() {
+        return postgres::connect(&data(dir), &postgres::url(dir.path()));
+    }
+    Store::open(&data(dir), &Options::default())
+}
+
+/// Whether the tests run on PostgreSQL. What is about SQLite's files is not looked at then.
+pub fn is_postgres() -> bool {
+    std::env::var("NARROWS_TEST_STORE").is_ok_and(|store| store == "postgres")
+}
+
+/// How many of the cases of a test are tried. Each question to PostgreSQL takes about a millisecond,
+/// and what the cases have in common is the same for both.
+pub fn cases(all: usize, with_postgres: usize) -> usize {
+    if is_postgres() { with_postgres } else { all }
+}
+
+/// Asks or changes the database beside the store, all at once: a line for each row that is told, with
+/// `|` between its columns.
+pub fn beside(store: &Store, sql: &str) -> Vec<String> {
+    if is_postgres() {
+        let dir = store.dir().path().parent().unwrap();
+        return postgres::ask(dir, sql).lines().map(str::to_owned).collect();
+    }
+    let db = rusqlite::Connection::open(store.dir().database()).unwrap();
+    db.busy_timeout(PATIENCE).unwrap();
+    let whole = db.unchecked_transaction().unwrap();
+    let mut lines = Vec::new();
+    for sql in sql.split("; ") {
+        let mut statement = db.prepare(sql).unwrap();
+        let width = statement.column_count();
+        let mut rows = statement.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let told = (0..width).map(|at| match row.get(at).unwrap() {
+                rusqlite::types::Value::Integer(n) => n.to_string(),
+                rusqlite::types::Value::Text(text) => text,
+                other => panic!("{sql}: {other:?}"),
+            });
+            lines.push(told.collect::<Vec<_>>().join("|"));
+        }
+    }
+    whole.commit().unwrap();
+    lines
 }
 
 /// Appends, and waits until it is durable.
@@ -114,6 +164,8 @@ pub struct Book {
     open: HashMap<String, Open>,
     patches: HashMap<String, Vec<(u64, Change)>>,
     removed: Vec<String>,
+    /// The order of the next item after the last append.
+    kept_order: u64,
     next: Append,
 }
 
@@ -132,6 +184,7 @@ impl Book {
             open: HashMap::new(),
             patches: HashMap::new(),
             removed: Vec::new(),
+            kept_order: 0,
             next: Append::default(),
         }
     }
@@ -251,7 +304,9 @@ impl Book {
         next.items.extend(patches.map(|(id, changes)| ItemWrite::Patch { id, changes }));
         let first = self.open.values().filter_map(|open| open.since).min();
         next.settled = first.map_or(self.seq, |first| first - 1);
+        next.new_from = Some(self.kept_order);
         next.next_order = self.items.next_order();
+        self.kept_order = next.next_order;
         next
     }
 

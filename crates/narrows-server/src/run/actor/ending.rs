@@ -105,7 +105,7 @@ impl Actor {
         if let Some(feed) = &mut self.feed
             && let Err(error) = feed.tell(format, bodies, true).await
         {
-            tracing::warn!(%error, "the end of a run could not be kept");
+            self.refused(&error, "the end of a run could not be kept");
         }
         if self.turn.as_ref().is_some_and(|t| t.sent)
             && let Some(turn) = self.turn.take()
@@ -154,9 +154,10 @@ impl Actor {
         until: Option<u64>,
     ) {
         let after = turn.progress.borrow().after;
-        let kept = self.store.set_message(self.session.key, turn.number, state, after, until).await;
-        if let Err(error) = kept {
-            tracing::warn!(%error, "the end of a turn could not be kept");
+        self.keep_message(turn.number, state, (after, until)).await;
+        if self.fenced {
+            // Whoever has it now tells how it ends.
+            return self.hand_over(turn.number, turn.progress.clone());
         }
         // Whoever waits for its end finds everything as it is then.
         self.show();

@@ -43,7 +43,10 @@ impl Actor {
         let lines = std::mem::take(log);
         let (Some(process), Some(feed)) = (&self.process, &mut self.feed) else { return };
         if let Err(error) = feed.lines(process.driver.format(), &lines).await {
-            tracing::error!(%error, "what an agent said could not be kept");
+            self.refused(&error, "what an agent said could not be kept");
+            if self.fenced {
+                return self.end_process().await;
+            }
             // Nothing is said that nobody can read later.
             self.lose(&format!("what the agent said could not be kept: {error}")).await;
         }
@@ -70,7 +73,7 @@ impl Actor {
                 Effect::Native(native) => {
                     if self.run.native.as_ref() != Some(&native) {
                         self.run.native = Some(native);
-                        let _ = self.store.keep_run(self.run.clone()).await;
+                        self.keep_run().await;
                     }
                 }
                 Effect::Choices => {}

@@ -1,0 +1,96 @@
+//! Beginnings: of turns and of processes.
+
+use super::{Actor, Process};
+use crate::run::child::Child;
+use crate::run::driver::{Driver, Opening};
+use crate::run::feed::Feed;
+use crate::run::files::Files;
+use crate::run::machine::Machine;
+use crate::run::patience::insist;
+use crate::run::state::Known;
+use crate::run::turns::Progress;
+use narrows_store::MessageState;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+impl Actor {
+    /// Begins the next turn when there is one, and nothing else goes on.
+    pub(super) async fn go_on(&mut self) {
+        if self.turn.is_none() {
+            self.turn = self.queue.pop_front();
+        }
+        if self.turn.as_ref().is_none_or(|t| t.sent) {
+            return;
+        }
+        // Another node may have taken over: nothing new is begun before it is known that none has.
+        if self.lease.as_ref().is_some_and(|lease| !lease.is_sure()) {
+            return;
+        }
+        if self.process.is_none()
+            && let Err(what) = self.start().await
+        {
+            let what = format!("The agent does not start: {what}");
+            self.fail("AGENT_NOT_STARTED", &what, "", true).await;
+            return;
+        }
+        let (Some(process), Some(turn)) = (&mut self.process, &mut self.turn) else { return };
+        if !process.ready {
+            return;
+        }
+        turn.sent = true;
+        let after = self.feed.as_ref().map_or(self.session.seq, |f| f.seq);
+        let (number, running) = (turn.number, MessageState::Running);
+        turn.progress.send_replace(Progress { state: running, after: Some(after), until: None });
+        let prompt = std::mem::take(&mut turn.prompt);
+        let effects = process.driver.prompt(&prompt);
+        self.keep_message(number, running, (Some(after), None)).await;
+        match effects {
+            Ok(effects) => self.apply(effects).await,
+            Err(what) => self.fail("NOT_SENT", &what, "", false).await,
+        }
+    }
+
+    /// Starts the agent's process.
+    async fn start(&mut self) -> Result<(), String> {
+        self.error = None;
+        self.run.runs += 1;
+        let store = |e: narrows_store::Error| e.to_string();
+        let (fence, roots) = (self.fence(), vec![self.run.cwd.clone()]);
+        let Actor { store: kept, intake, run, .. } = &*self;
+        let id = &self.session.id;
+        let session = insist(fence.is_some(), || kept.session(id)).await.map_err(store)?;
+        let feed = || Feed::open(kept, intake, session.clone(), roots.clone(), fence);
+        let feed = insist(fence.is_some(), feed).await.map_err(store)?;
+        // Something was said before: it is taken up, not begun.
+        let resume = feed.seq > 0 && self.run.native.is_some() && self.run.runs > 1;
+        let opening = Opening {
+            run: format!("r{}", self.run.runs),
+            cwd: self.run.cwd.clone(),
+            native: self.run.native.clone(),
+            resume,
+            mode: self.run.mode.clone(),
+            model: self.run.model.clone(),
+        };
+        let Known { spec, options } = &self.known;
+        let mut driver = Driver::new(spec.protocol, opening);
+        let root = Path::new(&self.run.cwd);
+        let child = Child::start(spec, &driver.args(), root, options)?;
+        insist(fence.is_some(), || kept.keep_run(run.clone(), fence)).await.map_err(store)?;
+        // A large folder takes a while.
+        let folder = root.to_owned();
+        let files = tokio::task::spawn_blocking(move || Files::watch(&folder)).await;
+        let (files, now) = (files.map_err(|e| e.to_string())?, Instant::now());
+        let machine = Machine::new(root.to_owned(), Arc::clone(spec), Arc::clone(options));
+        let effects = driver.start();
+        self.feed = Some(feed);
+        let (ready, asked) = (false, BTreeMap::new());
+        self.process =
+            Some(Process { child, driver, files, machine, began: now, rested: now, ready, asked });
+        self.show();
+        self.keep_shown().await;
+        self.apply(effects).await;
+        Ok(())
+    }
+}

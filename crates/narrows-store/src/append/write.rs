@@ -1,0 +1,137 @@
+//! Appends as they are written: one, or many in the same transaction, each of which is kept or
+//! refused by itself.
+
+use super::growth::{self, Growth};
+use super::{Ready, Request, Row};
+use crate::batch::{Batch, Head};
+use crate::db::{Db, Param, Value, params};
+use crate::error::{Error, Result};
+use crate::log::{MAX_SEQ, event_key};
+use crate::names::now;
+use crate::pen::Pen;
+use crate::{blob, files, rows, source, stats};
+use std::collections::BTreeMap;
+
+/// Appends. Each is answered by where its log ends then; when something goes wrong with the database,
+/// nothing of them is kept. With `trust`, items that are new to the callers are taken to be new: that
+/// goes wrong when one of them came up long ago.
+pub(crate) fn all(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Vec<Result<u64>>> {
+    let mut batch = Batch::look(db, appends, trust)?;
+    let (mut made, mut events) = (Vec::with_capacity(appends.len()), Vec::new());
+    let (mut marks, mut sessions) = (Vec::new(), BTreeMap::new());
+    for ready in appends {
+        let session = ready.append.session;
+        made.push(match batch.head(session).and_then(|head| check(head, ready)) {
+            Err(refused) => Err(refused),
+            Ok(next) => {
+                events.extend(ready.events.iter().map(|row| (session, row)));
+                marks.extend(ready.append.sources.iter().map(|mark| (session, mark)));
+                let growth = one(db, ready, next, &mut batch)?;
+                sessions.entry(session).or_insert_with(Growth::default).add(growth);
+                batch.went_on(session, next, ready.append.pen);
+                Ok(next)
+            }
+        });
+    }
+    insert(db, &events)?;
+    batch.write(db)?;
+    source::keep(db, &marks)?;
+    growth::keep(db, &sessions)?;
+    // What was written can be seen only now.
+    batch.take_below(db)?;
+    Ok(made)
+}
+
+/// Where the log ends afterwards, if this comes next.
+fn check(head: Head, Ready { append, events, .. }: &Ready) -> Result<u64> {
+    let last = head.seq;
+    if append.fence.is_some_and(|fence| head.fence != Some(fence)) {
+        return Err(Error::Fenced);
+    }
+    let known = append.pen.is_none_or(|pen| pen.knows(head.pen));
+    let in_order = (last + 1..).zip(events).all(|(seq, row)| row.seq == seq);
+    if last != append.after || !known || !in_order {
+        return Err(Error::Conflict { last });
+    }
+    let next = last + events.len() as u64;
+    if next > MAX_SEQ {
+        return Err(Error::Invalid("the session is too long".to_owned()));
+    }
+    Ok(next)
+}
+
+/// Writes all of an append but its events; returns what becomes of the session's row.
+fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Result<Growth<'a>> {
+    let Ready { append, items, bytes, .. } = ready;
+    let (session, last) = (append.session, append.after);
+    let more = rows::write(db, session, items, batch)?;
+    for blob in &append.blobs {
+        blob::keep(db, session, blob)?;
+    }
+    if let Some(Request { key, first, answer }) = &append.request {
+        db.later(
+            "INSERT INTO request VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (session, key) DO UPDATE SET
+             answer = coalesce(excluded.answer, request.answer)",
+            &params![session, key, first, answer, now()],
+        )?;
+    }
+    for row in &append.usage {
+        stats::keep_usage(db, session, row)?;
+    }
+    for (hour, ms) in &append.active {
+        db.later(
+            "INSERT INTO active VALUES (?1, ?2, ?3)
+             ON CONFLICT (session, hour) DO UPDATE SET ms = active.ms + excluded.ms",
+            &params![session, hour, ms],
+        )?;
+    }
+    if !append.seen.is_empty() {
+        files::keep_seen(db, session, next, &append.seen)?;
+    }
+    if let Some(loose) = &append.loose {
+        files::keep_loose(db, session, loose)?;
+    }
+    // A session is as old as what it tells; one that tells no times is as old as its rows.
+    let (first, newest) = match append.times {
+        Some((first, newest)) => (Some(first), Some(newest)),
+        // Events without a time, as those of a file that was found, make an old session no newer.
+        None => (None, (next > last && last == 0).then(now)),
+    };
+    Ok(Growth {
+        seq: next,
+        settled: append.settled,
+        next_order: append.next_order,
+        bytes: *bytes,
+        ended: append.ended,
+        more,
+        first,
+        newest,
+        pen: append.pen.map(Pen::mark),
+        facts: append.facts.iter().collect(),
+    })
+}
+
+/// Writes the events of sessions.
+fn insert(db: &Db<'_>, events: &[(i64, &Row)]) -> Result<()> {
+    let mut rows = Vec::with_capacity(events.len());
+    for (session, row) in events {
+        let parts = match &row.kept {
+            Ok(packed) => [packed.value(), Value::Null, Value::Null],
+            Err(parts) => {
+                let [event, changes, activity] = parts.each_ref().map(|part| text(part.as_deref()));
+                [event?, changes?, activity?]
+            }
+        };
+        let [event, changes, activity] = parts;
+        let key = Value::Int(event_key(*session, row.seq));
+        rows.push([key, row.kind.value(), event, changes, activity]);
+    }
+    db.insert("event", ["bigint", "text", "bytea", "bytea", "bytea"], rows, "")
+}
+
+fn text(part: Option<&[u8]>) -> Result<Value<'_>> {
+    let Some(bytes) = part else { return Ok(Value::Null) };
+    let text = std::str::from_utf8(bytes);
+    text.map(Value::Text).map_err(|_| Error::Invalid("an event is not text".to_owned()))
+}

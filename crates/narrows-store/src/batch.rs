@@ -1,0 +1,345 @@
+//! What is known of sessions while appends to them are written, and new rows of items, which are
+//! written together: each statement is a way to PostgreSQL and back, or at least something for it to
+//! think about. SQLite, which is here, is asked when something is needed, and writes rows one by one.
+
+use crate::append::Ready;
+use crate::db::{Db, Param, Pg, Value, params};
+use crate::error::{Error, Result};
+use crate::log::{event_key, number};
+use crate::pen::Pen;
+use crate::rows::{NewRow, RowWrite};
+use crate::{index, prompt};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// The columns of `item`.
+const ITEM: [&str; 9] =
+    ["bigint", "bigint", "text", "bigint", "text", "bigint", "bytea", "text", "bigint"];
+
+/// Whoever else appends to them waits here, and everybody takes them in the same order.
+const HEADS: &str =
+    "SELECT key, seq, pen FROM session WHERE key = ANY (?1) ORDER BY key FOR UPDATE";
+const FENCES: &str = "SELECT session, fence FROM run WHERE session = ANY (?1)";
+/// Each is looked up by itself: a plan that was made when there were few rows would read all of the
+/// session's.
+const KEYS: &str = "SELECT a.session, a.id, i.key
+     FROM unnest(?1::bigint[], ?2::text[]) AS a (session, id), LATERAL
+     (SELECT key FROM item WHERE session = a.session AND id = a.id OFFSET 0) AS i";
+
+/// The same without an answer: if something is not as the callers know it, that is no number, which
+/// ends the transaction.
+const AS_KNOWN: &str = "SELECT CASE WHEN count(*) = ?6 THEN 0 ELSE
+     CAST('narrows: a session was written elsewhere meanwhile ' || count(*) AS INT) END FROM (
+     SELECT s.key FROM unnest(?1::bigint[], ?2::bigint[], ?3::bigint[], ?4::bigint[])
+     AS a (key, seq, before, now) JOIN session s ON s.key = a.key AND s.seq = a.seq
+     AND (a.now IS NULL OR s.pen = a.before OR s.pen & ?5 = a.now)
+     ORDER BY s.key FOR UPDATE OF s) AS known";
+
+/// A session as it stands in the transaction.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Head {
+    /// Where its log ends.
+    pub(crate) seq: u64,
+    /// Whoever wrote it last.
+    pub(crate) pen: i64,
+    /// By which number its agent is run.
+    pub(crate) fence: Option<u64>,
+}
+
+/// What is known of an item's row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    Not,
+    NoRow,
+    Row(i64),
+}
+
+/// A row that is still to be written.
+#[derive(Debug)]
+struct New {
+    key: i64,
+    session: i64,
+    top: bool,
+    row: Arc<NewRow>,
+}
+
+/// What is known of sessions and their rows, and the rows that are still to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    heads: HashMap<i64, Head>,
+    /// Whether rows are written together.
+    together: bool,
+    /// The keys of items of which it is known whether they have a row, by session.
+    keys: HashMap<i64, HashMap<String, Option<i64>>>,
+    new: Vec<New>,
+    is_new: HashSet<i64>,
+    /// Calls that were written, and their sessions: some items may stand below them.
+    calls: (Vec<String>, Vec<i64>),
+}
+
+impl Batch {
+    /// Looks at all that the appends need to know.
+    pub(crate) fn look(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Batch> {
+        let mut batch = Batch { together: db.is_postgres(), ..Batch::default() };
+        match db {
+            Db::Sqlite(_) => {
+                for append in appends.iter().map(|ready| &ready.append) {
+                    batch.look_at(db, append.session, append.fence.is_some())?;
+                }
+            }
+            Db::Postgres(pg) => batch.look_at_all(pg, appends, trust)?,
+        }
+        Ok(batch)
+    }
+
+    fn look_at(&mut self, db: &Db<'_>, session: i64, run: bool) -> Result<()> {
+        let sql = "SELECT seq, pen FROM session WHERE key = ?1";
+        let found = db.optional(sql, &params![session], |r| Ok((r.get(0)?, r.get(1)?)))?;
+        let Some((seq, pen)) = found else { return Ok(()) };
+        let fence = if run {
+            let sql = "SELECT fence FROM run WHERE session = ?1";
+            db.optional(sql, &params![session], |r| r.get(0))?
+        } else {
+            None
+        };
+        self.heads.insert(session, Head { seq, pen, fence });
+        Ok(())
+    }
+
+    /// All questions are on their way before the first is answered.
+    fn look_at_all(&mut self, pg: &Pg, appends: &[&Ready], trust: bool) -> Result<()> {
+        if trust && self.as_known(pg, appends)? {
+            return Ok(());
+        }
+        let list = |of: &mut dyn Iterator<Item = i64>| Value::List(of.map(Value::Int).collect());
+        let sessions = list(&mut appends.iter().map(|ready| ready.append.session));
+        let heads = pg.ask(HEADS, &[sessions])?;
+        let run = appends.iter().filter(|ready| ready.append.fence.is_some());
+        let run = list(&mut run.map(|ready| ready.append.session));
+        let fences = match &run {
+            Value::List(none) if none.is_empty() => None,
+            _ => Some(pg.ask(FENCES, &[run])?),
+        };
+        let mut asked = HashSet::new();
+        for Ready { append, items, .. } in appends {
+            let known = self.keys.entry(append.session).or_default();
+            for write in items {
+                let (id, parent) = names(write);
+                let new = match write {
+                    RowWrite::Put(row) => trust && append.new_from.is_some_and(|n| row.order >= n),
+                    _ => false,
+                };
+                let ids = [id].into_iter().filter(|_| !new).chain(parent);
+                asked.extend(ids.clone().map(|id| (append.session, id)));
+                for id in [id].into_iter().chain(parent) {
+                    known.entry(id.to_owned()).or_default();
+                }
+            }
+        }
+        let (sessions, ids): (Vec<_>, Vec<_>) =
+            asked.iter().map(|(session, id)| (session.value(), id.value())).unzip();
+        let keys = if ids.is_empty() {
+            None
+        } else {
+            Some(pg.ask(KEYS, &[Value::List(sessions), Value::List(ids)])?)
+        };
+        for (session, seq, pen) in pg.answers(heads, |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))? {
+            self.heads.insert(session, Head { seq, pen, fence: None });
+        }
+        if let Some(fences) = fences {
+            for (session, fence) in pg.answers(fences, |r| Ok((r.get(0)?, r.get(1)?)))? {
+                self.heads.entry(session).or_default().fence = fence;
+            }
+        }
+        if let Some(keys) = keys {
+            for (session, id, key) in
+                pg.answers(keys, |r| Ok((r.get(0)?, r.get(1)?, r.get::<i64>(2)?)))?
+            {
+                self.keys.entry(session).or_default().insert(id, Some(key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes everything to be as the callers know it, if nothing else needs to be known: then nothing
+    /// is waited for but the end of the transaction.
+    fn as_known(&mut self, pg: &Pg, appends: &[&Ready]) -> Result<bool> {
+        let all_new = |ready: &&Ready| {
+            let from = ready.append.new_from.unwrap_or(u64::MAX);
+            let is_new = |write: &RowWrite| match write {
+                RowWrite::Put(row) => row.order >= from && row.parent.is_none(),
+                RowWrite::Patch { .. } | RowWrite::Remove { .. } => false,
+            };
+            ready.append.fence.is_none() && ready.items.iter().all(is_new)
+        };
+        if !appends.iter().all(all_new) {
+            return Ok(false);
+        }
+        let mut bits = 0;
+        let mut lists = [const { Vec::new() }; 4];
+        for Ready { append, .. } in appends {
+            // Only the first of a session is looked at; the others come after it.
+            if self.heads.contains_key(&append.session) {
+                continue;
+            }
+            let pen = append.pen.map(Pen::parts);
+            bits = pen.map_or(bits, |(_, _, bits)| bits);
+            let [key, seq] = params![append.session, append.after];
+            let before = pen.map_or(Value::Null, |(before, ..)| Value::Int(before));
+            let now = pen.map_or(Value::Null, |(_, now, _)| Value::Int(now));
+            lists.iter_mut().zip([key, seq, before, now]).for_each(|(list, v)| list.push(v));
+            let pen = append.pen.map_or(0, Pen::mark);
+            self.heads.insert(append.session, Head { seq: append.after, pen, fence: None });
+        }
+        let count = lists[0].len();
+        let mut values = lists.map(Value::List).to_vec();
+        values.extend(params![bits, count]);
+        pg.later(AS_KNOWN, &values)?;
+        for Ready { append, items, .. } in appends {
+            let known = self.keys.entry(append.session).or_default();
+            known.extend(items.iter().map(|write| (names(write).0.to_owned(), None)));
+        }
+        Ok(true)
+    }
+
+    /// A session as it stands.
+    pub(crate) fn head(&self, session: i64) -> Result<Head> {
+        self.heads.get(&session).copied().ok_or(Error::NotFound("session"))
+    }
+
+    /// A session was appended to.
+    pub(crate) fn went_on(&mut self, session: i64, seq: u64, pen: Option<Pen>) {
+        if let Some(head) = self.heads.get_mut(&session) {
+            (head.seq, head.pen) = (seq, pen.map_or(head.pen, Pen::mark));
+        }
+    }
+
+    /// Whether rows are written together.
+    pub(crate) fn is_together(&self) -> bool {
+        self.together
+    }
+
+    /// What is known of an item's row.
+    pub(crate) fn key(&self, session: i64, id: &str) -> Known {
+        match self.keys.get(&session).and_then(|ids| ids.get(id)) {
+            None => Known::Not,
+            Some(None) => Known::NoRow,
+            Some(Some(key)) => Known::Row(*key),
+        }
+    }
+
+    /// Whether an item's row is still to be written.
+    pub(crate) fn waits(&self, key: i64) -> bool {
+        self.is_new.contains(&key)
+    }
+
+    /// Adds a row, which is not there.
+    pub(crate) fn add(&mut self, session: i64, row: Arc<NewRow>, top: bool) {
+        let key = event_key(session, row.order);
+        self.wrote(session, &row.id, key);
+        self.is_new.insert(key);
+        self.new.push(New { key, session, top, row });
+    }
+
+    /// An item's row was written otherwise.
+    pub(crate) fn wrote(&mut self, session: i64, id: &str, key: i64) {
+        if self.together {
+            self.keys.entry(session).or_default().insert(id.to_owned(), Some(key));
+        }
+    }
+
+    /// An item's row is gone.
+    pub(crate) fn forget(&mut self, session: i64, id: &str) {
+        if self.together {
+            self.keys.entry(session).or_default().insert(id.to_owned(), None);
+        }
+    }
+
+    /// Writes what was added, so that it can be seen.
+    pub(crate) fn flush(&mut self, db: &Db<'_>) -> Result<()> {
+        self.write(db)?;
+        self.take_below(db)
+    }
+
+    /// Writes what was added, together with what else is written.
+    pub(crate) fn write(&mut self, db: &Db<'_>) -> Result<()> {
+        let new = std::mem::take(&mut self.new);
+        self.is_new.clear();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let rows = new.iter().map(|New { key, session, top, row }| {
+            [
+                key.value(),
+                session.value(),
+                row.id.value(),
+                row.seq.value(),
+                row.kind.value(),
+                row.open.value(),
+                row.body.value(),
+                row.parent.value(),
+                top.value(),
+            ]
+        });
+        db.insert("item", ITEM, rows.collect(), "")?;
+        let fresh = new.iter().filter(|new| new.row.tokens.is_none());
+        let fresh = fresh.map(|new| [new.key.value()]).collect();
+        db.insert("fresh", ["bigint"], fresh, "ON CONFLICT DO NOTHING")?;
+        for New { key, session, row, .. } in &new {
+            if let Some(tokens) = &row.tokens {
+                index::put(db, *key, tokens)?;
+            }
+            if let Some(prompt) = &row.prompt {
+                prompt::keep(db, *session, number(*key), prompt)?;
+            }
+        }
+        let called = new.iter().filter(|n| n.row.kind == "tool_call" && n.row.parent.is_none());
+        for New { row, session, .. } in called {
+            self.calls.0.push(row.id.clone());
+            self.calls.1.push(*session);
+        }
+        calls(db, &new)
+    }
+
+    /// Items that came before the call which they name stand below it from now on. A call at top level
+    /// is in no circle.
+    pub(crate) fn take_below(&mut self, db: &Db<'_>) -> Result<()> {
+        let (calls, sessions) = std::mem::take(&mut self.calls);
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let calls = Value::List(calls.iter().map(Param::value).collect());
+        let sessions = Value::List(sessions.into_iter().map(Value::Int).collect());
+        // There is an index of just these, in which there is hardly ever anything.
+        db.later(
+            "UPDATE item SET top = 0 FROM unnest(?1::text[], ?2::bigint[]) AS a (id, session)
+             WHERE item.session = a.session AND parent = a.id AND top = 1 AND parent IS NOT NULL",
+            &[calls, sessions],
+        )
+    }
+}
+
+/// The items that have to be known to write one: itself, and the call above it.
+fn names(write: &RowWrite) -> (&str, Option<&str>) {
+    match write {
+        RowWrite::Put(row) => (&row.id, row.parent.as_deref()),
+        RowWrite::Patch { id, .. } | RowWrite::Remove { id } => (id, None),
+    }
+}
+
+/// Writes those that are calls, and the files that they changed.
+fn calls(db: &Db<'_>, new: &[New]) -> Result<()> {
+    let (mut calls, mut edits) = (Vec::new(), BTreeMap::new());
+    for New { key, row, .. } in new {
+        let Some(call) = &row.call else { continue };
+        let [name, at, ms, failed] = params![call.name, call.at, call.ms, call.failed];
+        calls.push([key.value(), name, at, ms, failed]);
+        for file in &call.files {
+            let [path, added, removed] = params![file.path, file.added, file.removed];
+            edits.insert((key, &file.path), [key.value(), path, added, removed]);
+        }
+    }
+    db.insert("call", ["bigint", "text", "bigint", "bigint", "bigint"], calls, "")?;
+    let edits = edits.into_values().collect();
+    db.insert("edit", ["bigint", "text", "bigint", "bigint"], edits, "")
+}

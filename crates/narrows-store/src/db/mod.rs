@@ -1,0 +1,239 @@
+//! The database as the rest of the store sees it: one SQL for SQLite and PostgreSQL.
+//!
+//! Statements are written so that both understand them (`ON CONFLICT`, `RETURNING`, `string_agg`,
+//! numbers for truth values). What PostgreSQL says otherwise is in the text: `?1` becomes `$1`,
+//! `INDEXED BY …` is left out, and what stands in `/*pg … */` is only for it.
+
+mod postgres;
+mod sql;
+mod value;
+
+pub(crate) use postgres::{Pg, PgAddress};
+pub(crate) use value::{FromValue, Param, Value};
+
+use crate::error::{Error, Result};
+use rusqlite::{Connection, params_from_iter};
+use std::ops::ControlFlow;
+
+/// The parameters of a statement.
+macro_rules! params {
+    ($($value:expr),* $(,)?) => {
+        [$($crate::db::Param::value(&$value)),*]
+    };
+}
+pub(crate) use params;
+
+/// A connection within a transaction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Db<'a> {
+    Sqlite(&'a Connection),
+    Postgres(&'a Pg),
+}
+
+/// A row that was found.
+#[derive(Debug)]
+pub(crate) enum Row<'a> {
+    Sqlite(&'a rusqlite::Row<'a>),
+    Postgres(&'a tokio_postgres::Row),
+}
+
+impl Row<'_> {
+    /// A column.
+    pub(crate) fn get<T: FromValue>(&self, at: usize) -> Result<T> {
+        T::from_value(self.value(at)?)
+    }
+
+    /// The bytes of a text or a blob.
+    pub(crate) fn bytes(&self, at: usize) -> Result<Option<&[u8]>> {
+        match self {
+            Row::Sqlite(row) => {
+                let value = row.get_ref(at)?;
+                value.as_bytes_or_null().map_err(|_| value::other())
+            }
+            Row::Postgres(row) => match postgres::column(row, at)? {
+                Value::Null => Ok(None),
+                Value::Text(text) => Ok(Some(text.as_bytes())),
+                Value::Bytes(bytes) => Ok(Some(bytes)),
+                _ => Err(value::other()),
+            },
+        }
+    }
+
+    fn value(&self, at: usize) -> Result<Value<'_>> {
+        match self {
+            Row::Sqlite(row) => value::of_sqlite(row.get_ref(at)?),
+            Row::Postgres(row) => postgres::column(row, at),
+        }
+    }
+}
+
+impl Db<'_> {
+    /// Whether this is PostgreSQL: for the few things that only one of them has.
+    pub(crate) fn is_postgres(&self) -> bool {
+        matches!(self, Db::Postgres(_))
+    }
+
+    /// Changes rows; returns how many.
+    pub(crate) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize> {
+        match self {
+            Db::Sqlite(db) => Ok(db.prepare_cached(sql)?.execute(params_from_iter(values))?),
+            Db::Postgres(pg) => pg.execute(sql, values),
+        }
+    }
+
+    /// Changes rows, but need not wait until that is done: an error may come with a later statement,
+    /// at the latest with the commit.
+    pub(crate) fn later(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
+        match self {
+            Db::Sqlite(_) => self.execute(sql, values).map(|_| ()),
+            Db::Postgres(pg) => pg.later(sql, values),
+        }
+    }
+
+    /// Changes a row that other sessions have too, named by `order`. With PostgreSQL that is done at
+    /// the end of the transaction, in the order of these names: whoever waits for such a row waits for
+    /// nobody who waits for another one.
+    pub(crate) fn at_end(&self, order: &str, sql: &str, values: &[Value<'_>]) -> Result<()> {
+        match self {
+            Db::Sqlite(_) => self.execute(sql, values).map(|_| ()),
+            Db::Postgres(pg) => pg.at_end(order, sql, values),
+        }
+    }
+
+    /// Inserts many rows, as `later` does, but together with what follows: neither sees the other. `columns` are the types of all columns, `then` is what
+    /// follows (`ON CONFLICT …`).
+    pub(crate) fn insert<const N: usize>(
+        &self,
+        table: &str,
+        columns: [&str; N],
+        rows: Vec<[Value<'_>; N]>,
+        then: &str,
+    ) -> Result<()> {
+        match self {
+            Db::Sqlite(db) => {
+                let mut insert = db.prepare_cached(&sql::insert_one(table, N, then))?;
+                for row in &rows {
+                    insert.execute(params_from_iter(row))?;
+                }
+                Ok(())
+            }
+            Db::Postgres(_) if rows.is_empty() => Ok(()),
+            Db::Postgres(pg) => {
+                pg.gather(&sql::insert_many(table, &columns, then), &columns, &lists(rows))
+            }
+        }
+    }
+
+    /// Changes rows by a list of rows, as `insert` does: `sql` finds each of the list as `{v}`, which has
+    /// these columns, of these types.
+    pub(crate) fn update<const N: usize>(
+        &self,
+        sql: &str,
+        columns: [(&str, &str); N],
+        rows: Vec<[Value<'_>; N]>,
+    ) -> Result<()> {
+        match self {
+            Db::Sqlite(db) => {
+                let mut update = db.prepare_cached(&sql::with_row(sql, &columns))?;
+                for row in &rows {
+                    update.execute(params_from_iter(row))?;
+                }
+                Ok(())
+            }
+            Db::Postgres(_) if rows.is_empty() => Ok(()),
+            Db::Postgres(pg) => {
+                let kinds = columns.map(|(_, kind)| kind);
+                pg.gather(&sql::with_rows(sql, &columns), &kinds, &lists(rows))
+            }
+        }
+    }
+
+    /// The first row, if there is one.
+    pub(crate) fn optional<T>(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        match self {
+            Db::Sqlite(db) => {
+                let mut query = db.prepare_cached(sql)?;
+                let mut rows = query.query(params_from_iter(values))?;
+                rows.next()?.map(|row| read(&Row::Sqlite(row))).transpose()
+            }
+            Db::Postgres(pg) => {
+                let rows = pg.query(sql, values)?;
+                rows.first().map(|row| read(&Row::Postgres(row))).transpose()
+            }
+        }
+    }
+
+    /// The one row that there must be.
+    pub(crate) fn one<T>(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let found = self.optional(sql, values, read)?;
+        found.ok_or_else(|| Error::Damaged("a row is missing".to_owned()))
+    }
+
+    /// Whether there is a row.
+    pub(crate) fn exists(&self, sql: &str, values: &[Value<'_>]) -> Result<bool> {
+        Ok(self.optional(sql, values, |_| Ok(()))?.is_some())
+    }
+
+    /// All rows, where there are few.
+    pub(crate) fn all<T>(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        match self {
+            Db::Sqlite(_) => {
+                let mut all = Vec::new();
+                self.each(sql, values, |row| {
+                    all.push(read(row)?);
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                Ok(all)
+            }
+            Db::Postgres(pg) => {
+                pg.query(sql, values)?.iter().map(|row| read(&Row::Postgres(row))).collect()
+            }
+        }
+    }
+
+    /// One row after the other, until `take` has enough: no more is read than is needed, about.
+    pub(crate) fn each(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        mut take: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        match self {
+            Db::Sqlite(db) => {
+                let mut query = db.prepare_cached(sql)?;
+                let mut rows = query.query(params_from_iter(values))?;
+                while let Some(row) = rows.next()? {
+                    if take(&Row::Sqlite(row))?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Db::Postgres(pg) => pg.each(sql, values, |row| take(&Row::Postgres(row))),
+        }
+    }
+}
+
+/// A list for each column.
+fn lists<const N: usize>(rows: Vec<[Value<'_>; N]>) -> [Value<'_>; N] {
+    let mut lists = [const { Vec::new() }; N];
+    for row in rows {
+        lists.iter_mut().zip(row).for_each(|(list, value)| list.push(value));
+    }
+    lists.map(Value::List)
+}

@@ -1,0 +1,93 @@
+//! One SQL, as each of the two wants it.
+
+use std::fmt::Write;
+
+/// What is written for both, for PostgreSQL.
+pub(super) fn for_postgres(sql: &str) -> String {
+    let mut out = String::with_capacity(sql.len() + 16);
+    let mut rest = sql;
+    let mut next = 1;
+    while let Some(at) = rest.find(['?', '/', 'I', '\'']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(text) = rest.strip_prefix("/*pg") {
+            let (only, after) = text.split_once("*/").unwrap_or((text, ""));
+            out.push_str(only);
+            rest = after;
+        } else if let Some(index) = rest.strip_prefix("INDEXED BY ") {
+            rest = index.trim_start_matches(|c: char| c == '_' || c.is_ascii_alphanumeric());
+        } else if let Some(mark) = rest.strip_prefix('?') {
+            let digits = mark.bytes().take_while(u8::is_ascii_digit).count();
+            if digits > 0 {
+                let _ = write!(out, "${}", &mark[..digits]);
+            } else {
+                let _ = write!(out, "${next}");
+                next += 1;
+            }
+            rest = &mark[digits..];
+        } else if let Some(text) = rest.strip_prefix('\'') {
+            // Within quotes nothing is meant.
+            let end = text.find('\'').map_or(text.len(), |end| end + 1);
+            out.push('\'');
+            out.push_str(&text[..end]);
+            rest = &text[end..];
+        } else {
+            out.push_str(&rest[..1]);
+            rest = &rest[1..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Inserts a row.
+pub(super) fn insert_one(table: &str, columns: usize, then: &str) -> String {
+    let marks: Vec<String> = (1..=columns).map(|n| format!("?{n}")).collect();
+    format!("INSERT INTO {table} VALUES ({}) {then}", marks.join(", "))
+}
+
+/// Inserts a list of rows, given as one list for each column.
+pub(super) fn insert_many(table: &str, columns: &[&str], then: &str) -> String {
+    let lists: Vec<String> =
+        (1..).zip(columns).map(|(n, kind)| format!("?{n}::{kind}[]")).collect();
+    let lists = lists.join(", ");
+    format!("INSERT INTO {table} SELECT * FROM unnest({lists}) {then}")
+}
+
+/// A statement with one row of given values.
+pub(super) fn with_row(sql: &str, columns: &[(&str, &str)]) -> String {
+    let values: Vec<String> =
+        (1..).zip(columns).map(|(n, (name, _))| format!("?{n} AS {name}")).collect();
+    sql.replace("{v}", &format!("(SELECT {}) AS v", values.join(", ")))
+}
+
+/// The same with many rows, given as one list for each column.
+pub(super) fn with_rows(sql: &str, columns: &[(&str, &str)]) -> String {
+    let lists: Vec<String> =
+        (1..).zip(columns).map(|(n, (_, kind))| format!("?{n}::{kind}[]")).collect();
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let given = format!("unnest({}) AS v ({})", lists.join(", "), names.join(", "));
+    sql.replace("{v}", &given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_for_both_is_put_into_the_words_of_the_other() {
+        for (given, made) in [
+            (
+                "SELECT a FROM t WHERE b = ?1 AND c = ?12",
+                "SELECT a FROM t WHERE b = $1 AND c = $12",
+            ),
+            ("x IN (?, ?) LIMIT ?", "x IN ($1, $2) LIMIT $3"),
+            ("FROM item INDEXED BY item_top WHERE a", "FROM item  WHERE a"),
+            ("SELECT seq FROM s /*pg FOR UPDATE*/", "SELECT seq FROM s  FOR UPDATE"),
+            ("a = '?1 /*pg' AND b = ?1", "a = '?1 /*pg' AND b = $1"),
+            ("a / 2, ID", "a / 2, ID"),
+        ] {
+            assert_eq!(for_postgres(given), made);
+        }
+    }
+}

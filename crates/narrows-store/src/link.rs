@@ -1,0 +1,158 @@
+//! A connection that writes, and its transactions.
+
+use crate::db::{Db, Pg, PgAddress};
+use crate::error::{Error, Result};
+use rusqlite::Connection;
+use std::time::{Duration, Instant};
+
+/// After a connection could not be made, so long passes before the next one is tried.
+const REST: Duration = Duration::from_millis(250);
+
+/// What is written has the same few plans always: by keys. To make them anew each time costs more than
+/// to follow them, and tables that are small now are not so for long.
+const SETTINGS: &str =
+    "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off";
+
+/// What is looked at after a commit, outside of a transaction.
+pub(crate) type AfterCommit = Box<dyn FnMut(&Connection) + Send>;
+
+/// A connection that writes.
+pub(crate) enum Link {
+    Sqlite { db: Connection, after: AfterCommit },
+    Postgres(Box<Far>),
+}
+
+/// A connection that may be lost, and is made again then.
+pub(crate) struct Far {
+    address: PgAddress,
+    open: Option<Pg>,
+    failed: Option<(Instant, Error)>,
+}
+
+impl Link {
+    pub(crate) fn far(address: PgAddress) -> Link {
+        Link::Postgres(Box::new(Far { address, open: None, failed: None }))
+    }
+
+    /// Begins a transaction.
+    pub(crate) fn begin(&mut self) -> Result<()> {
+        match self {
+            Link::Sqlite { db, .. } => Ok(db.execute_batch("BEGIN IMMEDIATE")?),
+            Link::Postgres(far) => far.begin(),
+        }
+    }
+
+    /// The connection.
+    pub(crate) fn db(&self) -> Result<Db<'_>> {
+        match self {
+            Link::Sqlite { db, .. } => Ok(Db::Sqlite(db)),
+            Link::Postgres(far) => far.open.as_ref().map(Db::Postgres).ok_or(Error::Closed),
+        }
+    }
+
+    /// Does something within the transaction. With SQLite, what fails leaves no trace of itself, and
+    /// the transaction goes on.
+    pub(crate) fn step(&mut self, work: impl FnOnce(&Db<'_>) -> Result<()>) -> Result<()> {
+        let Link::Sqlite { db, .. } = self else { return work(&self.db()?) };
+        db.prepare_cached("SAVEPOINT job")?.execute([])?;
+        let done = work(&Db::Sqlite(db));
+        match &done {
+            Ok(()) => {
+                db.prepare_cached("RELEASE job")?.execute([])?;
+            }
+            Err(_) if !db.is_autocommit() => {
+                db.execute_batch("ROLLBACK TO job; RELEASE job")?;
+            }
+            Err(_) => {}
+        }
+        done
+    }
+
+    /// Whether the transaction is lost with everything that was done in it.
+    pub(crate) fn is_lost(&self) -> bool {
+        match self {
+            Link::Sqlite { db, .. } => db.is_autocommit(),
+            Link::Postgres(_) => true,
+        }
+    }
+
+    /// Makes it durable. When that fails, nothing was kept; or, if PostgreSQL cannot be asked any
+    /// more, all of it may have been.
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        match self {
+            Link::Sqlite { db, .. } => Ok(db.execute_batch("COMMIT")?),
+            Link::Postgres(far) => far.commit(),
+        }
+    }
+
+    /// Ends the transaction without a trace.
+    pub(crate) fn roll_back(&mut self) {
+        match self {
+            Link::Sqlite { db, .. } if db.is_autocommit() => {}
+            Link::Sqlite { db, .. } => {
+                let _ = db.execute_batch("ROLLBACK");
+            }
+            Link::Postgres(far) => far.roll_back(),
+        }
+    }
+
+    /// What is to be done when nobody waits.
+    pub(crate) fn after_commit(&mut self) {
+        if let Link::Sqlite { db, after } = self {
+            after(db);
+        }
+    }
+
+    /// Whether writers beside this one lock rows too: then what is done together is done in an order.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self, Link::Postgres(_))
+    }
+}
+
+impl Far {
+    fn begin(&mut self) -> Result<()> {
+        if let Some(pg) = &self.open {
+            pg.forget_ends();
+        }
+        if self.open.as_ref().is_some_and(|pg| !pg.is_broken() && pg.begin_writing().is_ok()) {
+            return Ok(());
+        }
+        self.open = None;
+        if let Some((at, error)) = &self.failed
+            && at.elapsed() < REST
+        {
+            return Err(error.clone());
+        }
+        let opened = Pg::open(&self.address).and_then(|pg| {
+            pg.say_and_wait(SETTINGS)?;
+            pg.begin_writing()?;
+            Ok(pg)
+        });
+        match opened {
+            Ok(pg) => {
+                (self.open, self.failed) = (Some(pg), None);
+                Ok(())
+            }
+            Err(error) => {
+                self.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let Some(pg) = &self.open else { return Err(Error::Closed) };
+        pg.send_ends().and_then(|()| pg.say_and_wait("COMMIT"))
+    }
+
+    fn roll_back(&mut self) {
+        if let Some(pg) = &self.open
+            && !pg.is_broken()
+        {
+            pg.roll_back();
+        }
+        if self.open.as_ref().is_some_and(Pg::is_broken) {
+            self.open = None;
+        }
+    }
+}

@@ -1,0 +1,22 @@
+-- Whoever wrote a session last: others may have, though its log ends where it did.
+ALTER TABLE session ADD COLUMN pen INTEGER NOT NULL DEFAULT 0;
+
+-- Who runs a session's agent: a node, by a number that grows with every change of hands. Whoever
+-- writes with an older number is refused. Until when, by the clock of the database.
+ALTER TABLE run ADD COLUMN node TEXT;
+ALTER TABLE run ADD COLUMN fence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE run ADD COLUMN lease INTEGER;
+-- How it stands, for other nodes to show.
+ALTER TABLE run ADD COLUMN shown TEXT;
+CREATE INDEX run_lease ON run (lease) WHERE lease IS NOT NULL;
+
+-- What somebody asks of an agent that another node runs, and what came of it.
+CREATE TABLE command (
+  id      TEXT PRIMARY KEY,
+  session INTEGER NOT NULL,
+  body    TEXT NOT NULL,
+  answer  TEXT,
+  created INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX command_session ON command (session) WHERE answer IS NULL;
+CREATE INDEX command_created ON command (created);

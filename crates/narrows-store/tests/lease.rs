@@ -1,0 +1,295 @@
+//! Who runs a session's agent: leases, their numbers, and what is asked of whoever has one.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+
+mod common;
+
+use common::{append, beside, event, fresh, is_postgres, postgres, session};
+use narrows_store::{Append, Asked, Error, MessageState, RunRow, Session, Store};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const LONG: Duration = Duration::from_mins(1);
+const SHORT: Duration = Duration::from_millis(150);
+
+async fn run(store: &Store, label: &str) -> Session {
+    let session = session(store, label, &[]).await;
+    let row = RunRow {
+        session: session.key,
+        agent: "acp".to_owned(),
+        cwd: "/somewhere".to_owned(),
+        ..RunRow::default()
+    };
+    store.keep_run(row, None).await.unwrap();
+    session
+}
+
+/// Takes a run; the number, if nobody else has it.
+async fn take(store: &Store, session: &Session, node: &str, time: Duration) -> Option<u64> {
+    let taken = store.take_run(session.key, node.to_owned(), time, false).await.unwrap();
+    taken.map(|taken| taken.fence)
+}
+
+fn one(session: &Session, after: u64, fence: u64) -> Append {
+    Append {
+        session: session.key,
+        after,
+        events: vec![event(after + 1, "something")],
+        settled: after + 1,
+        fence: Some(fence),
+        ..Append::default()
+    }
+}
+
+/// Another node on the same database, where there can be one.
+fn other(dir: &TempDir, store: &Store, name: &str) -> Store {
+    if !is_postgres() {
+        return store.clone();
+    }
+    postgres::connect(&dir.path().join(name), &postgres::url(dir.path())).unwrap()
+}
+
+#[tokio::test]
+async fn a_run_is_held_by_one_node() {
+    let (dir, a) = fresh();
+    let b = other(&dir, &a, "b");
+    let s = run(&a, "one").await;
+    assert!(!a.holding(s.key).await.unwrap().unwrap().is_held());
+    let first = take(&a, &s, "a", LONG).await.unwrap();
+    assert_eq!(take(&b, &s, "b", LONG).await, None, "it is held");
+    let held = b.holding(s.key).await.unwrap().unwrap();
+    assert!(held.is_held() && held.fence == first, "{held:?}");
+    assert_eq!(held.node.as_deref(), Some("a"));
+    assert_eq!(held.run.cwd, "/somewhere");
+    // Whoever has it can take it anew: then it is another task of the same node.
+    let second = take(&a, &s, "a", LONG).await.unwrap();
+    assert!(second > first);
+    // What is given back by an older one stays where it is.
+    a.give_back(s.key, first, Some("old".to_owned())).await.unwrap();
+    assert_eq!(take(&b, &s, "b", LONG).await, None);
+    a.give_back(s.key, second, Some("last".to_owned())).await.unwrap();
+    let held = b.holding(s.key).await.unwrap().unwrap();
+    assert_eq!((held.left, held.shown.as_deref()), (None, Some("last")));
+    let taken = b.take_run(s.key, "b".to_owned(), LONG, false).await.unwrap().unwrap();
+    assert!(taken.fence > second && !taken.lost, "{taken:?}");
+    assert_eq!(taken.shown.as_deref(), Some("last"));
+    // One that is not run is held by nobody.
+    let plain = session(&a, "plain", &[]).await;
+    assert_eq!(
+        a.take_run(plain.key, "a".to_owned(), LONG, false).await,
+        Err(Error::NotFound("run"))
+    );
+    assert_eq!(a.take_run(999, "a".to_owned(), LONG, false).await, Err(Error::NotFound("session")));
+}
+
+#[tokio::test]
+async fn a_lease_runs_out_unless_it_is_renewed() {
+    let (dir, a) = fresh();
+    let b = other(&dir, &a, "b");
+    let (s, kept) = (run(&a, "lost").await, run(&a, "kept").await);
+    let fence = take(&a, &s, "a", SHORT).await.unwrap();
+    let held = take(&a, &kept, "a", SHORT).await.unwrap();
+    let none = b.take_run(s.key, "b".to_owned(), LONG, true).await.unwrap();
+    assert_eq!(none, None, "it is not lost yet");
+    let began = Instant::now();
+    while began.elapsed() < SHORT * 3 {
+        assert_eq!(a.renew_runs(vec![(kept.key, held)], SHORT * 2).await, Ok(vec![kept.key]));
+        tokio::time::sleep(SHORT / 5).await;
+    }
+    assert_eq!(b.lost_runs().await.unwrap(), std::slice::from_ref(&s.id));
+    assert_eq!(take(&b, &kept, "b", LONG).await, None);
+    // The owner may go on as long as nobody has taken over, though it is late.
+    assert_eq!(a.renew_runs(vec![(s.key, fence)], SHORT).await, Ok(vec![s.key]));
+    tokio::time::sleep(SHORT * 2).await;
+    let taken = b.take_run(s.key, "b".to_owned(), LONG, true).await.unwrap().unwrap();
+    assert!(taken.lost && taken.fence > fence);
+    let both = vec![(s.key, fence), (kept.key, held)];
+    assert_eq!(a.renew_runs(both, SHORT).await, Ok(vec![kept.key]), "the other one is gone");
+    assert!(!b.lost_runs().await.unwrap().contains(&s.id));
+    a.give_back(s.key, fence, None).await.unwrap();
+    assert!(b.holding(s.key).await.unwrap().unwrap().is_held(), "it is not the old one's any more");
+}
+
+#[tokio::test]
+async fn nothing_is_kept_of_whoever_was_followed() {
+    let (dir, a) = fresh();
+    let b = other(&dir, &a, "b");
+    let s = run(&a, "fenced").await;
+    let old = take(&a, &s, "a", SHORT).await.unwrap();
+    assert_eq!(append(&a, one(&s, 0, old)).await, Ok(1));
+    let (message, _) = a.add_message(s.key, None, "hello".to_owned(), Some(old)).await.unwrap();
+    tokio::time::sleep(SHORT * 2).await;
+    // It has run out, but nobody has taken over.
+    assert_eq!(append(&a, one(&s, 1, old)).await, Ok(2));
+    let new = take(&b, &s, "b", LONG).await.unwrap();
+    assert_eq!(append(&a, one(&s, 2, old)).await, Err(Error::Fenced));
+    // Also where it would be refused for its place.
+    assert_eq!(append(&a, one(&s, 0, old)).await, Err(Error::Fenced));
+    let running = MessageState::Running;
+    let set = a.set_message(s.key, message.number, running, (Some(2), None), Some(old)).await;
+    assert_eq!(set, Err(Error::Fenced));
+    let mut row = a.run(s.key).await.unwrap().unwrap();
+    row.runs = 7;
+    assert_eq!(a.keep_run(row, Some(old)).await, Err(Error::Fenced));
+    assert_eq!(a.show_run(s.key, old, "old".to_owned()).await, Err(Error::Fenced));
+    let added = a.add_message(s.key, None, "more".to_owned(), Some(old)).await;
+    assert_eq!(added, Err(Error::Fenced));
+    // Nothing of it is there, and the new one goes on.
+    assert_eq!(b.session(&s.id).await.unwrap().seq, 2);
+    let rows = b.open_messages(s.key).await.unwrap();
+    assert_eq!((rows.len(), rows[0].state), (1, MessageState::Queued));
+    assert_eq!(b.unfinished().await.unwrap(), std::slice::from_ref(&s.id));
+    assert_eq!(b.run(s.key).await.unwrap().unwrap().runs, 0);
+    assert_eq!(append(&b, one(&s, 2, new)).await, Ok(3));
+    let done = (Some(2), Some(3));
+    b.set_message(s.key, message.number, MessageState::Done, done, Some(new)).await.unwrap();
+    assert!(b.open_messages(s.key).await.unwrap().is_empty());
+    // Whoever has nothing to do with agents is not asked.
+    let plain = Append { fence: None, ..one(&s, 3, 0) };
+    assert_eq!(append(&a, plain).await, Ok(4));
+}
+
+/// Appends and takes over at the same time, many times: an append either comes before, or is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_that_waits_for_whoever_takes_over_is_refused() {
+    let (dir, a) = fresh();
+    let b = other(&dir, &a, "b");
+    let mut refused = 0;
+    for round in 0..30 {
+        let s = run(&a, &format!("race-{round}")).await;
+        let old = take(&a, &s, "a", Duration::ZERO).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let appends = tokio::spawn({
+            let (a, s) = (a.clone(), s.clone());
+            async move {
+                let mut last = 0;
+                loop {
+                    match append(&a, one(&s, last, old)).await {
+                        Ok(seq) => last = seq,
+                        Err(Error::Fenced) => return last,
+                        Err(error) => panic!("{error}"),
+                    }
+                    if last > 500 {
+                        return last;
+                    }
+                }
+            }
+        });
+        tokio::time::sleep(Duration::from_millis(round % 7)).await;
+        let new = take(&b, &s, "b", LONG).await.unwrap();
+        // From now on the log is the new one's alone.
+        let at = b.session(&s.id).await.unwrap().seq;
+        assert_eq!(append(&b, one(&s, at, new)).await, Ok(at + 1), "round {round}");
+        let last = appends.await.unwrap();
+        assert_eq!(last, at, "what was confirmed is there, and nothing else");
+        refused += 1;
+    }
+    assert_eq!(refused, 30);
+}
+
+/// The same where it is certain that the append waits for the row.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_that_waits_for_the_row_sees_the_new_number() {
+    if !is_postgres() {
+        return;
+    }
+    let (dir, a) = fresh();
+    let s = run(&a, "waits").await;
+    let old = take(&a, &s, "a", LONG).await.unwrap();
+    // Somebody takes over, and holds the row for a while before that is committed.
+    let sql = format!(
+        "BEGIN; SELECT key FROM session WHERE key = {0} FOR UPDATE;
+         UPDATE run SET fence = fence + 1, node = 'b' WHERE session = {0};
+         SELECT pg_sleep(1); COMMIT",
+        s.key
+    );
+    let path = dir.path().to_owned();
+    let taker = std::thread::spawn(move || postgres::ask(&path, &sql));
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let began = Instant::now();
+    assert_eq!(append(&a, one(&s, 0, old)).await, Err(Error::Fenced));
+    assert!(began.elapsed() > Duration::from_millis(200), "it has waited");
+    taker.join().unwrap();
+    assert_eq!(a.session(&s.id).await.unwrap().seq, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_takers_one_wins() {
+    let (dir, a) = fresh();
+    let nodes: Vec<Store> = (0..3).map(|n| other(&dir, &a, &format!("n{n}"))).collect();
+    for round in 0..5 {
+        let s = run(&a, &format!("many-{round}")).await;
+        let before = take(&a, &s, "lost", Duration::ZERO).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let takers = (0..8).map(|n| {
+            let (store, s) = (nodes[n % 3].clone(), s.clone());
+            tokio::spawn(async move {
+                store.take_run(s.key, format!("t{n}"), LONG, n % 2 == 0).await.unwrap()
+            })
+        });
+        let takers: Vec<_> = takers.collect();
+        let mut won = Vec::new();
+        for taker in takers {
+            won.extend(taker.await.unwrap());
+        }
+        assert_eq!(won.len(), 1, "{won:?}");
+        assert!(won[0].lost && won[0].fence == before + 1, "{won:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_is_done_once() {
+    let (dir, a) = fresh();
+    let b = other(&dir, &a, "b");
+    let (s, age) = (run(&a, "asked").await, LONG);
+    let fence = take(&a, &s, "a", LONG).await.unwrap();
+    let one = b.ask(s.key, "one".to_owned()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let two = b.ask(s.key, "two".to_owned()).await.unwrap();
+    assert_eq!(b.asked(one.clone()).await, Ok(Asked::Open));
+    assert_eq!(a.asked_sessions().await.unwrap(), [s.key]);
+    let open = a.commands(s.key, age).await.unwrap();
+    let bodies: Vec<&str> = open.iter().map(|(_, body)| body.as_str()).collect();
+    assert_eq!(bodies, ["one", "two"], "in their order");
+    assert_eq!(a.take_command(one.clone(), s.key, fence, age).await, Ok(true));
+    assert_eq!(a.take_command(one.clone(), s.key, fence, age).await, Ok(false));
+    assert_eq!(b.asked(one.clone()).await, Ok(Asked::Taken));
+    // Its words are not kept; it cannot be taken back any more.
+    assert_eq!(beside(&a, "SELECT body FROM command WHERE answer = ''"), [""]);
+    assert_eq!(b.withdraw(one.clone()).await, Ok(Asked::Taken));
+    a.answer_command(one.clone(), "done".to_owned()).await.unwrap();
+    a.answer_command(one.clone(), "twice".to_owned()).await.unwrap();
+    assert_eq!(b.asked(one.clone()).await, Ok(Asked::Answered("done".to_owned())));
+    assert_eq!(b.withdraw(one.clone()).await, Ok(Asked::Answered("done".to_owned())));
+    assert_eq!(b.asked(one).await, Ok(Asked::Gone));
+    // What was taken back is not done.
+    assert_eq!(b.withdraw(two.clone()).await, Ok(Asked::Open));
+    assert_eq!(a.take_command(two, s.key, fence, age).await, Ok(false));
+    // Nor what is too old, nor by whoever was followed.
+    let three = b.ask(s.key, "three".to_owned()).await.unwrap();
+    tokio::time::sleep(SHORT).await;
+    assert!(a.commands(s.key, SHORT / 2).await.unwrap().is_empty());
+    assert_eq!(a.take_command(three.clone(), s.key, fence, SHORT / 2).await, Ok(false));
+    let stale = a.take_command(three.clone(), s.key, fence - 1, age).await;
+    assert_eq!(stale, Err(Error::Fenced));
+    let four = b.ask(s.key, "four".to_owned()).await.unwrap();
+    assert_eq!(a.take_command(four.clone(), s.key, fence, age).await, Ok(true));
+    // Whoever takes over answers both.
+    let new = take(&a, &s, "a", LONG).await.unwrap();
+    let words = || ("nobody".to_owned(), "lost".to_owned());
+    let (open, taken) = words();
+    assert_eq!(b.answer_commands(s.key, fence, open, taken).await, Err(Error::Fenced));
+    let (open, taken) = words();
+    b.answer_commands(s.key, new, open, taken).await.unwrap();
+    assert_eq!(b.asked(three).await, Ok(Asked::Answered("nobody".to_owned())));
+    assert_eq!(b.asked(four.clone()).await, Ok(Asked::Answered("lost".to_owned())));
+    a.answer_command(four.clone(), "late".to_owned()).await.unwrap();
+    assert_eq!(b.asked(four).await, Ok(Asked::Answered("lost".to_owned())));
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    assert_eq!(b.forget_commands(LONG).await, Ok(0));
+    assert_eq!(b.forget_commands(Duration::from_millis(1)).await, Ok(2));
+    // A lease outlives the process that had it.
+    b.close().await;
+    a.close().await;
+    let again = common::open(&dir);
+    assert!(again.holding(s.key).await.unwrap().unwrap().is_held());
+}
