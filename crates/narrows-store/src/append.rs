@@ -93,6 +93,8 @@ pub struct Append {
     pub next_order: u64,
     /// Items from this order on have no rows yet, as far as the caller knows.
     pub new_from: Option<u64>,
+    /// No item of the session names a call above it, as far as the caller knows all of them.
+    pub flat: bool,
     /// The header, when it has changed.
     pub facts: Option<SessionFacts>,
     /// How far the sources were read.

@@ -26,15 +26,6 @@ const KEYS: &str = "SELECT a.session, a.id, i.key
      FROM unnest(?1::bigint[], ?2::text[]) AS a (session, id), LATERAL
      (SELECT key FROM item WHERE session = a.session AND id = a.id OFFSET 0) AS i";
 
-/// The same without an answer: if something is not as the callers know it, that is no number, which
-/// ends the transaction.
-const AS_KNOWN: &str = "SELECT CASE WHEN count(*) = ?6 THEN 0 ELSE
-     CAST('narrows: a session was written elsewhere meanwhile ' || count(*) AS INT) END FROM (
-     SELECT s.key FROM unnest(?1::bigint[], ?2::bigint[], ?3::bigint[], ?4::bigint[])
-     AS a (key, seq, before, now) JOIN session s ON s.key = a.key AND s.seq = a.seq
-     AND (a.now IS NULL OR s.pen = a.before OR s.pen & ?5 = a.now)
-     ORDER BY s.key FOR UPDATE OF s) AS known";
-
 /// A session as it stands in the transaction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Head {
@@ -44,6 +35,24 @@ pub(crate) struct Head {
     pub(crate) pen: i64,
     /// By which number its agent is run.
     pub(crate) fence: Option<u64>,
+}
+
+/// A session as a caller knows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected {
+    /// Where its log ends.
+    pub(crate) seq: u64,
+    /// What its last writer left before this one came, and who this one is; where several can write.
+    pub(crate) pen: Option<(i64, i64)>,
+}
+
+impl Expected {
+    /// Its log's end, what was left before, and who writes now.
+    pub(crate) fn values(&self) -> [Value<'static>; 3] {
+        let int = |n: Option<i64>| n.map_or(Value::Null, Value::Int);
+        let (before, writer) = self.pen.unzip();
+        [int(i64::try_from(self.seq).ok()), int(before), int(writer)]
+    }
 }
 
 /// What is known of an item's row.
@@ -67,20 +76,29 @@ struct New {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     heads: HashMap<i64, Head>,
+    /// Nothing was asked: the sessions must be like this when they are written.
+    expected: Option<HashMap<i64, Expected>>,
+    /// Sessions in which no item names a call.
+    flat: HashSet<i64>,
     /// Whether rows are written together.
     together: bool,
     /// The keys of items of which it is known whether they have a row, by session.
     keys: HashMap<i64, HashMap<String, Option<i64>>>,
     new: Vec<New>,
     is_new: HashSet<i64>,
-    /// Calls that were written, and their sessions: some items may stand below them.
-    calls: (Vec<String>, Vec<i64>),
+    /// Those of the new ones that name a call which was not there.
+    orphans: Vec<usize>,
 }
 
 impl Batch {
     /// Looks at all that the appends need to know.
     pub(crate) fn look(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Batch> {
         let mut batch = Batch { together: db.is_postgres(), ..Batch::default() };
+        for append in appends.iter().map(|ready| &ready.append) {
+            if append.flat {
+                batch.flat.insert(append.session);
+            }
+        }
         match db {
             Db::Sqlite(_) => {
                 for append in appends.iter().map(|ready| &ready.append) {
@@ -108,7 +126,7 @@ impl Batch {
 
     /// All questions are on their way before the first is answered.
     fn look_at_all(&mut self, pg: &Pg, appends: &[&Ready], trust: bool) -> Result<()> {
-        if trust && self.as_known(pg, appends)? {
+        if trust && self.as_known(appends) {
             return Ok(());
         }
         let list = |of: &mut dyn Iterator<Item = i64>| Value::List(of.map(Value::Int).collect());
@@ -163,7 +181,7 @@ impl Batch {
 
     /// Takes everything to be as the callers know it, if nothing else needs to be known: then nothing
     /// is waited for but the end of the transaction.
-    fn as_known(&mut self, pg: &Pg, appends: &[&Ready]) -> Result<bool> {
+    fn as_known(&mut self, appends: &[&Ready]) -> bool {
         let all_new = |ready: &&Ready| {
             let from = ready.append.new_from.unwrap_or(u64::MAX);
             let is_new = |write: &RowWrite| match write {
@@ -173,33 +191,30 @@ impl Batch {
             ready.append.fence.is_none() && ready.items.iter().all(is_new)
         };
         if !appends.iter().all(all_new) {
-            return Ok(false);
+            return false;
         }
-        let mut bits = 0;
-        let mut lists = [const { Vec::new() }; 4];
+        let mut expected = HashMap::new();
         for Ready { append, .. } in appends {
             // Only the first of a session is looked at; the others come after it.
             if self.heads.contains_key(&append.session) {
                 continue;
             }
             let pen = append.pen.map(Pen::parts);
-            bits = pen.map_or(bits, |(_, _, bits)| bits);
-            let [key, seq] = params![append.session, append.after];
-            let before = pen.map_or(Value::Null, |(before, ..)| Value::Int(before));
-            let now = pen.map_or(Value::Null, |(_, now, _)| Value::Int(now));
-            lists.iter_mut().zip([key, seq, before, now]).for_each(|(list, v)| list.push(v));
+            expected.insert(append.session, Expected { seq: append.after, pen });
             let pen = append.pen.map_or(0, Pen::mark);
             self.heads.insert(append.session, Head { seq: append.after, pen, fence: None });
         }
-        let count = lists[0].len();
-        let mut values = lists.map(Value::List).to_vec();
-        values.extend(params![bits, count]);
-        pg.later(AS_KNOWN, &values)?;
+        self.expected = Some(expected);
         for Ready { append, items, .. } in appends {
             let known = self.keys.entry(append.session).or_default();
             known.extend(items.iter().map(|write| (names(write).0.to_owned(), None)));
         }
-        Ok(true)
+        true
+    }
+
+    /// How the sessions must be when they are written, if nothing was asked.
+    pub(crate) fn expected(&self) -> Option<&HashMap<i64, Expected>> {
+        self.expected.as_ref()
     }
 
     /// A session as it stands.
@@ -238,6 +253,16 @@ impl Batch {
         let key = event_key(session, row.order);
         self.wrote(session, &row.id, key);
         self.is_new.insert(key);
+        if takes_below(&row) {
+            for at in &self.orphans {
+                let Some(orphan) = self.new.get_mut(*at) else { continue };
+                let below = orphan.row.parent.as_deref() == Some(&row.id);
+                orphan.top = orphan.top && !(below && orphan.session == session);
+            }
+        }
+        if top && row.parent.is_some() {
+            self.orphans.push(self.new.len());
+        }
         self.new.push(New { key, session, top, row });
     }
 
@@ -255,16 +280,11 @@ impl Batch {
         }
     }
 
-    /// Writes what was added, so that it can be seen.
-    pub(crate) fn flush(&mut self, db: &Db<'_>) -> Result<()> {
-        self.write(db)?;
-        self.take_below(db)
-    }
-
-    /// Writes what was added, together with what else is written.
+    /// Writes what was added: whatever is asked next sees it.
     pub(crate) fn write(&mut self, db: &Db<'_>) -> Result<()> {
         let new = std::mem::take(&mut self.new);
         self.is_new.clear();
+        self.orphans.clear();
         if new.is_empty() {
             return Ok(());
         }
@@ -293,30 +313,26 @@ impl Batch {
                 prompt::keep(db, *session, number(*key), prompt)?;
             }
         }
-        let called = new.iter().filter(|n| n.row.kind == "tool_call" && n.row.parent.is_none());
-        for New { row, session, .. } in called {
-            self.calls.0.push(row.id.clone());
-            self.calls.1.push(*session);
-        }
+        take_below(db, new.iter().filter(|new| !self.flat.contains(&new.session)))?;
         calls(db, &new)
     }
+}
 
-    /// Items that came before the call which they name stand below it from now on. A call at top level
-    /// is in no circle.
-    pub(crate) fn take_below(&mut self, db: &Db<'_>) -> Result<()> {
-        let (calls, sessions) = std::mem::take(&mut self.calls);
-        if calls.is_empty() {
-            return Ok(());
-        }
-        let calls = Value::List(calls.iter().map(Param::value).collect());
-        let sessions = Value::List(sessions.into_iter().map(Value::Int).collect());
-        // There is an index of just these, in which there is hardly ever anything.
-        db.later(
-            "UPDATE item SET top = 0 FROM unnest(?1::text[], ?2::bigint[]) AS a (id, session)
-             WHERE item.session = a.session AND parent = a.id AND top = 1 AND parent IS NOT NULL",
-            &[calls, sessions],
-        )
-    }
+/// Whether others may stand below it; a call at top level is in no circle.
+fn takes_below(row: &NewRow) -> bool {
+    row.kind == "tool_call" && row.parent.is_none()
+}
+
+/// Items that were written before the call which they name stand below it from now on.
+fn take_below<'a>(db: &Db<'_>, new: impl Iterator<Item = &'a New>) -> Result<()> {
+    let calls = new.filter(|new| takes_below(&new.row));
+    // There is an index of just these, in which there is hardly ever anything.
+    db.update(
+        "UPDATE item SET top = 0 FROM {v} WHERE item.session = v.session AND item.parent = v.id
+         AND item.top = 1 AND item.parent IS NOT NULL",
+        [("session", "bigint"), ("id", "text")],
+        calls.map(|new| [new.session.value(), new.row.id.value()]).collect(),
+    )
 }
 
 /// The items that have to be known to write one: itself, and the call above it.

@@ -20,6 +20,7 @@ mod connection;
 mod cursor;
 mod db;
 mod dir;
+mod era;
 mod error;
 mod files;
 mod fill;

@@ -142,7 +142,7 @@ impl Far {
 
     fn commit(&mut self) -> Result<()> {
         let Some(pg) = &self.open else { return Err(Error::Closed) };
-        pg.send_ends().and_then(|()| pg.say_and_wait("COMMIT"))
+        pg.commit()
     }
 
     fn roll_back(&mut self) {

@@ -1,6 +1,7 @@
 //! Lists of sessions, and what can be chosen in them.
 
 use crate::db::{Db, Row, Value};
+use crate::era;
 use crate::error::{Error, Result};
 use crate::index::fold_case;
 use crate::names::now;
@@ -121,13 +122,14 @@ fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
             only(&format!("s.{column} = ?"), &[Value::Text(value)]);
         }
     }
-    for (clause, value) in [
-        ("s.updated >= ?", filter.since),
-        ("s.updated < ?", filter.until),
-        ("s.touched > ?", filter.touched_after),
+    let (of_time, of_count) = (era::of_time as fn(i64) -> i64, era::of_count as fn(i64) -> i64);
+    for (clause, value, era) in [
+        ("s.updated >= ? AND s.updated_era >= ?", filter.since, of_time),
+        ("s.updated < ? AND s.updated_era <= ?", filter.until, of_time),
+        ("s.touched > ? AND s.touched_era >= ?", filter.touched_after, of_count),
     ] {
         if let Some(value) = value {
-            only(clause, &[Value::Int(value)]);
+            only(clause, &[Value::Int(value), Value::Int(era(value))]);
         }
     }
     if let Some((clause, given)) = seen(&filter.sight) {
@@ -140,9 +142,10 @@ fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
         let (updated, key) = place.ok_or_else(|| {
             Error::Invalid("`after` is not a place in a list of sessions".to_owned())
         })?;
-        only("(s.updated, s.key) < (?, ?)", &[Value::Int(updated), Value::Int(key)]);
+        let place = [updated, key, era::of_time(updated)].map(Value::Int);
+        only("(s.updated, s.key) < (?, ?) AND s.updated_era <= ?", &place);
     }
-    sql.push_str(" ORDER BY s.updated DESC, s.key DESC LIMIT ?");
+    sql.push_str(" ORDER BY s.updated_era DESC, s.updated DESC, s.key DESC LIMIT ?");
     // Only some letters have a small form for SQLite: texts are compared here.
     let small = |part: &Option<String>| part.as_deref().map(fold_case);
     let about = [

@@ -1,6 +1,7 @@
 //! What other nodes did: for those who were not woken, or not in time.
 
 use crate::db::{Db, Value, params};
+use crate::era::LAST_COUNT;
 use crate::error::Result;
 use crate::names::now;
 use crate::sessions::{last_touched, touched};
@@ -69,8 +70,8 @@ impl Store {
     pub async fn news(&self, after: i64) -> Result<News> {
         self.read(move |db| {
             let mut news = News { touched: last_touched(db)?, ..News::default() };
-            let newest = "SELECT coalesce(max(touched), 0) FROM session";
-            news.newest = db.one(newest, &[], |r| r.get(0))?;
+            let newest = format!("SELECT coalesce({LAST_COUNT}, 0)");
+            news.newest = db.one(&newest, &[], |r| r.get(0))?;
             let gone = db.all(
                 "SELECT kind, id FROM gone WHERE touched > ?1 ORDER BY touched",
                 &params![after],

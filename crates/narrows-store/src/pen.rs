@@ -32,10 +32,12 @@ impl Pen {
         self.now = (self.now & !COUNT) | (self.now.wrapping_add(1) & COUNT);
     }
 
-    /// What was there before, what names this writer, and the bits that do: for whoever cannot ask
-    /// [`Pen::knows`].
-    pub(crate) fn parts(self) -> (i64, i64, i64) {
-        (self.before, self.now & !COUNT, !COUNT)
+    /// The bits that name a writer.
+    pub(crate) const WRITER: i64 = !COUNT;
+
+    /// What was there before, and what names this writer: for whoever cannot ask [`Pen::knows`].
+    pub(crate) fn parts(self) -> (i64, i64) {
+        (self.before, self.now & Pen::WRITER)
     }
 
     /// What the session tells of its last writer from now on.

@@ -146,7 +146,7 @@ pub(crate) fn write(
             RowWrite::Put(row) => put(db, session, row, batch)?,
             RowWrite::Patch { id, changes } => patch(db, session, id, changes, batch)?,
             RowWrite::Remove { id } => {
-                batch.flush(db)?;
+                batch.write(db)?;
                 batch.forget(session, id);
                 remove(db, session, id)?
             }
@@ -162,7 +162,7 @@ fn patch(
     changes: &[(u64, Change)],
     batch: &mut Batch,
 ) -> Result<More> {
-    batch.flush(db)?;
+    batch.write(db)?;
     let Some((known, mut item)) = row(db, session, id)? else { return Ok(More::default()) };
     let mut last = known;
     for (seq, change) in changes {
@@ -223,7 +223,7 @@ fn put(db: &Db<'_>, session: i64, row: &Arc<NewRow>, batch: &mut Batch) -> Resul
             return Ok(More { items: 1, calls, failed });
         }
         if known.is_none_or(|key| batch.waits(key)) {
-            batch.flush(db)?;
+            batch.write(db)?;
         }
     }
     if known.is_none() {

@@ -1,6 +1,7 @@
 //! Sessions: making, finding, listing, labelling, deleting.
 
 use crate::db::{Db, Row, Value, params};
+use crate::era::{LAST_COUNT, TOUCHED, of_time, told};
 use crate::error::{Error, Result};
 use crate::names::{new_epoch, new_id, now};
 use crate::news::{Gone, gone};
@@ -114,12 +115,14 @@ pub(crate) const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.it
 
 /// The next count of changes, as an expression within a statement. With PostgreSQL, where several
 /// nodes write at the same time, it is the number of the transaction.
-pub(crate) fn touched(db: &Db<'_>) -> &'static str {
+pub(crate) fn touched(db: &Db<'_>) -> String {
     if db.is_postgres() {
-        "CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT)"
+        "CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT)".to_owned()
     } else {
-        "(SELECT max(coalesce((SELECT max(touched) FROM session), 0),
-                     coalesce((SELECT value FROM meta WHERE key = 'touched'), 0)) + 1)"
+        format!(
+            "(SELECT max(coalesce({LAST_COUNT}, 0),
+             coalesce((SELECT value FROM meta WHERE key = 'touched'), 0)) + 1)"
+        )
     }
 }
 
@@ -128,7 +131,7 @@ pub(crate) fn touched(db: &Db<'_>) -> &'static str {
 /// which everything is seen; what has a later one may be seen too, and is told again then.
 pub(crate) fn last_touched(db: &Db<'_>) -> Result<i64> {
     let last = if db.is_postgres() {
-        "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
+        "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)".to_owned()
     } else {
         touched(db)
     };
@@ -267,12 +270,14 @@ fn empty_info() -> String {
 
 /// Makes the row of a session, unless there is one of this id or label.
 fn insert(db: &Db<'_>, id: &str, label: Option<&str>, created: i64) -> Result<Option<i64>> {
+    let touched = touched(db);
     let sql = format!(
-        "INSERT INTO session (id, epoch, label, created, updated, touched, info)
-         VALUES (?1, ?2, ?3, ?4, ?4, {}, ?5) ON CONFLICT DO NOTHING RETURNING key",
-        touched(db)
+        "INSERT INTO session (id, epoch, label, created, updated, touched, info, updated_era, touched_era)
+         VALUES (?1, ?2, ?3, ?4, ?4, {touched}, ?5, ?6, {touched} >> {TOUCHED})
+         ON CONFLICT DO NOTHING RETURNING key"
     );
-    db.optional(&sql, &params![id, new_epoch()?, label, created, empty_info()], |r| r.get(0))
+    let (info, era) = (empty_info(), of_time(created));
+    db.optional(&sql, &params![id, new_epoch()?, label, created, info, era], |r| r.get(0))
 }
 
 pub(crate) fn doom(db: &Db<'_>, key: i64) -> Result<()> {
@@ -314,8 +319,9 @@ fn names_on_disk(db: &Db<'_>, key: i64) -> Result<Vec<String>> {
 
 /// Tells whoever follows the list that a session has changed.
 pub(crate) fn mark_touched(db: &Db<'_>, key: i64) -> Result<()> {
-    let sql = format!("UPDATE session SET touched = {} WHERE key = ?1", touched(db));
-    db.later(&sql, &params![key])
+    let touched = touched(db);
+    let era = if db.is_postgres() { told(None, &touched) } else { String::new() };
+    db.later(&format!("UPDATE session SET touched = {touched}{era} WHERE key = ?1"), &params![key])
 }
 
 /// Returns how many of them are new.

@@ -58,6 +58,8 @@ pub(super) struct Live {
     pub(super) placed: bool,
     /// The order of the next item, as the store has it.
     kept_order: u64,
+    /// Whether no item names a call above it, as far as is known.
+    flat: bool,
     /// Who writes, where other nodes can too.
     pen: Option<Pen>,
     /// With which number a node runs the session's agent.
@@ -125,6 +127,7 @@ impl Live {
         let pen = if store.is_shared() { Some(Pen::new(session.pen)?) } else { None };
         Ok(Live {
             kept_order: open.next_order,
+            flat: kept.seq == 0,
             seq: kept.seq,
             session,
             pipeline,
@@ -177,9 +180,11 @@ impl Live {
         if rest.is_some_and(|at| at == rows.len()) {
             self.rested();
         }
+        self.sums.give(&mut append, all);
         append.items = self.open.writes(self.seq, all);
         append.settled = self.open.settled(self.seq);
         append.new_from = Some(self.kept_order);
+        append.flat = self.flat;
         append.next_order = self.open.next_order;
         self.kept_order = self.open.next_order;
         if std::mem::take(&mut self.facts_changed) {
@@ -229,7 +234,11 @@ impl Live {
                     self.info = *info;
                     self.facts_changed = true;
                 }
-                change => self.open.take(self.seq, change),
+                change => {
+                    let below = matches!(&change, Change::Put { item } if item.parent.is_some());
+                    self.flat = self.flat && !below;
+                    self.open.take(self.seq, change);
+                }
             }
         }
         append.blobs.extend(blobs.into_iter().map(|blob| NewBlob {
@@ -268,6 +277,7 @@ impl Live {
         let idle = ended_as_known
             && append.events.is_empty()
             && append.items.is_empty()
+            && append.active.is_empty()
             && append.sources.is_empty()
             && append.seen.is_empty()
             && append.loose.is_none();
@@ -288,7 +298,8 @@ impl Live {
 
     /// Writes the rows of open items.
     pub(super) async fn settle(&mut self, store: &Store, hub: &Hub) {
-        if self.open.settled(self.seq) < self.seq && !self.broken.load(Ordering::Relaxed) {
+        let waits = self.open.settled(self.seq) < self.seq || self.sums.wait();
+        if waits && !self.broken.load(Ordering::Relaxed) {
             let _ = self.keep(store, hub, &mut Vec::new(), |_| Ok(None), true).await;
         }
     }

@@ -7,6 +7,8 @@ use narrows_store::{Append, UsageRow};
 /// When nothing happens for so long, nothing is going on.
 const PAUSE_MS: i64 = 5 * 60 * 1000;
 const HOUR_MS: i64 = 3600 * 1000;
+/// Less than this is written with what follows: not every packet of a stream costs a row for it.
+const ENOUGH_MS: u64 = 1000;
 
 /// Where the sums of a session stand.
 #[derive(Debug, Default)]
@@ -15,6 +17,8 @@ pub(super) struct Sums {
     last: Option<i64>,
     /// What the session cost so far.
     cost: Option<f64>,
+    /// How long something was going on, by hours, as far as that is not written yet.
+    active: Vec<(i64, u64)>,
 }
 
 impl Sums {
@@ -31,7 +35,7 @@ impl Sums {
         if let Some(at) = at {
             let (first, last) = append.times.unwrap_or((at, at));
             append.times = Some((first.min(at), last.max(at)));
-            self.go_on(at, append);
+            self.go_on(at);
         }
         let model = || info.model.as_ref().map(|m| m.as_str().to_owned());
         let mut cost = None;
@@ -68,16 +72,28 @@ impl Sums {
     }
 
     /// Counts the time since the last event, where it is no pause.
-    fn go_on(&mut self, at: i64, append: &mut Append) {
+    fn go_on(&mut self, at: i64) {
         let since = self.last.map_or(0, |last| at - last);
         self.last = Some(self.last.map_or(at, |last| last.max(at)));
         if !(1..PAUSE_MS).contains(&since) {
             return;
         }
         let (hour, ms) = (at.div_euclid(HOUR_MS), since.unsigned_abs());
-        match append.active.iter_mut().find(|(known, _)| *known == hour) {
+        match self.active.iter_mut().find(|(known, _)| *known == hour) {
             Some((_, sum)) => *sum += ms,
-            None => append.active.push((hour, ms)),
+            None => self.active.push((hour, ms)),
+        }
+    }
+
+    /// Whether something that was counted is not written yet.
+    pub(super) fn wait(&self) -> bool {
+        !self.active.is_empty()
+    }
+
+    /// Gives what was counted to an append, if it is enough; with `all`, any.
+    pub(super) fn give(&mut self, append: &mut Append, all: bool) {
+        if all || self.active.iter().map(|(_, ms)| ms).sum::<u64>() >= ENOUGH_MS {
+            append.active.append(&mut self.active);
         }
     }
 }

@@ -1,11 +1,14 @@
 //! What becomes of a session's row by appends.
 
 use super::SessionFacts;
+use crate::batch::Expected;
 use crate::db::{Db, Value, params};
+use crate::era;
 use crate::error::Result;
+use crate::pen::Pen;
 use crate::rows::More;
 use crate::sessions;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// By how much a session has grown.
 #[derive(Debug, Default)]
@@ -39,8 +42,8 @@ impl<'a> Growth<'a> {
     }
 }
 
-/// The columns of what is changed.
-const COLUMNS: [(&str, &str); 12] = [
+/// The columns of what is changed; the last three tell what is expected to be there.
+const COLUMNS: [(&str, &str); 16] = [
     ("key", "bigint"),
     ("seq", "bigint"),
     ("settled", "bigint"),
@@ -53,13 +56,34 @@ const COLUMNS: [(&str, &str); 12] = [
     ("calls", "bigint"),
     ("failed", "bigint"),
     ("pen", "bigint"),
+    ("touched", "bigint"),
+    ("was", "bigint"),
+    ("before", "bigint"),
+    ("writer", "bigint"),
 ];
 
-/// Writes the rows of sessions.
-pub(super) fn keep(db: &Db<'_>, sessions: &BTreeMap<i64, Growth<'_>>) -> Result<()> {
-    let touched = sessions::touched(db);
+/// When a session changed last.
+const UPDATED: &str = "CASE WHEN v.newest IS NULL THEN updated
+     WHEN session.seq = 0 OR v.newest > updated THEN v.newest ELSE updated END";
+
+/// Writes the rows of sessions. Those that were taken for known must be as they were known, else the
+/// transaction fails.
+pub(super) fn keep(
+    db: &Db<'_>,
+    sessions: &BTreeMap<i64, Growth<'_>>,
+    known: Option<&HashMap<i64, Expected>>,
+) -> Result<()> {
+    let mut touched = sessions::touched(db);
+    let (mut count, mut era) = (None, String::new());
+    if db.is_postgres() {
+        era = era::told(Some(UPDATED), &touched);
+    } else {
+        // One change for all of them: they are seen together.
+        count = Some(db.one(&format!("SELECT {touched}"), &[], |r| r.get::<i64>(0))?);
+        touched = "v.touched".to_owned();
+    }
     let rows = sessions.iter().map(|(session, g)| {
-        params![
+        let written = params![
             *session,
             g.seq,
             g.settled,
@@ -71,24 +95,35 @@ pub(super) fn keep(db: &Db<'_>, sessions: &BTreeMap<i64, Growth<'_>>) -> Result<
             g.newest,
             g.more.calls,
             g.more.failed,
-            g.pen
-        ]
+            g.pen,
+            count
+        ];
+        let mut row = [const { Value::Null }; 16];
+        let expected = known.and_then(|known| known.get(session)).map(Expected::values);
+        let values = written.into_iter().chain(expected.into_iter().flatten());
+        row.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+        row
     });
-    let rows: Vec<[Value<'_>; 12]> = rows.collect();
-    db.update(
-        &format!(
-            "UPDATE session SET seq = v.seq, settled = v.settled, next_order = v.next_order,
-             touched = {touched}, bytes = session.bytes + v.bytes,
-             ended = coalesce(v.ended, session.ended), items = session.items + v.items,
-             created = CASE WHEN v.first < created THEN v.first ELSE created END,
-             updated = CASE WHEN v.newest IS NULL THEN updated
-             WHEN session.seq = 0 OR v.newest > updated THEN v.newest ELSE updated END,
-             calls = session.calls + v.calls, failed = session.failed + v.failed,
-             pen = coalesce(v.pen, session.pen) FROM {{v}} WHERE session.key = v.key"
-        ),
-        COLUMNS,
-        rows,
-    )?;
+    let rows: Vec<[Value<'_>; 16]> = rows.collect();
+    let update = format!(
+        "UPDATE session SET seq = v.seq, settled = v.settled, next_order = v.next_order,
+         touched = {touched}, bytes = session.bytes + v.bytes,
+         ended = coalesce(v.ended, session.ended), items = session.items + v.items,
+         created = CASE WHEN v.first < created THEN v.first ELSE created END, updated = {UPDATED},
+         calls = session.calls + v.calls, failed = session.failed + v.failed,
+         pen = coalesce(v.pen, session.pen){era} FROM {{v}} WHERE session.key = v.key"
+    );
+    match known {
+        None => db.update(&update, COLUMNS, rows)?,
+        Some(_) => {
+            let as_known = format!(
+                "{update} AND session.seq = v.was AND (v.writer IS NULL OR session.pen = v.before
+                 OR session.pen & {} = v.writer)",
+                Pen::WRITER
+            );
+            db.update_each(&as_known, COLUMNS, rows)?;
+        }
+    }
     for (session, facts) in sessions.iter().flat_map(|(s, g)| g.facts.iter().map(move |f| (s, f))) {
         let SessionFacts { info, state, title, agent, model, status, native, project } = facts;
         db.later(

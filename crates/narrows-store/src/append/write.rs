@@ -19,12 +19,16 @@ pub(crate) fn all(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Vec<Re
     let mut batch = Batch::look(db, appends, trust)?;
     let (mut made, mut events) = (Vec::with_capacity(appends.len()), Vec::new());
     let (mut marks, mut sessions) = (Vec::new(), BTreeMap::new());
+    let mut active: BTreeMap<(i64, i64), u64> = BTreeMap::new();
     for ready in appends {
         let session = ready.append.session;
         made.push(match batch.head(session).and_then(|head| check(head, ready)) {
             Err(refused) => Err(refused),
             Ok(next) => {
                 events.extend(ready.events.iter().map(|row| (session, row)));
+                for (hour, ms) in &ready.append.active {
+                    *active.entry((session, *hour)).or_default() += ms;
+                }
                 marks.extend(ready.append.sources.iter().map(|mark| (session, mark)));
                 let growth = one(db, ready, next, &mut batch)?;
                 sessions.entry(session).or_insert_with(Growth::default).add(growth);
@@ -36,9 +40,8 @@ pub(crate) fn all(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Vec<Re
     insert(db, &events)?;
     batch.write(db)?;
     source::keep(db, &marks)?;
-    growth::keep(db, &sessions)?;
-    // What was written can be seen only now.
-    batch.take_below(db)?;
+    keep_active(db, &active)?;
+    growth::keep(db, &sessions, batch.expected())?;
     Ok(made)
 }
 
@@ -79,13 +82,6 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
     for row in &append.usage {
         stats::keep_usage(db, session, row)?;
     }
-    for (hour, ms) in &append.active {
-        db.later(
-            "INSERT INTO active VALUES (?1, ?2, ?3)
-             ON CONFLICT (session, hour) DO UPDATE SET ms = active.ms + excluded.ms",
-            &params![session, hour, ms],
-        )?;
-    }
     if !append.seen.is_empty() {
         files::keep_seen(db, session, next, &append.seen)?;
     }
@@ -110,6 +106,13 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
         pen: append.pen.map(Pen::mark),
         facts: append.facts.iter().collect(),
     })
+}
+
+/// Writes how long something was going on.
+fn keep_active(db: &Db<'_>, active: &BTreeMap<(i64, i64), u64>) -> Result<()> {
+    let rows = active.iter().map(|((s, hour), ms)| [s.value(), hour.value(), ms.value()]).collect();
+    let add = "ON CONFLICT (session, hour) DO UPDATE SET ms = active.ms + excluded.ms";
+    db.insert("active", ["bigint", "bigint", "bigint"], rows, add)
 }
 
 /// Writes the events of sessions.

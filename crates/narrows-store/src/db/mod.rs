@@ -148,6 +148,31 @@ impl Db<'_> {
         }
     }
 
+    /// The same; if one of the list changes no row, the transaction fails.
+    pub(crate) fn update_each<const N: usize>(
+        &self,
+        sql: &str,
+        columns: [(&str, &str); N],
+        rows: Vec<[Value<'_>; N]>,
+    ) -> Result<()> {
+        match self {
+            Db::Sqlite(db) => {
+                let mut update = db.prepare_cached(&sql::with_row(sql, &columns))?;
+                for row in &rows {
+                    if update.execute(params_from_iter(row))? != 1 {
+                        return Err(Error::Damaged("a row is missing".to_owned()));
+                    }
+                }
+                Ok(())
+            }
+            Db::Postgres(_) if rows.is_empty() => Ok(()),
+            Db::Postgres(pg) => {
+                let kinds = columns.map(|(_, kind)| kind);
+                pg.gather_each(&sql::with_rows(sql, &columns), &kinds, &lists(rows))
+            }
+        }
+    }
+
     /// The first row, if there is one.
     pub(crate) fn optional<T>(
         &self,

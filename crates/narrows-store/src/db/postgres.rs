@@ -57,6 +57,8 @@ pub(crate) struct Pg {
     /// When they are forgotten, and how long the next ones are remembered: a plan that was made when
     /// there were few rows is a bad one when there are many.
     stale: Cell<(Instant, Duration)>,
+    /// A transaction was asked for that PostgreSQL does not know of: one statement needs none.
+    wanted: Cell<bool>,
     /// What was sent and not looked at yet.
     sent: RefCell<Vec<Later>>,
     /// What is sent at the end of the transaction, in the order of these names.
@@ -90,6 +92,7 @@ impl Pg {
             client: Arc::new(client),
             statements: RefCell::default(),
             stale: Cell::new((Instant::now() + SOON, SOON)),
+            wanted: Cell::new(false),
             sent: RefCell::default(),
             ends: RefCell::default(),
             gathered: RefCell::default(),
@@ -146,6 +149,9 @@ impl Pg {
     }
 
     fn ready(&self, sql: &str, values: &[Value<'_>]) -> Result<(Statement, Vec<Encoded>)> {
+        if self.wanted.take() {
+            self.say("BEGIN".to_owned())?;
+        }
         self.send_gathered()?;
         let statement = self.statement(sql)?;
         let kinds = statement.params();
@@ -332,27 +338,46 @@ impl Pg {
     /// A connection that was not used for a while may have been cut: that is better known before
     /// something is done with it.
     fn begin(&self, sql: &str) -> Result<()> {
+        self.forget_plans();
+        if self.is_fresh() { self.say(sql.to_owned()) } else { self.say_and_wait(sql) }
+    }
+
+    fn is_fresh(&self) -> bool {
+        self.used.get().elapsed() < FRESH
+    }
+
+    fn forget_plans(&self) {
         let (at, age) = self.stale.get();
         if Instant::now() > at {
             self.statements.borrow_mut().clear();
             let age = (age * 4).min(LATE);
             self.stale.set((Instant::now() + age, age));
         }
-        if self.used.get().elapsed() < FRESH {
-            self.say(sql.to_owned())
-        } else {
-            self.say_and_wait(sql)
-        }
     }
 
     /// Begins to write.
     pub(crate) fn begin_writing(&self) -> Result<()> {
-        self.begin("BEGIN")
+        self.wanted.set(self.is_fresh());
+        if self.wanted.get() { self.forget_plans() } else { self.begin("BEGIN")? }
+        Ok(())
+    }
+
+    /// Ends the transaction: all that was done in it is kept.
+    pub(crate) fn commit(&self) -> Result<()> {
+        if self.wanted.get() && self.ends.borrow().is_empty() {
+            self.wanted.set(false);
+            return self.do_gathered();
+        }
+        if self.wanted.take() {
+            self.say("BEGIN".to_owned())?;
+        }
+        self.send_ends().and_then(|()| self.say_and_wait("COMMIT"))
     }
 
     /// Ends what was begun without a trace.
     pub(crate) fn roll_back(&self) {
-        if self.say_and_wait("ROLLBACK").is_err() {
+        self.forget_ends();
+        if !self.wanted.take() && self.say_and_wait("ROLLBACK").is_err() {
             self.broken.set(true);
         }
     }

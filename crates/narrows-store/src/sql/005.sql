@@ -20,3 +20,17 @@ CREATE TABLE command (
 ) WITHOUT ROWID;
 CREATE INDEX command_session ON command (session) WHERE answer IS NULL;
 CREATE INDEX command_created ON command (created);
+
+-- When a session changed, and which change that was, by and large: an append leaves these as they are,
+-- mostly, and so their indexes. See `era.rs`.
+ALTER TABLE session ADD COLUMN updated_era INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE session ADD COLUMN touched_era INTEGER NOT NULL DEFAULT 0;
+UPDATE session SET updated_era = updated >> 12, touched_era = touched >> 7;
+DROP INDEX session_touched;
+DROP INDEX session_updated;
+CREATE INDEX session_touched ON session (touched_era);
+CREATE INDEX session_updated ON session (updated_era);
+CREATE TRIGGER session_changed AFTER UPDATE OF updated, touched ON session
+WHEN NEW.updated >> 12 <> NEW.updated_era OR NEW.touched >> 7 <> NEW.touched_era BEGIN
+  UPDATE session SET updated_era = NEW.updated >> 12, touched_era = NEW.touched >> 7 WHERE key = NEW.key;
+END;

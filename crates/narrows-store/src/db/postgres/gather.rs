@@ -7,6 +7,7 @@ use crate::db::sql::for_postgres;
 use crate::db::value::{Value, other};
 use crate::error::Result;
 use std::fmt::Write;
+use tokio_postgres::Statement;
 use tokio_postgres::types::Type;
 
 /// What was gathered.
@@ -14,7 +15,10 @@ use tokio_postgres::types::Type;
 pub(super) struct Gathered {
     sql: Vec<String>,
     values: Vec<Encoded>,
+    /// Which of them must change as many rows as its first list has.
+    each: Option<(usize, usize)>,
 }
+
 
 /// The type of a list of these.
 fn list_of(kind: &str) -> Result<Type> {
@@ -57,15 +61,55 @@ impl Pg {
         Ok(())
     }
 
-    /// Sends what was gathered.
-    pub(super) fn send_gathered(&self) -> Result<()> {
-        let Gathered { mut sql, values } = std::mem::take(&mut *self.gathered.borrow_mut());
-        let Some(last) = sql.pop() else { return Ok(()) };
+    /// The same for one that must change a row for each of its lists' rows: else all that it is sent
+    /// with fails. At most one of those that are sent together.
+    pub(in crate::db) fn gather_each(
+        &self,
+        sql: &str,
+        kinds: &[&str],
+        lists: &[Value<'_>],
+    ) -> Result<()> {
+        if self.gathered.borrow().each.is_some() {
+            self.send_gathered()?;
+        }
+        let first = self.gathered.borrow().values.len() + 1;
+        self.gather(&format!("{sql} RETURNING 1"), kinds, lists)?;
+        let mut gathered = self.gathered.borrow_mut();
+        gathered.each = Some((gathered.sql.len() - 1, first));
+        Ok(())
+    }
+
+    /// What was gathered, as one statement.
+    fn take_gathered(&self) -> Result<Option<(Statement, Vec<Encoded>)>> {
+        let Gathered { mut sql, values, each } = std::mem::take(&mut *self.gathered.borrow_mut());
+        let last = match each {
+            // What is no number ends the transaction. PostgreSQL does first what is asked for here.
+            Some((at, list)) => Some(format!(
+                "SELECT CASE WHEN count(*) = cardinality(${list}) THEN 0 ELSE
+                 CAST('narrows: a row was changed elsewhere meanwhile ' || count(*) AS INT) END FROM g{at}"
+            )),
+            None => sql.pop(),
+        };
+        let Some(last) = last else { return Ok(None) };
         let before: Vec<String> =
             sql.iter().enumerate().map(|(n, sql)| format!("g{n} AS ({sql})")).collect();
         let with = if before.is_empty() { "" } else { "WITH " };
         let statement = self.statement(&format!("{with}{} {last}", before.join(", ")))?;
-        self.send_statement(statement, values)
+        Ok(Some((statement, values)))
+    }
+
+    /// Sends what was gathered.
+    pub(super) fn send_gathered(&self) -> Result<()> {
+        match self.take_gathered()? {
+            Some((statement, values)) => self.send_statement(statement, values),
+            None => Ok(()),
+        }
+    }
+
+    /// Does what was gathered, as a transaction of its own.
+    pub(super) fn do_gathered(&self) -> Result<()> {
+        let Some((statement, values)) = self.take_gathered()? else { return Ok(()) };
+        self.wait(self.client.execute_raw(&statement, values)).map(|_| ())
     }
 
     /// Forgets what was gathered for a transaction that has no end.

@@ -29,10 +29,14 @@ CREATE TABLE session (
   calls        bigint NOT NULL DEFAULT 0,
   failed       bigint NOT NULL DEFAULT 0,
   -- Whoever wrote it last.
-  pen          bigint NOT NULL DEFAULT 0
+  pen          bigint NOT NULL DEFAULT 0,
+  -- The same times and changes by and large: an append leaves these as they are, mostly, and so it
+  -- writes the row in its place and no index. See `era.rs`.
+  updated_era  bigint NOT NULL,
+  touched_era  bigint NOT NULL
 ) WITH (fillfactor = 70);
-CREATE INDEX session_touched ON session (touched);
-CREATE INDEX session_updated ON session (updated, key);
+CREATE INDEX session_touched ON session (touched_era);
+CREATE INDEX session_updated ON session (updated_era);
 CREATE INDEX session_native ON session (native) WHERE native IS NOT NULL;
 
 CREATE TABLE tag (session bigint NOT NULL, tag text NOT NULL, PRIMARY KEY (session, tag));
