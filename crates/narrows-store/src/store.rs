@@ -9,7 +9,7 @@ use crate::housework;
 use crate::link::Link;
 use crate::mover::{Mover, restart_wal};
 use crate::names::random;
-use crate::writer::{Housework, Plan, Writer};
+use crate::writer::{Housework, Plan, Turn, Writer};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -119,8 +119,10 @@ impl Store {
         let nudge = Some(houseworker.nudge());
         // What belongs to no session takes rows in any order: never two of them in one commit.
         writers.push(start(Plan { most: 1, nudge: nudge.clone(), ..shared() })?);
+        let turn = Arc::new(Turn::default());
         for _ in 0..FAR_WRITERS {
-            writers.push(start(Plan { nudge: nudge.clone(), ..shared() })?);
+            let turn = Some(Arc::clone(&turn));
+            writers.push(start(Plan { nudge: nudge.clone(), turn, ..shared() })?);
         }
         writers.push(houseworker);
         Ok(Store { inner: Arc::new(Inner::new(dir, Some(address), writers, ends, mark_key)) })

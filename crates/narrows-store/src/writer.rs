@@ -1,6 +1,9 @@
 //! The one thread that writes: what waits at the same time shares one commit.
 
 mod job;
+mod turn;
+
+pub(crate) use turn::Turn;
 
 use crate::append::{self, Ready};
 use crate::db::Db;
@@ -22,6 +25,8 @@ const MAX_GROUP_JOBS: usize = 512;
 const IDLE: Duration = Duration::from_millis(30);
 /// After so long nobody is expected.
 const LONG_IDLE: Duration = Duration::from_millis(500);
+/// Bytes of a commit that waits for nobody else's.
+const MUCH: usize = 128 << 10;
 /// Under load, housework gets one part in so many of the time.
 const LOAD_SHARE: u32 = 20;
 
@@ -56,6 +61,8 @@ pub(crate) struct Plan {
     pub(crate) tick: Option<Duration>,
     /// Jobs of one commit.
     pub(crate) most: usize,
+    /// With whom it takes turns.
+    pub(crate) turn: Option<Arc<Turn>>,
     /// Who is told after a commit that there may be housework.
     pub(crate) nudge: Option<Nudge>,
 }
@@ -78,12 +85,19 @@ impl Nudge {
 impl Plan {
     /// The one writer of a data directory.
     pub(crate) fn alone(link: Link, housework: Housework) -> Plan {
-        Plan { link, housework: Some(housework), tick: None, most: MAX_GROUP_JOBS, nudge: None }
+        Plan {
+            link,
+            housework: Some(housework),
+            tick: None,
+            most: MAX_GROUP_JOBS,
+            turn: None,
+            nudge: None,
+        }
     }
 
     /// One of several.
     pub(crate) fn shared(link: Link) -> Plan {
-        Plan { link, housework: None, tick: None, most: MAX_GROUP_JOBS, nudge: None }
+        Plan { link, housework: None, tick: None, most: MAX_GROUP_JOBS, turn: None, nudge: None }
     }
 }
 
@@ -252,7 +266,10 @@ impl Thread {
         let began = Instant::now();
         let group = Group::new(first, self.plan.most);
         if self.plan.link.is_shared() {
-            let jobs = group.all(&mut self.waiting);
+            let turn = self.plan.turn.as_ref().and_then(Turn::take);
+            let (jobs, bytes) = group.all(&mut self.waiting);
+            // What is large keeps a server busy for itself.
+            let _turn = turn.filter(|_| bytes < MUCH);
             self.together(jobs);
         } else {
             self.one_by_one(group);

@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Book, append, fresh, session};
+use common::{Book, append, beside, event, fresh, session};
 use narrows_store::{Append, Cursor, Error, ListFilter, NewSession, Place, Sight, Store};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -319,4 +319,61 @@ async fn facets_count_what_is_seen() {
     );
     let none = json!({ "agents": [], "projects": [], "live": 0, "total": 0 });
     assert_eq!(told(Some(&[])).await, none);
+}
+
+/// The indexes of lists are of spans of times and runs of changes: nobody may see where one ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_are_in_order_across_spans() {
+    let (_dir, store) = fresh();
+    let mut made = Vec::new();
+    for n in 0..30 {
+        made.push((session(&store, &format!("s{n:02}"), &[]).await, 0));
+    }
+    let mut seen = store.list(everything()).await.unwrap().touched;
+    // Times around the ends of spans, some of them the same; each session moves several times.
+    for n in 0..300_i64 {
+        let (session, seq) = &mut made[usize::try_from(n * 7 % 30).unwrap()];
+        let at = 1_700_000_000_000 + n * 1365 / 2 * 2;
+        let events = vec![event(*seq + 1, "more")];
+        let times = Some((at, at));
+        let more = Append { session: session.key, after: *seq, events, times, ..Append::default() };
+        *seq = append(&store, more).await.unwrap();
+        let news = ListFilter { touched_after: Some(seen), ..everything() };
+        let page = store.list(news).await.unwrap();
+        let ids: Vec<_> = page.sessions.iter().map(|s| s.id.as_str()).collect();
+        assert!(ids.contains(&session.id.as_str()), "change {n}: {ids:?}");
+        seen = page.touched;
+    }
+    let lost = "SELECT count(*) FROM session WHERE updated_era <> updated >> 12 OR touched_era <> touched >> 7";
+    assert_eq!(beside(&store, lost), ["0"]);
+    let all = store.list(everything()).await.unwrap().sessions;
+    let mut sorted = all.iter().map(|s| (s.updated_at, s.id.clone())).collect::<Vec<_>>();
+    sorted.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
+    assert_eq!(
+        all.iter().map(|s| s.updated_at).collect::<Vec<_>>(),
+        sorted.iter().map(|s| s.0).collect::<Vec<_>>()
+    );
+    let (mut paged, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list(ListFilter { after, limit: 4, ..everything() }).await.unwrap();
+        paged.extend(page.sessions.into_iter().map(|s| s.id));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(paged, all.iter().map(|s| s.id.clone()).collect::<Vec<_>>());
+    let middle = all[15].updated_at;
+    for (filter, expected) in [
+        (
+            ListFilter { since: Some(middle), ..everything() },
+            all.iter().filter(|s| s.updated_at >= middle).count(),
+        ),
+        (
+            ListFilter { until: Some(middle), ..everything() },
+            all.iter().filter(|s| s.updated_at < middle).count(),
+        ),
+    ] {
+        assert_eq!(store.list(filter).await.unwrap().sessions.len(), expected);
+    }
 }

@@ -23,15 +23,15 @@ type Values = Box<dyn ToSql + Sync + Send>;
 const TABLES: [&str; 3] = ["event", "item", "call"];
 
 /// What is inserted in one commit: of each table a statement and its parameters, none if it has no rows.
-struct Commit {
+pub(crate) struct Commit {
     events: usize,
     tables: [Option<(Statement, Vec<Values>)>; 3],
 }
 
 /// What one connection does.
-struct Work {
-    client: Client,
-    commits: Vec<Commit>,
+pub(crate) struct Work {
+    pub(crate) client: Client,
+    pub(crate) commits: Vec<Commit>,
 }
 
 /// How the rows of a database are inserted again.
@@ -48,11 +48,11 @@ pub(crate) struct Bare<'a> {
 }
 
 impl Bare<'_> {
-    /// Inserts the rows of events, items and calls under their keys into tables with the same columns,
-    /// storage and indexes: as they are in the database, or as they were before they were packed. All that a node writes beside them
-    /// (the session's row, its source, the index of search) is left out. Parameters are made before the
-    /// clock runs. Returns events a second, and seconds of a core that PostgreSQL needs for one.
-    pub(crate) async fn run(&self) -> (f64, f64) {
+    /// Makes empty tables with the same columns, storage and indexes, and what is to be inserted into
+    /// them: the rows of events, items and calls under their keys, as they are in the database, or as
+    /// they were before they were packed. All that a node writes beside them (the session's row, its
+    /// source, the index of search) is left out.
+    pub(crate) async fn prepare(&self) -> Vec<Work> {
         let client = connect(self.database).await;
         for table in TABLES {
             let make = format!(
@@ -71,6 +71,15 @@ impl Bare<'_> {
             let commits = self.commits(&far, &rows).await;
             work.push(Work { client: far, commits });
         }
+        work
+    }
+
+    /// Inserts all of it. Parameters are made before the clock runs. Returns events a second, and seconds
+    /// of a core that PostgreSQL needs for one.
+    pub(crate) async fn run(&self) -> (f64, f64) {
+        let client = connect(self.database).await;
+        let work = self.prepare().await;
+        let connections = work.len();
         let work = Arc::new(work);
         let (mut events, mut took, mut used) = (0, Duration::ZERO, 0.0);
         while took < TIME {
@@ -173,7 +182,7 @@ async fn insert_all(work: Arc<Vec<Work>>, connection: usize) -> usize {
 }
 
 /// One transaction. Nothing is waited for but its end, as a node does.
-async fn insert(client: &Client, commit: &Commit) {
+pub(crate) async fn insert(client: &Client, commit: &Commit) {
     let put = async |at: usize| {
         let Some((statement, values)) = &commit.tables[at] else { return Ok(0) };
         let values: Vec<&(dyn ToSql + Sync)> =

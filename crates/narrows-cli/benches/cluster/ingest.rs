@@ -1,6 +1,7 @@
 //! Durable ingest: events a second that were acknowledged after PostgreSQL had them on disk.
 
 use crate::bare::Bare;
+use crate::behind;
 use crate::http::Http;
 use crate::nodes::{Bus, Cluster, checkpoint};
 use crate::processes::Used;
@@ -15,13 +16,13 @@ pub(crate) async fn run() -> Faults {
     say(
         "  bare: the same rows of events, items and calls, inserted into tables of the same definition, as many a \
          commit as the node made, over as many connections as there are writers (4 at most): as texts, and packed as \
-         narrows keeps them",
+         narrows keeps them; over HTTP: as texts, one commit a request, asked for by the same writers",
     );
     say(
         "  CPU: microseconds of a core for an event: the node's, PostgreSQL's, PostgreSQL's for the bare rows",
     );
     say(
-        "  writers x packets   events/s     bare/s   ratio   packed/s   ratio   CPU node   PostgreSQL   bare   ratio   answer p50 / p99 / worst ms   rows a commit   faults",
+        "  writers x packets   events/s     bare/s   ratio   packed/s   ratio   over HTTP/s   ratio   CPU node   PostgreSQL   bare   ratio   answer p50 / p99 / worst ms   rows a commit   faults",
     );
     let mut faults = Faults::default();
     for (writers, batch) in [(1, 1), (1, 100), (8, 100), (8, 1000), (64, 1), (64, 10)] {
@@ -52,14 +53,16 @@ async fn one(load: Load) -> Faults {
     let inserted =
         async |packed| Bare { database: &database, writers, batch, rows: of, packed }.run().await;
     let ((bare, bare_cpu), (packed, _)) = (inserted(false).await, inserted(true).await);
+    let behind = behind::run(&database, writers, batch).await;
     let rate = written.rate;
     let micros = |seconds: f64| seconds * 1e6 / written.events.max(1) as f64;
     let shape = format!("{writers} x {batch}");
     let [p50, p99, worst] = [0.5, 0.99, 1.0].map(|part| ms(&written.answers, part));
     say(&format!(
-        "  {shape:>17}  {rate:>9.0}  {bare:>9.0}  {:>6.2}  {packed:>9.0}  {:>6.2}   {:>8.0}   {:>10.0}   {:>4.0}   {:>5.2}   {p50:>10.1} / {p99:>5.1} / {worst:>6.1}   {rows:>13.1}   {faults}",
+        "  {shape:>17}  {rate:>9.0}  {bare:>9.0}  {:>6.2}  {packed:>9.0}  {:>6.2}   {behind:>11.0}  {:>6.2}   {:>8.0}   {:>10.0}   {:>4.0}   {:>5.2}   {p50:>10.1} / {p99:>5.1} / {worst:>6.1}   {rows:>13.1}   {faults}",
         rate / bare,
         rate / packed,
+        rate / behind,
         micros(node),
         micros(postgres),
         bare_cpu * 1e6,

@@ -12,6 +12,7 @@
 )]
 
 mod bare;
+mod behind;
 mod deliver;
 mod follow;
 mod http;
@@ -28,10 +29,19 @@ use std::ops::AddAssign;
 
 fn main() {
     let words: Vec<String> = std::env::args().collect();
-    let only = words.iter().position(|w| w == "--only").and_then(|at| words.get(at + 1));
+    let after = |name: &str| words.iter().position(|w| w == name).and_then(|at| words.get(at + 1));
+    let only = after("--only");
     let wanted = |name: &str| only.is_none_or(|o| o == name);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("runtime");
+    if after("--role").is_some_and(|role| role == "bare") {
+        let number =
+            |name: &str| after(name).and_then(|n| n.parse::<u64>().ok()).expect("a number");
+        let writers = usize::try_from(number("--writers")).expect("a number");
+        let database = after("--database").expect("a database");
+        runtime.block_on(behind::serve(database, writers, number("--batch")));
+        return;
+    }
     let faults = runtime.block_on(async {
         let mut faults = Faults::default();
         if wanted("ingest") {

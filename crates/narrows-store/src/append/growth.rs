@@ -73,15 +73,15 @@ pub(super) fn keep(
     sessions: &BTreeMap<i64, Growth<'_>>,
     known: Option<&HashMap<i64, Expected>>,
 ) -> Result<()> {
-    let mut touched = sessions::touched(db);
-    let (mut count, mut era) = (None, String::new());
-    if db.is_postgres() {
-        era = era::told(Some(UPDATED), &touched);
+    let touched = sessions::touched(db);
+    let (count, touched, era) = if db.is_postgres() {
+        let era = era::told(Some(UPDATED), &touched);
+        (None, touched, era)
     } else {
         // One change for all of them: they are seen together.
-        count = Some(db.one(&format!("SELECT {touched}"), &[], |r| r.get::<i64>(0))?);
-        touched = "v.touched".to_owned();
-    }
+        let count = db.one(&format!("SELECT {touched}"), &[], |r| r.get::<i64>(0))?;
+        (Some(count), "v.touched".to_owned(), String::new())
+    };
     let rows = sessions.iter().map(|(session, g)| {
         let written = params![
             *session,
@@ -113,16 +113,15 @@ pub(super) fn keep(
          calls = session.calls + v.calls, failed = session.failed + v.failed,
          pen = coalesce(v.pen, session.pen){era} FROM {{v}} WHERE session.key = v.key"
     );
-    match known {
-        None => db.update(&update, COLUMNS, rows)?,
-        Some(_) => {
-            let as_known = format!(
-                "{update} AND session.seq = v.was AND (v.writer IS NULL OR session.pen = v.before
-                 OR session.pen & {} = v.writer)",
-                Pen::WRITER
-            );
-            db.update_each(&as_known, COLUMNS, rows)?;
-        }
+    if known.is_some() {
+        let as_known = format!(
+            "{update} AND session.seq = v.was AND (v.writer IS NULL OR session.pen = v.before
+             OR session.pen & {} = v.writer)",
+            Pen::WRITER
+        );
+        db.update_each(&as_known, COLUMNS, rows)?;
+    } else {
+        db.update(&update, COLUMNS, rows)?;
     }
     for (session, facts) in sessions.iter().flat_map(|(s, g)| g.facts.iter().map(move |f| (s, f))) {
         let SessionFacts { info, state, title, agent, model, status, native, project } = facts;

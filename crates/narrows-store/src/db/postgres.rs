@@ -358,7 +358,11 @@ impl Pg {
     /// Begins to write.
     pub(crate) fn begin_writing(&self) -> Result<()> {
         self.wanted.set(self.is_fresh());
-        if self.wanted.get() { self.forget_plans() } else { self.begin("BEGIN")? }
+        if self.wanted.get() {
+            self.forget_plans()
+        } else {
+            self.begin("BEGIN")?
+        }
         Ok(())
     }
 

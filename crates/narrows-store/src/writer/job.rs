@@ -110,7 +110,9 @@ impl Group {
 
     /// All that waits, in the order of the sessions: rows are locked in the same order by everybody, so
     /// nobody waits for each other. Jobs of one session keep theirs.
-    pub(super) fn all(mut self, more: &mut mpsc::Receiver<Waiting>) -> Vec<Box<dyn Job>> {
+    /// Also tells their bytes.
+    pub(super) fn all(mut self, more: &mut mpsc::Receiver<Waiting>) -> (Vec<Box<dyn Job>>, usize) {
+        self.bytes = self.waiting.iter().map(|job| job.bytes).sum();
         while !self.is_full()
             && let Ok(job) = more.try_recv()
         {
@@ -118,7 +120,7 @@ impl Group {
             self.waiting.push_back(job);
         }
         self.waiting.make_contiguous().sort_by_key(|job| job.session);
-        self.waiting.into_iter().map(|waiting| waiting.job).collect()
+        (self.waiting.into_iter().map(|waiting| waiting.job).collect(), self.bytes)
     }
 
     /// The next job. Once something went wrong, none are added.

@@ -19,7 +19,6 @@ pub(super) struct Gathered {
     each: Option<(usize, usize)>,
 }
 
-
 /// The type of a list of these.
 fn list_of(kind: &str) -> Result<Type> {
     Ok(match kind {
