@@ -36,6 +36,27 @@ impl Http {
         self.answer().await
     }
 
+    /// One request whose body comes piece by piece.
+    pub(crate) async fn stream(
+        &mut self,
+        method: &str,
+        path: &str,
+        pieces: impl Iterator<Item = String>,
+    ) -> Result<(u16, String)> {
+        let Place { address, token } = &self.place;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n"
+        );
+        self.stream.write_all(head.as_bytes()).await?;
+        for piece in pieces {
+            let chunk = format!("{:x}\r\n{piece}\r\n", piece.len());
+            self.stream.write_all(chunk.as_bytes()).await?;
+        }
+        self.stream.write_all(b"0\r\n\r\n").await?;
+        self.answer().await
+    }
+
     async fn answer(&mut self) -> Result<(u16, String)> {
         let (mut status, mut length) = (0, 0);
         loop {

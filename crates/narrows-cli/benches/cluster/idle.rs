@@ -2,7 +2,7 @@
 
 use crate::nodes::{Bus, Cluster, connect};
 use crate::processes::{Share, Used, memory};
-use crate::write::{Load, write};
+use crate::write::{Load, Way, write};
 use crate::{Faults, say};
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) async fn run() -> Faults {
         (three.nats - one.nats).max(0.0) / 2.0,
     ));
     let used = Used::now(&pids(&cluster));
-    let load = Load { writers: 8, batch: 100, time: Duration::from_secs(4) };
+    let load = Load { way: Way::Requests, writers: 8, batch: 100, time: Duration::from_secs(4) };
     let written = write(&cluster.places[..1], load).await;
     let share = used.since();
     line(&cluster, "2 idle, another ingests", &share.nodes[1..], &share).await;

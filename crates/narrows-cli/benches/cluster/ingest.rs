@@ -5,7 +5,7 @@ use crate::behind;
 use crate::http::Http;
 use crate::nodes::{Bus, Cluster, checkpoint};
 use crate::processes::Used;
-use crate::write::{Load, write};
+use crate::write::{Load, Way, write};
 use crate::{Faults, ms, say};
 use std::time::Duration;
 
@@ -25,8 +25,17 @@ pub(crate) async fn run() -> Faults {
         "  writers x packets   events/s     bare/s   ratio   packed/s   ratio   over HTTP/s   ratio   CPU node   PostgreSQL   bare   ratio   answer p50 / p99 / worst ms   rows a commit   faults",
     );
     let mut faults = Faults::default();
-    for (writers, batch) in [(1, 1), (1, 100), (8, 100), (8, 1000), (64, 1), (64, 10)] {
-        faults += one(Load { writers, batch, time: TIME }).await;
+    for (way, writers, batch) in [
+        (Way::Stream, 1, 1),
+        (Way::Stream, 8, 1),
+        (Way::Requests, 1, 100),
+        (Way::Requests, 8, 100),
+        (Way::Requests, 8, 1000),
+        (Way::Requests, 64, 10),
+        (Way::Requests, 64, 1),
+        (Way::Requests, 1, 1),
+    ] {
+        faults += one(Load { way, writers, batch, time: TIME }).await;
     }
     faults
 }
@@ -47,22 +56,28 @@ async fn one(load: Load) -> Faults {
     drop(cluster);
     // Making the sessions and their first packets are commits too, few beside the others.
     let rows = (written.events as f64 / commits.max(1) as f64).max(1.0);
-    let Load { writers, batch, .. } = load;
+    let Load { way, writers, batch, .. } = load;
     #[expect(clippy::cast_sign_loss, reason = "a number of rows")]
     let of = rows.round() as usize;
     let inserted =
         async |packed| Bare { database: &database, writers, batch, rows: of, packed }.run().await;
     let ((bare, bare_cpu), (packed, _)) = (inserted(false).await, inserted(true).await);
-    let behind = behind::run(&database, writers, batch).await;
     let rate = written.rate;
+    let behind = match way {
+        Way::Stream => "          -       -".to_owned(),
+        Way::Requests => {
+            let behind = behind::run(&database, writers, batch).await;
+            format!("{behind:>11.0}  {:>6.2}", rate / behind)
+        }
+    };
     let micros = |seconds: f64| seconds * 1e6 / written.events.max(1) as f64;
-    let shape = format!("{writers} x {batch}");
+    let stream = if way == Way::Stream { "stream " } else { "" };
+    let shape = format!("{stream}{writers} x {batch}");
     let [p50, p99, worst] = [0.5, 0.99, 1.0].map(|part| ms(&written.answers, part));
     say(&format!(
-        "  {shape:>17}  {rate:>9.0}  {bare:>9.0}  {:>6.2}  {packed:>9.0}  {:>6.2}   {behind:>11.0}  {:>6.2}   {:>8.0}   {:>10.0}   {:>4.0}   {:>5.2}   {p50:>10.1} / {p99:>5.1} / {worst:>6.1}   {rows:>13.1}   {faults}",
+        "  {shape:>17}  {rate:>9.0}  {bare:>9.0}  {:>6.2}  {packed:>9.0}  {:>6.2}   {behind}   {:>8.0}   {:>10.0}   {:>4.0}   {:>5.2}   {p50:>10.1} / {p99:>5.1} / {worst:>6.1}   {rows:>13.1}   {faults}",
         rate / bare,
         rate / packed,
-        rate / behind,
         micros(node),
         micros(postgres),
         bare_cpu * 1e6,

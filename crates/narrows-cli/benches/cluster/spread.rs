@@ -3,14 +3,15 @@
 use crate::follow::{Frame, follow};
 use crate::http::Http;
 use crate::nodes::{Bus, Cluster, checkpoint};
-use crate::write::{Load, check, packets_of, write};
+use crate::write::{Load, Way, check, packets_of, write};
 use crate::{Faults, ms, say};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const LOAD: Load = Load { writers: 48, batch: 10, time: Duration::from_secs(4) };
+const LOAD: Load =
+    Load { way: Way::Requests, writers: 48, batch: 10, time: Duration::from_secs(4) };
 const FOLLOWERS: u64 = 300;
 const EVENTS: u64 = 10_000;
 /// Packets of a request to the session that they follow.

@@ -23,9 +23,19 @@ pub(crate) fn packets_of(session: &str) -> String {
     format!("/api/sessions/{session}/packets?format=acp")
 }
 
+/// How a writer sends its packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// One request whose body stays open, so many packets a write.
+    Stream,
+    /// So many packets a request, and the answer is waited for.
+    Requests,
+}
+
 /// Sessions that are written at the same time, and how many packets a request has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
+    pub(crate) way: Way,
     pub(crate) writers: usize,
     pub(crate) batch: u64,
     pub(crate) time: Duration,
@@ -91,7 +101,20 @@ async fn one(place: Place, load: Load, ready: Arc<Barrier>) -> One {
         Ok((mut http, session)) => {
             let path = packets_of(&session);
             (one.session, one.acknowledged) = (session, 1);
-            while began.elapsed() < load.time {
+            if load.way == Way::Stream {
+                let mut sent = 0;
+                let pieces = std::iter::from_fn(|| {
+                    let from = 1 + sent;
+                    sent += load.batch;
+                    let body = || (from..from + load.batch).map(packet).collect();
+                    (began.elapsed() < load.time).then(body)
+                });
+                match http.stream("POST", &path, pieces).await {
+                    Ok((200, _)) => one.acknowledged = 1 + sent - load.batch,
+                    _ => one.errors += 1,
+                }
+            }
+            while load.way == Way::Requests && began.elapsed() < load.time {
                 let range = one.acknowledged..one.acknowledged + load.batch;
                 let body: String = range.map(packet).collect();
                 let sent = Instant::now();

@@ -10,12 +10,15 @@ use crate::intake::{Answer, Reading};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use futures_util::FutureExt;
 use http::HeaderMap;
 use narrows::Format;
 use narrows_store::{Error, Session};
 use std::time::Duration;
 
 const MAX_KEY: usize = 200;
+/// Bytes of a body that stays open that are kept at once.
+const AT_ONCE: usize = 64 << 10;
 
 /// Send packets of an agent, one a line.
 ///
@@ -107,18 +110,35 @@ async fn stream(
 ) -> ApiResult<Answer> {
     let mut take = app.intake.open(session, reading).await?;
     let known = take.known().cloned();
-    // A request that was answered before is only read to its end.
-    if known.is_none() && !begun.is_empty() {
-        take.push(begun).await?;
+    if let Some(known) = known {
+        // A request that was answered before is only read to its end.
+        while body.next().await?.is_some() {}
+        return Ok(known);
     }
-    while let Some(data) = body.next().await? {
-        if known.is_none() {
-            take.push(&data).await?;
+    take.feed(begun);
+    let mut fed = begun.len();
+    loop {
+        // What is here already goes into the same append; nobody waits for more.
+        let more = if fed < AT_ONCE { body.next().now_or_never() } else { None };
+        let next = if let Some(next) = more {
+            next
+        } else {
+            take.flush().await?;
+            fed = 0;
+            body.next().await
+        };
+        match next {
+            Ok(Some(data)) => {
+                fed += data.len();
+                take.feed(&data);
+            }
+            Ok(None) => return Ok(take.finish().await?),
+            // An agent that is cut off has said what it said.
+            Err(error) => {
+                take.flush().await?;
+                return Err(error);
+            }
         }
-    }
-    match known {
-        Some(known) => Ok(known),
-        None => Ok(take.finish().await?),
     }
 }
 
