@@ -126,7 +126,7 @@ deny:
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny check licenses bans sources
 
-bench: bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run
+bench: bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run bench-cluster
 
 bench-speed:
 	$(CARGO) bench -p narrows --bench speed

@@ -89,6 +89,11 @@ impl Grant {
         self.entry.ended().await;
     }
 
+    /// Whether the token was revoked.
+    pub fn is_revoked(&self) -> bool {
+        self.entry.revoked.is_cancelled()
+    }
+
     /// Whether this token may know of another: one that sees only some sessions knows of those that
     /// see the same.
     pub fn knows(&self, other: &Token) -> bool {

@@ -17,6 +17,8 @@ use utoipa::ToSchema;
 pub(crate) const MAX_LINE: usize = 16 << 20;
 /// Appends of one request that may be on their way.
 const MAX_ON_THE_WAY: usize = 64;
+/// One is written, and another one waits to be.
+const ENOUGH_ON_THE_WAY: usize = 2;
 
 /// Which time packets get that have none of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
@@ -212,6 +214,19 @@ impl Take {
         if let Some(live) = self.live.as_mut() {
             live.ends_at(source, place);
         }
+    }
+
+    /// Whether enough is on its way to the store: what comes meanwhile is better kept together.
+    pub fn is_busy(&self) -> bool {
+        self.on_the_way.len() >= ENOUGH_ON_THE_WAY
+    }
+
+    /// Waits until the first of what is on its way is durable. Nothing is lost by waiting no longer.
+    pub async fn landed(&mut self) -> Result<()> {
+        let Some(first) = self.on_the_way.front_mut() else { return Ok(()) };
+        let landed = first.await;
+        self.on_the_way.pop_front();
+        landed.map_err(|_| Error::Closed)?.map(|_| ())
     }
 
     /// Gives the store what was given. Returns when there is room for more.

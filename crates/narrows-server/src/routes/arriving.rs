@@ -4,6 +4,7 @@ use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult};
 use axum::body::Body;
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
 use std::time::Duration;
@@ -52,6 +53,19 @@ impl<'a> Arriving<'a> {
     /// Whether all of it was taken.
     pub(super) fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// What is here already.
+    pub(super) fn ready(&mut self) -> Option<Bytes> {
+        if self.over || self.broken || self.grant.is_revoked() {
+            return None;
+        }
+        match self.body.frame().now_or_never()? {
+            None => self.over = true,
+            Some(Ok(frame)) => return frame.into_data().ok(),
+            Some(Err(_)) => self.broken = true,
+        }
+        None
     }
 
     /// What comes next; nothing at the end.

@@ -10,7 +10,6 @@ use crate::intake::{Answer, Reading};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use futures_util::FutureExt;
 use http::HeaderMap;
 use narrows::Format;
 use narrows_store::{Error, Session};
@@ -119,9 +118,22 @@ async fn stream(
     let mut fed = begun.len();
     loop {
         // What is here already goes into the same append; nobody waits for more.
-        let more = if fed < AT_ONCE { body.next().now_or_never() } else { None };
-        let next = if let Some(next) = more {
-            next
+        while fed < AT_ONCE
+            && let Some(data) = body.ready()
+        {
+            fed += data.len();
+            take.feed(&data);
+        }
+        if body.is_over() {
+            return Ok(take.finish().await?);
+        }
+        // While the store is at work on what came before, more may come.
+        let next = if fed < AT_ONCE && take.is_busy() {
+            tokio::select! {
+                biased;
+                landed = take.landed() => { landed?; continue }
+                next = body.next() => next,
+            }
         } else {
             take.flush().await?;
             fed = 0;

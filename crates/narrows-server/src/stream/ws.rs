@@ -201,7 +201,8 @@ pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, mut stay: S
                 match message {
                     None | Some(Ok(Message::Close(_))) => return,
                     Some(Err(_)) => break (1009, "message too large or broken"),
-                    Some(Ok(Message::Text(text))) => socket.text(&text).await,
+                    // Not a part of every socket that waits: it is large, and seldom needed.
+                    Some(Ok(Message::Text(text))) => Box::pin(socket.text(&text)).await,
                     Some(Ok(Message::Binary(_))) => {
                         socket.error("INVALID_MESSAGE", "messages are text", None).await
                     }
