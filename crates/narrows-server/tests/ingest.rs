@@ -261,6 +261,40 @@ async fn bad_packets_are_events_and_a_broken_body_keeps_what_came() {
     assert_eq!(answer["read"], 5);
 }
 
+/// Pieces that come faster than the store keeps them are kept together; none waits for the body's end.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_small_pieces_are_told_while_the_body_is_open() {
+    const CALLS: u64 = 1500;
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let mut told = server.sse(&format!("/api/sessions/{session}/events?view=events"), None).await;
+    told.until_ready().await;
+    let lines: String = (1..=CALLS)
+        .map(|n| {
+            format!(
+                "{{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"c{n}\",\"title\":\"bash\",\
+                 \"kind\":\"execute\",\"status\":\"completed\",\"rawInput\":{{\"command\":\"echo {n}\"}}}}\n"
+            )
+        })
+        .collect();
+    let path = format!("/api/sessions/{session}/packets?format=acp");
+    let mut post = Post::open(&server, &path, &[]).await;
+    for piece in lines.as_bytes().chunks(97) {
+        post.push(piece).await;
+    }
+    let mut calls = Vec::new();
+    while calls.len() < usize::try_from(CALLS).expect("a number") {
+        let frame = told.next().await.expect("goes on");
+        if frame.data.is_some() && !frame.is_control() {
+            calls.push(frame.json()["toolCallId"].as_str().expect("a call").to_owned());
+        }
+    }
+    assert_eq!(calls, (1..=CALLS).map(|n| format!("c{n}")).collect::<Vec<_>>());
+    drop(post);
+    let state = server.get(&path.replace("?format=acp", "")).await;
+    assert_eq!(state["sources"][0]["read"], CALLS);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_is_deleted_ends_its_streams() {
     let server = TestServer::start().await;

@@ -20,11 +20,13 @@ use tokio_postgres::{Client, Row, Statement};
 
 mod address;
 mod gather;
+mod transaction;
 mod trouble;
 mod wire;
 
 pub(crate) use address::PgAddress;
 use gather::Gathered;
+use transaction::Writing;
 use trouble::{lost, trouble};
 pub(super) use wire::column;
 use wire::{Encoded, encode};
@@ -57,8 +59,7 @@ pub(crate) struct Pg {
     /// When they are forgotten, and how long the next ones are remembered: a plan that was made when
     /// there were few rows is a bad one when there are many.
     stale: Cell<(Instant, Duration)>,
-    /// A transaction was asked for that PostgreSQL does not know of: one statement needs none.
-    wanted: Cell<bool>,
+    writing: Cell<Writing>,
     /// What was sent and not looked at yet.
     sent: RefCell<Vec<Later>>,
     /// What is sent at the end of the transaction, in the order of these names.
@@ -92,7 +93,7 @@ impl Pg {
             client: Arc::new(client),
             statements: RefCell::default(),
             stale: Cell::new((Instant::now() + SOON, SOON)),
-            wanted: Cell::new(false),
+            writing: Cell::new(Writing::Told),
             sent: RefCell::default(),
             ends: RefCell::default(),
             gathered: RefCell::default(),
@@ -149,9 +150,7 @@ impl Pg {
     }
 
     fn ready(&self, sql: &str, values: &[Value<'_>]) -> Result<(Statement, Vec<Encoded>)> {
-        if self.wanted.take() {
-            self.say("BEGIN".to_owned())?;
-        }
+        self.tell_begin()?;
         self.send_gathered()?;
         let statement = self.statement(sql)?;
         let kinds = statement.params();
@@ -327,63 +326,6 @@ impl Pg {
             self.say(format!("CLOSE c{name}"))?;
         }
         done
-    }
-
-    /// Begins to read: everything is seen as it is at one moment.
-    pub(crate) fn begin_reading(&self) -> Result<()> {
-        const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        self.begin(BEGIN)
-    }
-
-    /// A connection that was not used for a while may have been cut: that is better known before
-    /// something is done with it.
-    fn begin(&self, sql: &str) -> Result<()> {
-        self.forget_plans();
-        if self.is_fresh() { self.say(sql.to_owned()) } else { self.say_and_wait(sql) }
-    }
-
-    fn is_fresh(&self) -> bool {
-        self.used.get().elapsed() < FRESH
-    }
-
-    fn forget_plans(&self) {
-        let (at, age) = self.stale.get();
-        if Instant::now() > at {
-            self.statements.borrow_mut().clear();
-            let age = (age * 4).min(LATE);
-            self.stale.set((Instant::now() + age, age));
-        }
-    }
-
-    /// Begins to write.
-    pub(crate) fn begin_writing(&self) -> Result<()> {
-        self.wanted.set(self.is_fresh());
-        if self.wanted.get() {
-            self.forget_plans()
-        } else {
-            self.begin("BEGIN")?
-        }
-        Ok(())
-    }
-
-    /// Ends the transaction: all that was done in it is kept.
-    pub(crate) fn commit(&self) -> Result<()> {
-        if self.wanted.get() && self.ends.borrow().is_empty() {
-            self.wanted.set(false);
-            return self.do_gathered();
-        }
-        if self.wanted.take() {
-            self.say("BEGIN".to_owned())?;
-        }
-        self.send_ends().and_then(|()| self.say_and_wait("COMMIT"))
-    }
-
-    /// Ends what was begun without a trace.
-    pub(crate) fn roll_back(&self) {
-        self.forget_ends();
-        if !self.wanted.take() && self.say_and_wait("ROLLBACK").is_err() {
-            self.broken.set(true);
-        }
     }
 }
 
