@@ -107,7 +107,7 @@ test-agents:
 CLUSTER = story sessions log search records lease follow socket ingest far cluster
 CLUSTER_MORE = items outline windows delete rest overview
 cluster:
-	@NARROWS_TEST_STORE=postgres ./scripts/services run target/services timeout 900 \
+	@MAKEFLAGS= NARROWS_TEST_STORE=postgres ./scripts/services run target/services timeout 900 \
 	  $(CARGO) test --workspace --locked --quiet $(CLUSTER:%=--test %)
 
 bench-cluster: web
