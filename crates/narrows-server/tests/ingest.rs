@@ -43,6 +43,39 @@ async fn the_same_request_again_changes_nothing() {
     assert_eq!(all_events(&server, &session).await, truth.events);
 }
 
+/// Whoever gives up and asks again may do so while the first request is on its way to the disk.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_given_up_and_sent_again_has_one_effect() {
+    const REQUESTS: u64 = 150;
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let path = format!("/api/sessions/{session}/packets?format=acp");
+    let token = format!("Bearer {}", server.token);
+    for n in 0..REQUESTS {
+        let key = format!("k{n}");
+        let headers = [("authorization", token.as_str()), ("idempotency-key", key.as_str())];
+        let body = format!(
+            "{{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"c{n}\",\"title\":\"bash\",\"kind\":\"execute\",\
+             \"status\":\"completed\",\"rawInput\":{{\"command\":\"echo {n}\"}}}}\n"
+        );
+        let ask = || common::request(server.sends_to, "POST", &path, &headers, body.as_bytes());
+        let patience = std::time::Duration::from_micros(300 + n * 7919 % 6000);
+        let _ = tokio::time::timeout(patience, ask()).await;
+        let mut again = ask().await;
+        for _ in 0..20 {
+            // Across nodes one may be told to try once more.
+            if again.status == 200 {
+                break;
+            }
+            again = ask().await;
+        }
+        assert_eq!(again.status, 200, "{}", again.text());
+    }
+    let calls: Vec<Value> =
+        all_events(&server, &session).await.iter().map(|e| e["toolCallId"].clone()).collect();
+    assert_eq!(calls, (0..REQUESTS).map(|n| json!(format!("c{n}"))).collect::<Vec<_>>());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_request_in_parallel_has_one_effect() {
     let server = Arc::new(TestServer::start().await);

@@ -15,7 +15,7 @@ use narrows_store::{
     Append, Error, EventRow, NewBlob, Pen, Request, Result, Session, SessionFacts, Store,
 };
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
@@ -65,6 +65,8 @@ pub(super) struct Live {
     /// With which number a node runs the session's agent.
     pub(super) fence: Option<u64>,
     sums: Sums,
+    /// What is on its way to the store, and whose writer has gone away.
+    pub(super) left: VecDeque<oneshot::Receiver<Result<u64>>>,
     scratch: Vec<u8>,
     /// Something could not be written: what is here is ahead of the log.
     pub(super) broken: Arc<AtomicBool>,
@@ -148,11 +150,20 @@ impl Live {
             pen,
             fence: reading.fence,
             sums: Sums::default(),
+            left: VecDeque::new(),
             scratch: Vec::new(),
             broken: Arc::default(),
             ended,
             ended_kept: ended,
         })
+    }
+
+    /// Waits for what somebody left on its way. If it failed, this is broken now.
+    pub(super) async fn land(&mut self) {
+        while let Some(left) = self.left.front_mut() {
+            let _ = left.await;
+            self.left.pop_front();
+        }
     }
 
     /// Whether another node has written since.

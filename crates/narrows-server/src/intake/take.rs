@@ -78,30 +78,42 @@ impl Take {
         session: &Session,
         reading: Reading,
     ) -> Result<Take> {
-        let (mut first, mut known) = (reading.first, None);
-        if let Some(key) = &reading.key
-            && let Some((at, answer)) = store.request(session.key, key).await?
-        {
-            first = Some(at);
-            known = answer.and_then(|a| serde_json::from_str(&a).ok());
+        if let Some(live) = guard.as_mut() {
+            // Somebody went away before this was durable. It may be this very request.
+            live.land().await;
         }
-        let usable = guard.as_ref().is_some_and(|live| !live.broken.load(Ordering::Relaxed));
-        let now = if usable && store.is_shared() && !reading.trust {
-            Some(store.session(&session.id).await?)
-        } else {
-            None
-        };
-        let is_stale = |live: &Live| now.as_ref().is_some_and(|now| live.is_stale(now));
-        let old = !usable || guard.as_ref().is_some_and(is_stale);
-        let mut before = None;
-        if old {
-            // Packets that were read before come again: what they began is understood anew.
-            let again = reading.wrapped || reading.placed || first.is_some();
-            let live = Live::load(store, hidden, session, &reading, again).await?;
-            if store.is_shared() && reading.fence.is_none() {
-                live.check_place(first)?;
+        let (mut first, mut known, mut before) = (reading.first, None, None);
+        loop {
+            let asked = asked_before(store, session, &reading).await?;
+            let is_new = asked.is_none();
+            if let Some((at, answer)) = asked {
+                first = Some(at);
+                known = answer.and_then(|a| serde_json::from_str(&a).ok());
             }
-            *guard = Some(live);
+            let usable = guard.as_ref().is_some_and(|live| !live.broken.load(Ordering::Relaxed));
+            let now = if usable && store.is_shared() && !reading.trust {
+                Some(store.session(&session.id).await?)
+            } else {
+                None
+            };
+            let is_stale = |live: &Live| now.as_ref().is_some_and(|now| live.is_stale(now));
+            let old = !usable || guard.as_ref().is_some_and(is_stale);
+            if old {
+                // Packets that were read before come again: what they began is understood anew.
+                let again = reading.wrapped || reading.placed || first.is_some();
+                let live = Live::load(store, hidden, session, &reading, again).await?;
+                // Another node may have kept this very request after it was asked for, and before the
+                // session was read. What it keeps from now on is refused when this is appended.
+                if is_new && asked_before(store, session, &reading).await?.is_some() {
+                    *guard = None;
+                    continue;
+                }
+                if store.is_shared() && reading.fence.is_none() {
+                    live.check_place(first)?;
+                }
+                *guard = Some(live);
+            }
+            break;
         }
         // A session that is in memory learns of a root that only this request names.
         if let Some(live) = guard.as_mut() {
@@ -252,8 +264,8 @@ impl Take {
         }
         live.ended = all;
         self.keep(true, all).await?;
-        while let Some(durable) = self.on_the_way.pop_front() {
-            durable.await.map_err(|_| Error::Closed)??;
+        while !self.on_the_way.is_empty() {
+            self.landed().await?;
         }
         Ok(self.before.take().unwrap_or_else(|| std::mem::take(&mut self.answer)))
     }
@@ -280,8 +292,8 @@ impl Take {
         let Some(live) = self.live.as_mut() else { return Err(Error::Closed) };
         if live.broken.load(Ordering::Relaxed) {
             // What is on its way tells why.
-            while let Some(durable) = self.on_the_way.pop_front() {
-                durable.await.map_err(|_| Error::Closed)??;
+            while !self.on_the_way.is_empty() {
+                self.landed().await?;
             }
             return Err(Error::Closed);
         }
@@ -303,16 +315,30 @@ impl Take {
         let sent = live.keep(&self.store, &self.hub, &mut self.steps, request, all).await?;
         self.on_the_way.extend(sent);
         while self.on_the_way.len() > MAX_ON_THE_WAY {
-            if let Some(durable) = self.on_the_way.pop_front() {
-                durable.await.map_err(|_| Error::Closed)??;
-            }
+            self.landed().await?;
         }
         Ok(())
     }
 }
 
+/// The place and the answer of a request that came before.
+async fn asked_before(
+    store: &Store,
+    session: &Session,
+    reading: &Reading,
+) -> Result<Option<(u64, Option<String>)>> {
+    match &reading.key {
+        Some(key) => store.request(session.key, key).await,
+        None => Ok(None),
+    }
+}
+
 impl Drop for Take {
     fn drop(&mut self) {
+        // Whoever comes next waits for it.
+        if let Some(live) = self.live.as_mut() {
+            live.left.append(&mut self.on_the_way);
+        }
         // Somebody has gone away before what was read could be kept.
         if !self.steps.is_empty() {
             self.give_up();

@@ -29,7 +29,7 @@ pub struct TestServer {
     other: Option<Server>,
     pub dir: TempDir,
     pub address: SocketAddr,
-    sends_to: SocketAddr,
+    pub sends_to: SocketAddr,
     pub token: String,
 }
 
