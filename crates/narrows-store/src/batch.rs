@@ -332,6 +332,7 @@ fn take_below<'a>(db: &Db<'_>, new: impl Iterator<Item = &'a New>) -> Result<()>
          AND item.top = 1 AND item.parent IS NOT NULL",
         [("session", "bigint"), ("id", "text")],
         calls.map(|new| [new.session.value(), new.row.id.value()]).collect(),
+        false,
     )
 }
 

@@ -108,8 +108,7 @@ async fn stream(
     mut body: Arriving<'_>,
 ) -> ApiResult<Answer> {
     let mut take = app.intake.open(session, reading).await?;
-    let known = take.known().cloned();
-    if let Some(known) = known {
+    if let Some(known) = take.known().cloned() {
         // A request that was answered before is only read to its end.
         while body.next().await?.is_some() {}
         return Ok(known);

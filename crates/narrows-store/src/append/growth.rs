@@ -105,24 +105,24 @@ pub(super) fn keep(
         row
     });
     let rows: Vec<[Value<'_>; 16]> = rows.collect();
+    let writer = Pen::WRITER;
+    // As [`Pen::knows`] has it.
+    let as_known = known.map(|_| {
+        format!(
+            "AND session.seq = v.was AND (v.writer IS NULL OR session.pen = v.before
+             OR session.pen & {writer} = v.writer)"
+        )
+    });
+    let as_known = as_known.unwrap_or_default();
     let update = format!(
         "UPDATE session SET seq = v.seq, settled = v.settled, next_order = v.next_order,
          touched = {touched}, bytes = session.bytes + v.bytes,
          ended = coalesce(v.ended, session.ended), items = session.items + v.items,
          created = CASE WHEN v.first < created THEN v.first ELSE created END, updated = {UPDATED},
          calls = session.calls + v.calls, failed = session.failed + v.failed,
-         pen = coalesce(v.pen, session.pen){era} FROM {{v}} WHERE session.key = v.key"
+         pen = coalesce(v.pen, session.pen){era} FROM {{v}} WHERE session.key = v.key {as_known}"
     );
-    if known.is_some() {
-        let as_known = format!(
-            "{update} AND session.seq = v.was AND (v.writer IS NULL OR session.pen = v.before
-             OR session.pen & {} = v.writer)",
-            Pen::WRITER
-        );
-        db.update_each(&as_known, COLUMNS, rows)?;
-    } else {
-        db.update(&update, COLUMNS, rows)?;
-    }
+    db.update(&update, COLUMNS, rows, known.is_some())?;
     for (session, facts) in sessions.iter().flat_map(|(s, g)| g.facts.iter().map(move |f| (s, f))) {
         let SessionFacts { info, state, title, agent, model, status, native, project } = facts;
         db.later(

@@ -125,41 +125,19 @@ impl Db<'_> {
     }
 
     /// Changes rows by a list of rows, as `insert` does: `sql` finds each of the list as `{v}`, which has
-    /// these columns, of these types.
+    /// these columns, of these types. With `each`, the transaction fails if one of them changes no row.
     pub(crate) fn update<const N: usize>(
         &self,
         sql: &str,
         columns: [(&str, &str); N],
         rows: Vec<[Value<'_>; N]>,
+        each: bool,
     ) -> Result<()> {
         match self {
             Db::Sqlite(db) => {
                 let mut update = db.prepare_cached(&sql::with_row(sql, &columns))?;
                 for row in &rows {
-                    update.execute(params_from_iter(row))?;
-                }
-                Ok(())
-            }
-            Db::Postgres(_) if rows.is_empty() => Ok(()),
-            Db::Postgres(pg) => {
-                let kinds = columns.map(|(_, kind)| kind);
-                pg.gather(&sql::with_rows(sql, &columns), &kinds, &lists(rows))
-            }
-        }
-    }
-
-    /// The same; if one of the list changes no row, the transaction fails.
-    pub(crate) fn update_each<const N: usize>(
-        &self,
-        sql: &str,
-        columns: [(&str, &str); N],
-        rows: Vec<[Value<'_>; N]>,
-    ) -> Result<()> {
-        match self {
-            Db::Sqlite(db) => {
-                let mut update = db.prepare_cached(&sql::with_row(sql, &columns))?;
-                for row in &rows {
-                    if update.execute(params_from_iter(row))? != 1 {
+                    if update.execute(params_from_iter(row))? == 0 && each {
                         return Err(Error::Damaged("a row is missing".to_owned()));
                     }
                 }
@@ -167,8 +145,13 @@ impl Db<'_> {
             }
             Db::Postgres(_) if rows.is_empty() => Ok(()),
             Db::Postgres(pg) => {
-                let kinds = columns.map(|(_, kind)| kind);
-                pg.gather_each(&sql::with_rows(sql, &columns), &kinds, &lists(rows))
+                let (sql, kinds) = (sql::with_rows(sql, &columns), columns.map(|(_, kind)| kind));
+                let lists = lists(rows);
+                if each {
+                    pg.gather_each(&sql, &kinds, &lists)
+                } else {
+                    pg.gather(&sql, &kinds, &lists)
+                }
             }
         }
     }
