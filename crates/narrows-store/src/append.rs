@@ -114,6 +114,8 @@ pub struct Append {
     /// Items go into the index of search at once, rather than when there is time: for much at once,
     /// which nobody waits for.
     pub at_once: bool,
+    /// Nothing is done until it is durable: whoever appends may as well write it, where that is allowed.
+    pub waits: bool,
     /// The request that this belongs to.
     pub request: Option<Request>,
     /// Whether the source is over.

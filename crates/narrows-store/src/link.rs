@@ -13,12 +13,12 @@ const REST: Duration = Duration::from_millis(250);
 const SETTINGS: &str =
     "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off";
 
-/// What is looked at after a commit, outside of a transaction.
-pub(crate) type AfterCommit = Box<dyn FnMut(&Connection) + Send>;
+/// What is looked at after some commits, outside of a transaction.
+pub(crate) type AfterCommits = Box<dyn FnMut(&Connection, u32) + Send>;
 
 /// A connection that writes.
 pub(crate) enum Link {
-    Sqlite { db: Connection, after: AfterCommit },
+    Sqlite { db: Connection, after: AfterCommits },
     Postgres(Box<Far>),
 }
 
@@ -37,7 +37,7 @@ impl Link {
     /// Begins a transaction.
     pub(crate) fn begin(&mut self) -> Result<()> {
         match self {
-            Link::Sqlite { db, .. } => Ok(db.execute_batch("BEGIN IMMEDIATE")?),
+            Link::Sqlite { db, .. } => Ok(run(db, "BEGIN IMMEDIATE")?),
             Link::Postgres(far) => far.begin(),
         }
     }
@@ -54,12 +54,10 @@ impl Link {
     /// the transaction goes on.
     pub(crate) fn step(&mut self, work: impl FnOnce(&Db<'_>) -> Result<()>) -> Result<()> {
         let Link::Sqlite { db, .. } = self else { return work(&self.db()?) };
-        db.prepare_cached("SAVEPOINT job")?.execute([])?;
+        run(db, "SAVEPOINT job")?;
         let done = work(&Db::Sqlite(db));
         match &done {
-            Ok(()) => {
-                db.prepare_cached("RELEASE job")?.execute([])?;
-            }
+            Ok(()) => run(db, "RELEASE job")?,
             Err(_) if !db.is_autocommit() => {
                 db.execute_batch("ROLLBACK TO job; RELEASE job")?;
             }
@@ -80,7 +78,7 @@ impl Link {
     /// more, all of it may have been.
     pub(crate) fn commit(&mut self) -> Result<()> {
         match self {
-            Link::Sqlite { db, .. } => Ok(db.execute_batch("COMMIT")?),
+            Link::Sqlite { db, .. } => Ok(run(db, "COMMIT")?),
             Link::Postgres(far) => far.commit(),
         }
     }
@@ -96,10 +94,10 @@ impl Link {
         }
     }
 
-    /// What is to be done when nobody waits.
-    pub(crate) fn after_commit(&mut self) {
+    /// What is to be done after so many commits, when nobody waits.
+    pub(crate) fn after_commits(&mut self, commits: u32) {
         if let Link::Sqlite { db, after } = self {
-            after(db);
+            after(db, commits);
         }
     }
 
@@ -107,6 +105,11 @@ impl Link {
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Link::Postgres(_))
     }
+}
+
+/// Runs what is run so often that it is not to be understood anew each time.
+fn run(db: &Connection, sql: &str) -> rusqlite::Result<()> {
+    db.prepare_cached(sql)?.execute([]).map(|_| ())
 }
 
 impl Far {

@@ -3,7 +3,7 @@
 use crate::connection::open_mover;
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
-use crate::link::AfterCommit;
+use crate::link::AfterCommits;
 use rusqlite::Connection;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,14 +22,15 @@ const RESTART_FROM: u64 = 128 << 20;
 /// Lets the log start anew when it can: to write over a file costs half of what it costs to make it
 /// grow. The mover has moved nearly all of it by then, and whoever reads is not waited for. When
 /// the log has grown large nevertheless, everybody waits until it can.
-pub(crate) fn restart_wal(dir: &DataDir) -> AfterCommit {
+pub(crate) fn restart_wal(dir: &DataDir) -> AfterCommits {
     let wal = dir.wal();
     let mut commits = 0_u32;
-    Box::new(move |db| {
-        commits = commits.wrapping_add(1);
-        if !commits.is_multiple_of(LOOK_EVERY) {
+    Box::new(move |db, more| {
+        commits += more;
+        if commits < LOOK_EVERY {
             return;
         }
+        commits = 0;
         let moved = match wal_state(db, "NOOP") {
             Ok(Moved { frames, waiting, .. }) if frames > MOVE_FRAMES && waiting <= MOVE_FRAMES => {
                 wal_state(db, "PASSIVE")

@@ -34,6 +34,9 @@ const MIN_PAGES: i64 = 16;
 pub struct Options {
     /// The database grows no further than this.
     pub max_bytes: Option<u64>,
+    /// Whoever appends writes what waits, when nobody else does: the way to another thread and back is
+    /// saved. Only for the runtime of many threads of tokio, and not within a `LocalSet`.
+    pub write_here: bool,
 }
 
 /// What the store takes on disk.
@@ -92,7 +95,8 @@ impl Store {
             let _ = ended.send(());
         };
         let link = Link::Sqlite { db, after: restart_wal(&dir) };
-        let writer = Writer::start(Plan::alone(link, housework(removed)), over)?;
+        let writer =
+            Writer::start(Plan::alone(link, housework(removed), options.write_here), over)?;
         Ok(Store { inner: Arc::new(Inner::new(dir, None, vec![writer], vec![end], mark_key)) })
     }
 

@@ -30,7 +30,7 @@ async fn fill(store: &Store, key: i64, mut seq: u64) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_store_is_read_and_recovers_when_something_is_deleted() {
     let dir = tempfile::tempdir().unwrap();
-    let most = Options { max_bytes: Some(2 << 20) };
+    let most = Options { max_bytes: Some(2 << 20), ..Options::default() };
     let store = Store::open(&data(&dir), &most).unwrap();
     assert!(store.is_writable().await);
     let mut small = Book::new(&store, "small").await;
@@ -80,7 +80,7 @@ async fn a_full_store_is_read_and_recovers_when_something_is_deleted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_is_cleared_though_there_is_no_room_for_its_index() {
     let dir = tempfile::tempdir().unwrap();
-    let most = Options { max_bytes: Some(1 << 20) };
+    let most = Options { max_bytes: Some(1 << 20), ..Options::default() };
     let store = Store::open(&data(&dir), &most).unwrap();
     // Items that wait for the index when there is no room for it.
     let mut book = Book::new(&store, "s").await;
@@ -107,7 +107,7 @@ async fn a_store_that_is_larger_than_it_may_become_can_be_opened() {
     let events = (1..=200).map(|seq| event(seq, &common::noise(8000, seq))).collect();
     append(&store, Append { session: made.key, events, ..Append::default() }).await.unwrap();
     store.close().await;
-    let most = Options { max_bytes: Some(100_000) };
+    let most = Options { max_bytes: Some(100_000), ..Options::default() };
     let store = Store::open(&data(&dir), &most).unwrap();
     assert!(!store.is_writable().await);
     assert_eq!(store.session(&made.id).await.unwrap().seq, 200);

@@ -110,6 +110,7 @@ impl Db<'_> {
         then: &str,
     ) -> Result<()> {
         match self {
+            _ if rows.is_empty() => Ok(()),
             Db::Sqlite(db) => {
                 let mut insert = db.prepare_cached(&sql::insert_one(table, N, then))?;
                 for row in &rows {
@@ -117,7 +118,6 @@ impl Db<'_> {
                 }
                 Ok(())
             }
-            Db::Postgres(_) if rows.is_empty() => Ok(()),
             Db::Postgres(pg) => {
                 pg.gather(&sql::insert_many(table, &columns, then), &columns, &lists(rows))
             }
@@ -134,6 +134,7 @@ impl Db<'_> {
         each: bool,
     ) -> Result<()> {
         match self {
+            _ if rows.is_empty() => Ok(()),
             Db::Sqlite(db) => {
                 let mut update = db.prepare_cached(&sql::with_row(sql, &columns))?;
                 for row in &rows {
@@ -143,7 +144,6 @@ impl Db<'_> {
                 }
                 Ok(())
             }
-            Db::Postgres(_) if rows.is_empty() => Ok(()),
             Db::Postgres(pg) => {
                 let (sql, kinds) = (sql::with_rows(sql, &columns), columns.map(|(_, kind)| kind));
                 let lists = lists(rows);
