@@ -165,7 +165,7 @@ impl Server {
 /// The store: in the data directory, or shared with other nodes.
 async fn open_store(config: &ServeConfig) -> io::Result<Store> {
     let (data, shared) = (config.data.clone(), config.store.clone());
-    let options = Options { max_bytes: config.limits.store_bytes };
+    let options = Options { max_bytes: config.limits.store_bytes, ..Options::default() };
     let open = move || match shared {
         Some(url) => Store::connect(&data, &url),
         None => Store::open(&data, &options),
@@ -204,10 +204,13 @@ pub fn owner_secret(data: &Path) -> io::Result<String> {
     }
 }
 
+/// Seconds after which a node looks for what others may have left behind.
+const RECOVER_AFTER: u64 = 90;
+
 /// Small things that must be done now and then.
 async fn tidy(app: App, stop: CancellationToken) {
     let mut every = tokio::time::interval(Duration::from_secs(1));
-    let mut seconds = 0_u64;
+    let (mut seconds, mut recovered) = (0_u64, false);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -217,6 +220,13 @@ async fn tidy(app: App, stop: CancellationToken) {
         app.hub.tidy();
         if seconds.is_multiple_of(300) {
             retain(&app).await;
+        }
+        // Where other nodes write too, it takes a while to know what nobody writes any more; and they
+        // may leave something behind at any time.
+        let shared = app.store.is_shared();
+        let look = if shared { RECOVER_AFTER } else { 0 };
+        if seconds % 300 == look && (shared || !recovered) {
+            recovered = app.intake.recover().await;
         }
         seconds += 1;
     }

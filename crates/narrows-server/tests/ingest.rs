@@ -7,6 +7,7 @@ use common::{Frame, Post, TestServer, expected, fixture};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 const SAMPLE: &str = "acp/opencode-1.18-c-files";
 
@@ -368,4 +369,85 @@ async fn a_root_that_a_later_request_names_is_hidden_too() {
     server.packets(&session, "end=true&root=%2Fsrv%2Flater-4711%2Fapp", later.as_bytes()).await;
     let items = server.items(&session).await;
     assert_eq!(items[0]["content"], "Begun. See src/main.rs now.");
+}
+
+/// Calls that each changed a file, one a request.
+async fn call(server: &TestServer, session: &str, n: usize) {
+    let packet = json!({
+        "sessionUpdate": "tool_call", "toolCallId": format!("c{n}"), "title": "edit", "kind": "edit",
+        "status": "completed", "rawInput": { "path": format!("f{n}.rs") },
+        "content": [{ "type": "diff", "path": format!("f{n}.rs"), "oldText": "", "newText": "zebra\n" }],
+    });
+    server.packets(session, "format=acp", format!("{packet}\n").as_bytes()).await;
+}
+
+/// How many hits, calls and changed files of a session are told.
+async fn told(server: &TestServer, session: &str) -> [usize; 3] {
+    let found = server.get(&format!("/api/search?q=zebra&session={session}&limit=100")).await;
+    let shown = server.get(&format!("/api/sessions/{session}")).await;
+    let outline = server.get(&format!("/api/sessions/{session}/outline")).await;
+    let length = |list: &Value| list.as_array().map_or(0, Vec::len);
+    let calls = usize::try_from(shown["calls"].as_u64().unwrap_or(0)).expect("small");
+    [length(&found["hits"]), calls, length(&outline["files"])]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_answered_is_told_though_rows_wait_for_each_other() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let store = server.server.as_ref().expect("server").app().store.clone();
+    for n in 1..=140 {
+        call(&server, &session, n).await;
+        if !common::is_postgres() && n <= 40 && n % 3 == 0 {
+            assert_eq!(told(&server, &session).await, [n; 3]);
+        }
+    }
+    // Nobody asks, and nothing comes: they are written nevertheless.
+    let key = store.session(&session).await.expect("session").key;
+    let until = Instant::now() + common::PATIENCE;
+    while store.session_row(&session).await.expect("row").calls < 140 {
+        assert!(Instant::now() < until, "rows of {key} still wait");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(told(&server, &session).await, [100, 140, 140]);
+}
+
+/// What is refused makes the server forget what it knew of the session.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_wait_are_written_though_the_next_request_is_refused() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let store = server.server.as_ref().expect("server").app().store.clone();
+    for n in 1..=10 {
+        call(&server, &session, usize::try_from(n).expect("small")).await;
+        let path = format!("/api/sessions/{session}/packets?wrapped=true");
+        let refused = server.send("POST", &path, b"no wrapped line\n").await;
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        let until = Instant::now() + common::PATIENCE;
+        while store.session_row(&session).await.expect("row").calls < n {
+            assert!(Instant::now() < until, "the row of call {n} was never written");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_waited_when_a_server_crashed_are_written_by_the_next() {
+    if common::is_postgres() {
+        // It crashes by a copy of the files.
+        return;
+    }
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    for n in 1..=5 {
+        call(&server, &session, n).await;
+    }
+    let again = crash_copy(&server).await;
+    let until = Instant::now() + common::PATIENCE;
+    while told(&again, &session).await != [5; 3] {
+        assert!(Instant::now() < until, "{:?}", told(&again, &session).await);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let items = again.items(&session).await;
+    assert_eq!(items, server.items(&session).await);
 }

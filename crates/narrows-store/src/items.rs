@@ -66,7 +66,7 @@ pub(crate) struct Log {
     pub(crate) tail: Tail,
     info: String,
     items: u64,
-    next_order: u64,
+    pub(crate) next_order: u64,
 }
 
 impl Log {

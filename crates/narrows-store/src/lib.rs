@@ -41,6 +41,7 @@ mod rows;
 mod run;
 mod search;
 mod sessions;
+mod settle;
 mod source;
 mod stats;
 mod store;

@@ -6,14 +6,17 @@ use crate::error::Result;
 use crate::items::{Log, open_items};
 use crate::log::{event_key, keys, number, read};
 use crate::prompt::one_line;
+use crate::rows::call;
 use crate::store::Store;
+use crate::tail::Tail;
 use crate::which::{Which, take};
 use narrows::event::{Body, Response, Usage};
 use narrows::item::{ItemBody, TodoList};
 use narrows::stored;
 use narrows::time::Time;
+use narrows::tool::ChangedFile;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 /// Characters of a prompt.
@@ -135,7 +138,7 @@ impl Store {
                 });
                 waiting = asks.map(|item| item.id.as_str().to_owned()).take(MAX_WAITING).collect();
             }
-            let (files, files_cut) = files(db, session)?;
+            let (files, files_cut) = files(db, session, &log.tail)?;
             let (seq, epoch) = (log.seq, log.epoch);
             Ok(Outline {
                 epoch,
@@ -244,37 +247,76 @@ fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
 }
 
 /// The files that calls changed, and whether some are left out.
-fn files(db: &Db<'_>, session: i64) -> Result<(Vec<FileSum>, bool)> {
+fn files(db: &Db<'_>, session: i64, tail: &Tail) -> Result<(Vec<FileSum>, bool)> {
     const SQL: &str = "SELECT key, path, added, removed FROM edit
          WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC, path";
+    // Calls whose rows lack something tell for themselves.
+    let mut newest = BTreeMap::new();
+    for item in tail.changed(db, session)? {
+        let call = call(&item).filter(|_| !item.is_open());
+        newest.insert(event_key(session, item.order), call.map_or_else(Vec::new, |c| c.files));
+    }
     let (first, last) = keys(session);
-    let mut files: Vec<FileSum> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let (mut calls, mut call) = (0, None);
-    let mut cut = false;
+    let mut sums = FileSums::default();
     db.each(SQL, &params![first, last], |row| {
-        let (key, path): (i64, String) = (row.get(0)?, row.get(1)?);
-        if call != Some(key) {
-            calls += 1;
-            call = Some(key);
+        let key: i64 = row.get(0)?;
+        while let Some((above, files)) = newest.last_key_value().filter(|(at, _)| **at > key) {
+            files.iter().for_each(|file| sums.add(*above, file));
+            newest.pop_last();
         }
-        if calls > MAX_EDITS {
-            cut = true;
-            return Ok(ControlFlow::Break(()));
+        if newest.contains_key(&key) {
+            return Ok(ControlFlow::Continue(()));
         }
-        let (added, removed): (u64, u64) = (row.get(2)?, row.get(3)?);
-        if let Some(file) = places.get(&path).and_then(|at| files.get_mut(*at)) {
-            file.additions += added;
-            file.deletions += removed;
-            file.edits += 1;
-        } else if files.len() == MAX_FILES {
-            cut = true;
-        } else {
-            places.insert(path.clone(), files.len());
-            let order = number(key);
-            files.push(FileSum { path, additions: added, deletions: removed, edits: 1, order });
-        }
-        Ok(ControlFlow::Continue(()))
+        let (path, added, removed) = (row.get(1)?, row.get(2)?, row.get(3)?);
+        sums.add(key, &ChangedFile { path, added, removed });
+        Ok(if sums.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    Ok((files, cut))
+    for (key, files) in newest.iter().rev() {
+        files.iter().for_each(|file| sums.add(*key, file));
+    }
+    Ok((sums.files, sums.cut))
+}
+
+/// Adds up what calls changed, the last one first.
+#[derive(Default)]
+struct FileSums {
+    files: Vec<FileSum>,
+    places: HashMap<String, usize>,
+    calls: usize,
+    call: Option<i64>,
+    cut: bool,
+}
+
+impl FileSums {
+    fn is_full(&self) -> bool {
+        self.calls > MAX_EDITS
+    }
+
+    fn add(&mut self, key: i64, file: &ChangedFile) {
+        if self.call != Some(key) {
+            self.calls += 1;
+            self.call = Some(key);
+        }
+        if self.is_full() {
+            self.cut = true;
+            return;
+        }
+        let ChangedFile { path, added, removed } = file;
+        if let Some(sum) = self.places.get(path).and_then(|at| self.files.get_mut(*at)) {
+            sum.additions += added;
+            sum.deletions += removed;
+            sum.edits += 1;
+        } else if self.files.len() == MAX_FILES {
+            self.cut = true;
+        } else {
+            self.places.insert(path.clone(), self.files.len());
+            self.files.push(FileSum {
+                path: path.clone(),
+                additions: *added,
+                deletions: *removed,
+                edits: 1,
+                order: number(key),
+            });
+        }
+    }
 }

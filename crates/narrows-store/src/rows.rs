@@ -120,7 +120,8 @@ pub(crate) fn parent(item: &Item) -> Option<&str> {
     item.parent.as_ref().filter(|parent| **parent != item.id).map(narrows::Clean::as_str)
 }
 
-fn call(item: &Item) -> Option<Call> {
+/// What is told of a call.
+pub(crate) fn call(item: &Item) -> Option<Call> {
     let ItemBody::ToolCall { tool_call } = &item.body else { return None };
     let call = &tool_call.call;
     // One name for what every agent calls by its own, where it is known.

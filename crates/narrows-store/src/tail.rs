@@ -1,5 +1,6 @@
 //! The end of a log that the rows of items lack.
 
+use crate::append::ItemWrite;
 use crate::db::{Db, Param, Value, params};
 use crate::error::{Error, Result};
 use crate::items::row;
@@ -13,6 +14,8 @@ pub(crate) struct Tail {
     changes: HashMap<String, Vec<(u64, Change)>>,
     /// Items that have no row yet, by order.
     pub(crate) new: BTreeMap<u64, (u64, Item)>,
+    /// The orders of these, by their ids.
+    orders: HashMap<String, u64>,
     removed: HashSet<String>,
 }
 
@@ -29,6 +32,7 @@ impl Tail {
         // An item whose row is there takes its changes itself.
         let there = rows_of(db, session, tail.new.values().map(|(_, item)| item.id.as_str()))?;
         tail.new.retain(|_, (_, item)| !there.contains_key(item.id.as_str()));
+        tail.orders.retain(|id, _| !there.contains_key(id));
         Ok(tail)
     }
 
@@ -36,7 +40,9 @@ impl Tail {
         let Some(id) = change.item().map(|id| id.as_str().to_owned()) else { return };
         match &change {
             Change::Remove { .. } => {
-                self.new.retain(|_, (_, item)| *item.id != *id);
+                if let Some(order) = self.orders.remove(&id) {
+                    self.new.remove(&order);
+                }
                 self.changes.remove(&id);
                 self.removed.insert(id);
                 return;
@@ -44,12 +50,14 @@ impl Tail {
             Change::Put { item } => {
                 self.removed.remove(&id);
                 if !self.has_new(&id) {
+                    self.orders.insert(id.clone(), item.order);
                     self.new.insert(item.order, (seq, (**item).clone()));
                 }
             }
             _ => {}
         }
-        if let Some((last, item)) = self.new.values_mut().find(|(_, item)| *item.id == *id) {
+        let new = self.orders.get(&id).and_then(|order| self.new.get_mut(order));
+        if let Some((last, item)) = new.filter(|(_, item)| *item.id == *id) {
             *last = seq;
             item.apply(change.clone());
         }
@@ -71,16 +79,38 @@ impl Tail {
 
     /// Whether an item without a row is there.
     pub(crate) fn has_new(&self, id: &str) -> bool {
-        self.new.values().any(|(_, item)| *item.id == *id)
+        self.orders.contains_key(id)
     }
 
     /// An item as it is now.
     pub(crate) fn item(&self, db: &Db<'_>, session: i64, id: &str) -> Result<Option<Item>> {
-        let new = || self.new.values().map(|(_, item)| item).find(|item| *item.id == *id);
+        let new = || self.new.get(self.orders.get(id)?).map(|(_, item)| item.clone());
         Ok(match row(db, session, id)? {
             Some((seq, item)) => self.complete(seq, item),
-            None => new().cloned(),
+            None => new(),
         })
+    }
+
+    /// The items whose rows may lack something, as they are now.
+    pub(crate) fn changed(&self, db: &Db<'_>, session: i64) -> Result<Vec<Item>> {
+        let mut items = Vec::new();
+        for id in self.changes.keys() {
+            items.extend(self.item(db, session, id)?);
+        }
+        items.sort_by_key(|item| item.order);
+        Ok(items)
+    }
+
+    /// What completes the rows.
+    pub(crate) fn writes(&self, db: &Db<'_>, session: i64) -> Result<Vec<ItemWrite>> {
+        let mut writes: Vec<ItemWrite> =
+            self.removed.iter().map(|id| ItemWrite::Remove { id: id.clone() }).collect();
+        for item in self.changed(db, session)? {
+            let last = self.changes.get(item.id.as_str()).and_then(|changes| changes.last());
+            let seq = last.map_or(0, |(seq, _)| *seq);
+            writes.push(ItemWrite::Put { item: Box::new(item), seq });
+        }
+        Ok(writes)
     }
 
     /// Items whose rows lack something, and since which event.

@@ -111,27 +111,39 @@ impl Hub {
     }
 
     /// Waits for the store, in order, then wakes whoever follows.
-    pub fn deliver(&self, session: &Session, delivery: Delivery) {
+    pub fn deliver(&self, session: &Session, mut delivery: Delivery) {
         let tail = self.tail(session);
+        // Often the store has it by now, and nothing else is on its way.
+        if tail.is_clear()
+            && let Ok(done) = delivery.durable.try_recv()
+        {
+            return self.landed(&tail, delivery, done);
+        }
         if tail.queue(delivery) {
             let hub = self.clone();
             tokio::spawn(async move {
-                while let Some(delivery) = tail.next_delivery() {
-                    let Delivery { rows, durable, told, broken, ended } = delivery;
-                    let done = durable.await.unwrap_or(Err(narrows_store::Error::Closed));
-                    match &done {
-                        Ok(seq) => {
-                            tail.publish(rows, ended);
-                            let session = tail.session().key;
-                            hub.inner.bus.tell(Wake::Grew { session, seq: *seq });
-                            hub.changed();
-                        }
-                        Err(_) => broken.store(true, Ordering::Relaxed),
-                    }
-                    let _ = told.send(done);
+                while let Some(mut delivery) = tail.next_delivery() {
+                    let done = (&mut delivery.durable).await;
+                    let done = done.unwrap_or(Err(narrows_store::Error::Closed));
+                    hub.landed(&tail, delivery, done);
                 }
             });
         }
+    }
+
+    /// The store has rows, or could not keep them.
+    fn landed(&self, tail: &Arc<Tail>, delivery: Delivery, done: Result<u64>) {
+        let Delivery { rows, told, broken, ended, .. } = delivery;
+        match &done {
+            Ok(seq) => {
+                tail.publish(rows, ended);
+                let session = tail.session().key;
+                self.inner.bus.tell(Wake::Grew { session, seq: *seq });
+                self.changed();
+            }
+            Err(_) => broken.store(true, Ordering::Relaxed),
+        }
+        let _ = told.send(done);
     }
 
     /// Some session changed.

@@ -8,8 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Rows that are durable within this time of each other are told together.
+/// Rows that are durable within this time of each other are told together, where many follow.
 const TICK: Duration = Duration::from_millis(10);
+/// To tell one follower takes so long, about: the more there are, the longer rows wait for others.
+const ONE: Duration = Duration::from_micros(25);
+/// Less than this is not worth a timer.
+const LEAST: Duration = Duration::from_millis(1);
 /// What is kept of one session.
 const MAX_BYTES: usize = 8 << 20;
 const MAX_BATCHES: usize = 4096;
@@ -115,6 +119,11 @@ impl Tail {
         !std::mem::replace(&mut state.delivering, true)
     }
 
+    /// Whether nothing is on its way.
+    pub(super) fn is_clear(&self) -> bool {
+        !self.state().delivering
+    }
+
     pub(super) fn next_delivery(&self) -> Option<Delivery> {
         let mut state = self.state();
         let next = state.queue.pop_front();
@@ -184,19 +193,26 @@ impl Tail {
         }
         state.next.extend(rows);
         state.over = over;
-        let since = state.told.elapsed();
-        if since >= TICK {
+        let (since, tick) = (state.told.elapsed(), self.tick());
+        if since >= tick {
             self.tell(state);
         } else if !state.timer {
             state.timer = true;
             let tail = Arc::clone(self);
             tokio::spawn(async move {
-                tokio::time::sleep(TICK.saturating_sub(since)).await;
+                tokio::time::sleep(tick.saturating_sub(since)).await;
                 let mut state = tail.state();
                 state.timer = false;
                 tail.tell(state);
             });
         }
+    }
+
+    /// For how long rows are gathered: as long as it takes to tell them to all who follow.
+    fn tick(&self) -> Duration {
+        let followers = u32::try_from(self.wake.receiver_count()).unwrap_or(u32::MAX);
+        let all = ONE.saturating_mul(followers).min(TICK);
+        if all < LEAST { Duration::ZERO } else { all }
     }
 
     fn tell(&self, mut state: MutexGuard<'_, State>) {

@@ -1,6 +1,6 @@
 //! A session that is being written: its pipeline, and what it makes for the store.
 
-use super::open::OpenItems;
+use super::open::{OpenItems, Rows};
 use super::places::{Mark, last_event, mark, source_mark};
 use super::sums::Sums;
 use super::{Hidden, Reading};
@@ -172,7 +172,7 @@ impl Live {
     }
 
     /// Turns steps into what is to be kept.
-    fn append(&mut self, steps: &mut Vec<Step>, all: bool) -> Result<(Append, Vec<EventRow>)> {
+    fn append(&mut self, steps: &mut Vec<Step>, which: Rows) -> Result<(Append, Vec<EventRow>)> {
         let after = self.seq;
         let mut append = Append { session: self.session.key, after, ..Append::default() };
         let mut rows = Vec::with_capacity(steps.len());
@@ -191,13 +191,16 @@ impl Live {
         if rest.is_some_and(|at| at == rows.len()) {
             self.rested();
         }
-        self.sums.give(&mut append, all);
-        append.items = self.open.writes(self.seq, all);
+        self.sums.give(&mut append, which == Rows::All);
+        append.items = self.open.writes(self.seq, which);
         append.settled = self.open.settled(self.seq);
         append.new_from = Some(self.kept_order);
         append.flat = self.flat;
         append.next_order = self.open.next_order;
-        self.kept_order = self.open.next_order;
+        // None of the items from there on has a row as long as none is written.
+        if !append.items.is_empty() {
+            self.kept_order = self.open.next_order;
+        }
         if std::mem::take(&mut self.facts_changed) {
             let project = self.pipeline.project();
             append.facts = Some(facts(&self.info, project)?);
@@ -233,6 +236,7 @@ impl Live {
             }
             narrows::json::print(&mut scratch, message).map_err(unprintable)?;
         }
+        let share = printed.as_ref().map_or(0, Bytes::len) / changes.len().max(1);
         let activity = (!scratch.is_empty()).then(|| Bytes::copy_from_slice(&scratch));
         // One large event does not make every session large.
         scratch.truncate(0);
@@ -248,7 +252,7 @@ impl Live {
                 change => {
                     let below = matches!(&change, Change::Put { item } if item.parent.is_some());
                     self.flat = self.flat && !below;
-                    self.open.take(self.seq, change);
+                    self.open.take(self.seq, change, share);
                 }
             }
         }
@@ -273,14 +277,15 @@ impl Live {
         hub: &Hub,
         steps: &mut Vec<Step>,
         request: impl FnOnce(&Live) -> Result<Option<Request>>,
-        all: bool,
+        which: Rows,
     ) -> Result<Option<oneshot::Receiver<Result<u64>>>> {
         // Until the store has it, this pipeline is ahead: if the caller goes away now, it is not used again.
         let broken = Arc::clone(&self.broken);
         broken.store(true, Ordering::Relaxed);
-        let (mut append, rows) = self.append(steps, all)?;
+        let (mut append, rows) = self.append(steps, which)?;
         append.request = request(self)?;
         append.at_once = self.at_once;
+        append.waits = which == Rows::Later;
         append.fence = self.fence;
         self.pen.iter_mut().for_each(Pen::goes_on);
         append.pen = self.pen;
@@ -307,16 +312,30 @@ impl Live {
         Ok(Some(answer))
     }
 
-    /// Writes the rows of open items.
-    pub(super) async fn settle(&mut self, store: &Store, hub: &Hub) {
-        let waits = self.open.settled(self.seq) < self.seq || self.sums.wait();
+    /// Whether rows of closed items wait.
+    pub(super) fn rows_wait(&self) -> bool {
+        self.open.closed_wait()
+    }
+
+    /// Writes the rows that wait; with [`Rows::All`], those of open items too. Returns when they are
+    /// durable; if they could not be written, this is broken then.
+    pub(super) async fn settle(&mut self, store: &Store, hub: &Hub, which: Rows) {
+        self.land().await;
+        let waits = match which {
+            Rows::All => self.open.settled(self.seq) < self.seq || self.sums.wait(),
+            Rows::Closed | Rows::Later => self.open.closed_wait(),
+        };
         if waits && !self.broken.load(Ordering::Relaxed) {
-            let _ = self.keep(store, hub, &mut Vec::new(), |_| Ok(None), true).await;
+            let sent = self.keep(store, hub, &mut Vec::new(), |_| Ok(None), which).await;
+            // Whoever comes next waits for it, if this is cut off.
+            self.left.extend(sent.ok().flatten());
+            self.land().await;
         }
     }
 
     /// Lets everything go that is held back, and waits until it is kept.
     pub(super) async fn rest(&mut self, store: &Store, hub: &Hub) {
+        self.land().await;
         if self.broken.load(Ordering::Relaxed) {
             return;
         }
@@ -326,7 +345,8 @@ impl Live {
             self.pipeline.finish(&mut steps);
             self.look_for_rest(steps.len());
         }
-        if let Ok(Some(durable)) = self.keep(store, hub, &mut steps, |_| Ok(None), true).await {
+        if let Ok(Some(durable)) = self.keep(store, hub, &mut steps, |_| Ok(None), Rows::All).await
+        {
             let _ = durable.await;
         }
     }

@@ -3,6 +3,7 @@
 mod live;
 mod open;
 mod places;
+mod settle;
 mod sums;
 mod take;
 mod wrapped;
@@ -16,10 +17,12 @@ use crate::hub::Hub;
 use live::Live;
 use narrows::{Format, Paths, Secrets, TextCleaner};
 use narrows_store::{Error, Result, Session, Store};
-use std::collections::HashMap;
+use open::Rows;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Gate, OwnedMutexGuard};
+use tokio::time::error::Elapsed;
 
 /// How long a request waits for another one that writes the same session.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -75,7 +78,12 @@ struct Inner {
     hub: Hub,
     hidden: Hidden,
     live: Mutex<HashMap<i64, Slot>>,
+    /// Sessions of which rows wait.
+    waiting: Mutex<BTreeSet<i64>>,
 }
+
+/// A session that somebody has.
+type Held = OwnedMutexGuard<Option<Live>>;
 
 #[derive(Debug, Clone)]
 struct Slot {
@@ -86,16 +94,37 @@ struct Slot {
 impl Intake {
     /// An intake into a store; what is durable is told to the hub.
     pub fn new(store: Store, hub: Hub, hidden: Hidden) -> Self {
-        Intake { inner: Arc::new(Inner { store, hub, hidden, live: Mutex::default() }) }
+        Intake {
+            inner: Arc::new(Inner {
+                store,
+                hub,
+                hidden,
+                live: Mutex::default(),
+                waiting: Mutex::default(),
+            }),
+        }
     }
 
     /// Begins to write a session. One at a time does; others wait for a while.
     pub async fn open(&self, session: &Session, reading: Reading) -> Result<Take> {
-        let gate = self.gate(session.key);
-        let waited = tokio::time::timeout(PATIENCE, gate.lock_owned()).await;
-        let guard = waited.map_err(|_| Error::Invalid(BUSY.to_owned()))?;
-        Take::begin(&self.inner.store, &self.inner.hub, &self.inner.hidden, guard, session, reading)
+        let held = self.hold(session.key, PATIENCE).await;
+        Take::begin(self, held.map_err(|_| Error::Invalid(BUSY.to_owned()))?, session, reading)
             .await
+    }
+
+    /// Waits until nobody else has a session, though not for ever.
+    async fn hold(&self, session: i64, patience: Duration) -> std::result::Result<Held, Elapsed> {
+        tokio::time::timeout(patience, async {
+            loop {
+                let held = self.gate(session).lock_owned().await;
+                // Whoever had it may have let go of it altogether: then others wait at another gate.
+                let here = self.slot(session);
+                if here.is_some_and(|slot| Arc::ptr_eq(&slot.gate, Held::mutex(&held))) {
+                    return held;
+                }
+            }
+        })
+        .await
     }
 
     /// Cleans words that are shown beside a session's log.
@@ -122,9 +151,8 @@ impl Intake {
 
     /// Lets go of a session: everything that is held back comes out and is kept.
     pub async fn release(&self, session: i64) {
-        let gate = self.gate(session);
-        if let Ok(mut guard) = tokio::time::timeout(PATIENCE, gate.lock_owned()).await {
-            self.rest(&mut guard, session).await;
+        if let Ok(mut held) = self.hold(session, PATIENCE).await {
+            self.rest(&mut held, session).await;
         }
     }
 
@@ -147,7 +175,7 @@ impl Intake {
             } else if idle > SETTLE
                 && let Some(live) = guard.as_mut()
             {
-                live.settle(&self.inner.store, &self.inner.hub).await;
+                live.settle(&self.inner.store, &self.inner.hub, Rows::All).await;
             }
         }
     }
@@ -167,13 +195,18 @@ impl Intake {
         self.inner.live.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
+    fn slot(&self, session: i64) -> Option<Slot> {
+        let live = self.inner.live.lock().unwrap_or_else(PoisonError::into_inner);
+        live.get(&session).cloned()
+    }
+
     fn slots(&self) -> Vec<(i64, Slot)> {
         let live = self.inner.live.lock().unwrap_or_else(PoisonError::into_inner);
         live.iter().map(|(key, slot)| (*key, slot.clone())).collect()
     }
 
-    async fn rest(&self, guard: &mut OwnedMutexGuard<Option<Live>>, session: i64) {
-        if let Some(mut live) = guard.take() {
+    async fn rest(&self, held: &mut Held, session: i64) {
+        if let Some(mut live) = held.take() {
             live.rest(&self.inner.store, &self.inner.hub).await;
         }
         self.inner.live.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);

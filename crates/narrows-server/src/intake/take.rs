@@ -1,8 +1,8 @@
 //! A request that writes a session.
 
 use super::live::{Live, unprintable};
-use super::{Hidden, Reading};
-use crate::hub::Hub;
+use super::open::Rows;
+use super::{Intake, Reading};
 use narrows::event::{Body, Position};
 use narrows::time::Time;
 use narrows::{Given, Packets, Raw, Step};
@@ -52,8 +52,7 @@ pub struct Answer {
 /// A request that writes a session.
 #[derive(Debug)]
 pub struct Take {
-    store: Store,
-    hub: Hub,
+    intake: Intake,
     live: OwnedMutexGuard<Option<Live>>,
     packets: Packets,
     reading: Reading,
@@ -71,13 +70,12 @@ pub struct Take {
 
 impl Take {
     pub(super) async fn begin(
-        store: &Store,
-        hub: &Hub,
-        hidden: &Hidden,
+        intake: &Intake,
         mut guard: OwnedMutexGuard<Option<Live>>,
         session: &Session,
         reading: Reading,
     ) -> Result<Take> {
+        let store = &intake.inner.store;
         if let Some(live) = guard.as_mut() {
             // Somebody went away before this was durable. It may be this very request.
             live.land().await;
@@ -101,7 +99,8 @@ impl Take {
             if old {
                 // Packets that were read before come again: what they began is understood anew.
                 let again = reading.wrapped || reading.placed || first.is_some();
-                let live = Live::load(store, hidden, session, &reading, again).await?;
+                let live =
+                    Live::load(store, &intake.inner.hidden, session, &reading, again).await?;
                 // Another node may have kept this very request after it was asked for, and before the
                 // session was read. What it keeps from now on is refused when this is appended.
                 if is_new && asked_before(store, session, &reading).await?.is_some() {
@@ -138,8 +137,7 @@ impl Take {
             base = first - 1;
         }
         Ok(Take {
-            store: store.clone(),
-            hub: hub.clone(),
+            intake: intake.clone(),
             live: guard,
             packets: Packets::new(MAX_LINE),
             reading,
@@ -161,7 +159,7 @@ impl Take {
     /// Takes the next bytes of the request. Returns when there is room for more.
     pub async fn push(&mut self, bytes: &[u8]) -> Result<()> {
         self.feed(bytes);
-        self.keep(false, false).await
+        self.keep(false, Rows::Closed).await
     }
 
     /// Takes the next bytes of the request; what they make waits for what follows.
@@ -243,7 +241,7 @@ impl Take {
 
     /// Gives the store what was given. Returns when there is room for more.
     pub async fn flush(&mut self) -> Result<()> {
-        self.keep(false, false).await
+        self.keep(false, Rows::Closed).await
     }
 
     /// The request is over. Returns when everything is durable.
@@ -263,9 +261,13 @@ impl Take {
             live.look_for_rest(steps.len());
         }
         live.ended = all;
-        self.keep(true, all).await?;
+        // Nobody waits for the rows of its items: they are written with those of the next requests.
+        self.keep(true, if all { Rows::All } else { Rows::Later }).await?;
         while !self.on_the_way.is_empty() {
             self.landed().await?;
+        }
+        if let Some(live) = self.live.as_ref().filter(|live| live.rows_wait()) {
+            self.intake.settle_soon(live.session.key);
         }
         Ok(self.before.take().unwrap_or_else(|| std::mem::take(&mut self.answer)))
     }
@@ -283,7 +285,7 @@ impl Take {
     }
 
     /// With `last` the request is over: its answer is kept with the rest of it.
-    async fn keep(&mut self, last: bool, all: bool) -> Result<()> {
+    async fn keep(&mut self, last: bool, rows: Rows) -> Result<()> {
         if let Some(fault) = self.fault.take() {
             // What was read up to there is not kept: it is read anew.
             self.give_up();
@@ -312,9 +314,13 @@ impl Take {
             };
             Ok(Some(Request { key, first, answer }))
         };
-        let sent = live.keep(&self.store, &self.hub, &mut self.steps, request, all).await?;
+        let (store, hub) = (&self.intake.inner.store, &self.intake.inner.hub);
+        let only_rows = self.steps.is_empty();
+        let sent = live.keep(store, hub, &mut self.steps, request, rows).await?;
+        // Nothing follows rows before they are there: without events, the log does not tell whether.
+        let most = if only_rows && sent.is_some() { 0 } else { MAX_ON_THE_WAY };
         self.on_the_way.extend(sent);
-        while self.on_the_way.len() > MAX_ON_THE_WAY {
+        while self.on_the_way.len() > most {
             self.landed().await?;
         }
         Ok(())

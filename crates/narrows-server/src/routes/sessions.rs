@@ -140,7 +140,9 @@ pub(super) async fn show(
     grant: Grant,
     Names(id): Names<String>,
 ) -> ApiResult<impl IntoResponse> {
-    session(&app, &grant, &id).await?;
+    let found = session(&app, &grant, &id).await?;
+    // Whoever has just been answered counts what was sent.
+    app.intake.settle(found.key).await;
     Ok(axum::Json(app.store.session_row(&id).await?))
 }
 

@@ -310,6 +310,21 @@ impl Book {
         next
     }
 
+    /// Appends what has come, and lets the rows of its items wait where that is possible.
+    pub async fn note(&mut self, store: &Store) {
+        if !self.removed.is_empty() || !self.patches.is_empty() {
+            return self.keep(store).await;
+        }
+        let mut next = std::mem::take(&mut self.next);
+        next.session = self.session.key;
+        next.after = self.seq - next.events.len() as u64;
+        let first = self.open.values().filter_map(|open| open.since).min();
+        next.settled = first.map_or(self.seq, |first| first - 1);
+        next.new_from = Some(self.kept_order);
+        next.next_order = self.items.next_order();
+        assert_eq!(append(store, next).await, Ok(self.seq));
+    }
+
     /// Appends what has come.
     pub async fn keep(&mut self, store: &Store) {
         let next = self.next(false);

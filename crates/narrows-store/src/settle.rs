@@ -1,0 +1,39 @@
+//! Rows of items that lag behind their log, as whoever wrote it last may have left them.
+
+use crate::append::Append;
+use crate::db::params;
+use crate::error::{Error, Result};
+use crate::items::Log;
+use crate::names::now;
+use crate::store::Store;
+
+/// A session that changed this lately may be written by another node.
+const RECENT_MS: i64 = 60_000;
+
+impl Store {
+    /// Sessions whose rows lack something of their logs, and that no other node is writing.
+    pub async fn unsettled(&self) -> Result<Vec<i64>> {
+        let before = if self.is_shared() { now() - RECENT_MS } else { i64::MAX };
+        self.read(move |db| {
+            let sql = "SELECT key FROM session WHERE settled < seq AND updated < ?1 ORDER BY key";
+            db.all(sql, &params![before], |r| r.get(0))
+        })
+        .await
+    }
+
+    /// Writes the rows that lack something, for a session that nobody writes.
+    pub async fn settle(&self, session: i64) -> Result<()> {
+        let append = self.read(move |db| {
+            let log = Log::read(db, session)?;
+            let items = log.tail.writes(db, session)?;
+            let (after, next_order) = (log.seq, log.next_order);
+            Ok(Append { session, after, settled: after, next_order, items, ..Append::default() })
+        });
+        let append = append.await?;
+        if append.items.is_empty() {
+            return Ok(());
+        }
+        let durable = self.append(append).await?;
+        durable.await.map_err(|_| Error::Closed)?.map(|_| ())
+    }
+}
