@@ -2,12 +2,13 @@
 
 use crate::bare::{Bare, Rows};
 use crate::http::Http;
+use crate::inside;
 use crate::{Process, Scratch, percentile, say};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A packet as agents send them: a call with its output, 650 bytes or so.
-fn packet(writer: usize, n: usize) -> String {
+pub(crate) fn packet(writer: usize, n: usize) -> String {
     let output = "line of what a command printed, as they do\\n".repeat(7);
     format!(
         "{{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"c{writer}-{n}\",\"title\":\"bash\",\"kind\":\"execute\",\
@@ -17,7 +18,7 @@ fn packet(writer: usize, n: usize) -> String {
 
 /// How a writer sends its packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Way {
     /// One request whose body stays open, so many packets a write.
     Stream,
     /// So many packets a request, and the answer is waited for.
@@ -26,18 +27,32 @@ enum Way {
 
 /// Writers of one kind, and how much each of them sends.
 #[derive(Clone, Copy)]
-struct Load {
-    way: Way,
-    writers: usize,
-    batch: usize,
-    times: usize,
+pub(crate) struct Load {
+    pub(crate) way: Way,
+    pub(crate) writers: usize,
+    pub(crate) batch: usize,
+    pub(crate) times: usize,
 }
 
-struct Measured {
-    events: u64,
-    took: Duration,
-    acks: Vec<u64>,
-    errors: u64,
+#[derive(Default)]
+pub(crate) struct Measured {
+    pub(crate) events: u64,
+    pub(crate) took: Duration,
+    pub(crate) acks: Vec<u64>,
+    pub(crate) errors: u64,
+}
+
+impl Measured {
+    /// What another writer did.
+    pub(crate) fn add(&mut self, other: Measured) {
+        self.events += other.events;
+        self.acks.extend(other.acks);
+        self.errors += other.errors;
+    }
+
+    fn rate(&self) -> f64 {
+        self.events as f64 / self.took.as_secs_f64()
+    }
 }
 
 async fn measure(process: &Process, load: Load) -> Measured {
@@ -56,15 +71,12 @@ async fn measure(process: &Process, load: Load) -> Measured {
                 body.split_once("\"events\":").and_then(|(_, r)| r.split(',').next()?.parse().ok());
             let events: u64 = events.expect("events");
             errors += ((load.times * load.batch) as u64).abs_diff(events);
-            (events, acks, errors)
+            Measured { events, acks, errors, took: Duration::ZERO }
         }));
     }
-    let mut all = Measured { events: 0, took: Duration::ZERO, acks: Vec::new(), errors: 0 };
+    let mut all = Measured::default();
     for task in tasks {
-        let (events, acks, errors) = task.await.expect("writer");
-        all.events += events;
-        all.acks.extend(acks);
-        all.errors += errors;
+        all.add(task.await.expect("writer"));
     }
     all.took = began.elapsed();
     all.acks.sort_unstable();
@@ -114,12 +126,14 @@ async fn behind_http(from: &Path, load: Load) -> f64 {
 }
 
 pub(crate) async fn run() {
-    say("durable ingest, parsed, cleaned, acknowledged after fsync, over HTTP");
+    say("durable ingest: parsed, cleaned, acknowledged after fsync");
     say(
-        "  bare: the same rows inserted in-process, with nothing around it, as many a commit as the writers got",
+        "  bare: the same rows inserted with nothing around it, as many a commit as the writers got. Both built in, \
+         then both asked for over HTTP",
     );
     say(
-        "  writers        batch   events/s   bare/s   ratio   (bare events only/s)   ack p50/p99/worst ms   rows a commit   errors+lost+doubled",
+        "  writers        batch   built in/s   bare/s   ratio   ack p50/p99/worst ms    over HTTP/s   bare over HTTP/s  ratio  \
+         (of bare built in)   ack p50/p99/worst ms   errors+lost+doubled",
     );
     let load = |way, writers, batch, times| Load { way, writers, batch, times };
     let requests = |writers, batch, times| load(Way::Requests, writers, batch, times);
@@ -131,45 +145,60 @@ pub(crate) async fn run() {
         requests(64, 1, 400),
         requests(64, 10, 80),
         requests(1, 100, 300),
-        requests(1, 1, 2000),
+        requests(1, 1, 4000),
     ] {
         one(load).await;
     }
 }
 
 async fn one(load: Load) {
+    let scratch = Scratch::new("ingest-inside");
+    let (inside, commits_inside) = inside::measure(&scratch.0, load).await;
+    let bare_inside = bare(&scratch.0, load, &inside, commits_inside);
     let scratch = Scratch::new("ingest");
     let process = Process::start("narrows", Some(&scratch.0));
     let before = commits(&process).await;
-    let measured = measure(&process, load).await;
+    let asked = measure(&process, load).await;
     let commits = commits(&process).await - before;
     process.stop();
-    let rows = (measured.events as f64 / commits.max(1) as f64).max(1.0);
-    let rate = measured.events as f64 / measured.took.as_secs_f64();
-    let Rows { events, items } = Rows::read(&scratch.0, load.batch, 40_000);
-    #[expect(clippy::cast_sign_loss, reason = "a number of rows")]
-    let bare = |items| Bare::new(&scratch.0).all(&events, items, rows as usize);
-    let (bare, events_only) = (bare(&items), bare(&[]));
-    let ms = |part| percentile(&measured.acks, part) as f64 / 1000.0;
-    let acks = match load.way {
-        Way::Stream => "       at its end      ".to_owned(),
-        Way::Requests => format!("{:>6.1} /{:>6.1} /{:>6.1}", ms(0.5), ms(0.99), ms(1.0)),
+    let bare_built_in = bare(&scratch.0, load, &asked, commits);
+    let bare_asked = match load.way {
+        Way::Stream => None,
+        Way::Requests => Some(behind_http(&scratch.0, load).await),
     };
+    let of_bare = bare_asked.map_or_else(
+        || format!("{:>16}  {:>5}", "", ""),
+        |bare| format!("{bare:>16.0}  {:>5.2}", asked.rate() / bare),
+    );
     let way = if load.way == Way::Stream { "stream" } else { "wait" };
     say(&format!(
-        "  {:>7} {way:<6} {:>5}  {rate:>9.0}  {bare:>7.0}  {:>6.2}   ({events_only:>18.0})   {acks}   {rows:>13.1}   {}",
+        "  {:>7} {way:<6} {:>5}  {:>11.0}  {bare_inside:>7.0}  {:>6.2}   {}   {:>11.0}   {of_bare}   {:>17.2}   {}   {}",
         load.writers,
         load.batch,
-        rate / bare,
-        measured.errors
+        inside.rate(),
+        inside.rate() / bare_inside,
+        acks(&inside),
+        asked.rate(),
+        asked.rate() / bare_built_in,
+        acks(&asked),
+        inside.errors + asked.errors,
     ));
-    if load.way == Way::Requests && (load.writers == 1 || load.batch == 1) {
-        let behind = behind_http(&scratch.0, load).await;
-        say(&format!(
-            "          the same bare inserts asked for over HTTP: {behind:.0} events/s, ratio {:.2}",
-            rate / behind
-        ));
+}
+
+/// Bare inserts a second of the rows that were written, as many a commit.
+fn bare(at: &Path, load: Load, measured: &Measured, commits: u64) -> f64 {
+    let rows = (measured.events as f64 / commits.max(1) as f64).max(1.0);
+    let Rows { events, items } = Rows::read(at, load.batch, 40_000);
+    #[expect(clippy::cast_sign_loss, reason = "a number of rows")]
+    Bare::new(at).all(&events, &items, rows as usize)
+}
+
+fn acks(measured: &Measured) -> String {
+    let ms = |part| percentile(&measured.acks, part) as f64 / 1000.0;
+    if measured.acks.is_empty() {
+        return "      at its end      ".to_owned();
     }
+    format!("{:>5.1} /{:>6.1} /{:>6.1}", ms(0.5), ms(0.99), ms(1.0))
 }
 
 async fn commits(process: &Process) -> u64 {

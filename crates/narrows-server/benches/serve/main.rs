@@ -14,6 +14,7 @@ mod clients;
 mod fanout;
 mod http;
 mod ingest;
+mod inside;
 mod minimal;
 mod scale;
 
@@ -34,7 +35,7 @@ fn main() {
             let at = |name| Path::new(after(name).expect("folder"));
             runtime.block_on(bare::serve(at("--from"), at("--data")));
         }
-        Some("minimal") => runtime.block_on(minimal::serve()),
+        Some("minimal") => runtime.block_on(minimal::serve(after("--data").map(Path::new))),
         _ => {
             let only = after("--only").cloned();
             let wanted = |name: &str| only.as_deref().is_none_or(|o| o == name);

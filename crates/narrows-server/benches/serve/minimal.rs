@@ -1,4 +1,5 @@
-//! The least server that could do it: each event is formatted once and its bytes are shared.
+//! The least server that could do it: each event is formatted once and its bytes are shared. Where it is
+//! told to, it keeps them before it shares them: one row an event, one commit a request.
 
 use axum::Router;
 use axum::body::Body;
@@ -8,18 +9,43 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use std::sync::Arc;
+use rusqlite::Connection;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use tokio::sync::broadcast;
 
 #[derive(Clone)]
 struct Shared {
     events: broadcast::Sender<(Bytes, Utf8Bytes)>,
     count: Arc<AtomicU64>,
+    kept: Option<Arc<Mutex<Connection>>>,
 }
 
-pub(crate) async fn serve() {
-    let shared = Shared { events: broadcast::channel(1 << 17).0, count: Arc::default() };
+/// A database of one table.
+fn database(at: &Path) -> Connection {
+    let db = Connection::open(at.join("kept.db")).expect("open");
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+         CREATE TABLE event (key INTEGER PRIMARY KEY, event TEXT);",
+    )
+    .expect("table");
+    db
+}
+
+fn keep(db: &Mutex<Connection>, events: &[(Bytes, Utf8Bytes)]) {
+    let db = db.lock().expect("one at a time");
+    db.execute_batch("BEGIN").expect("begin");
+    let mut insert = db.prepare_cached("INSERT INTO event (event) VALUES (?1)").expect("insert");
+    for (_, text) in events {
+        insert.execute([text.as_str()]).expect("row");
+    }
+    db.execute_batch("COMMIT").expect("commit");
+}
+
+pub(crate) async fn serve(data: Option<&Path>) {
+    let kept = data.map(|at| Arc::new(Mutex::new(database(at))));
+    let shared = Shared { events: broadcast::channel(1 << 17).0, count: Arc::default(), kept };
     let router = Router::new()
         .route("/publish", post(publish))
         .route("/events", get(events))
@@ -31,7 +57,7 @@ pub(crate) async fn serve() {
 }
 
 async fn publish(State(shared): State<Shared>, mut body: Body) -> String {
-    let mut held = Vec::new();
+    let (mut held, mut formatted) = (Vec::new(), Vec::new());
     while let Some(Ok(frame)) = body.frame().await {
         held.extend_from_slice(frame.data_ref().map_or(&[][..], |d| d));
         while let Some(end) = memchr::memchr(b'\n', &held) {
@@ -42,7 +68,20 @@ async fn publish(State(shared): State<Shared>, mut body: Body) -> String {
             let data = format!("{line},\"seq\":{seq}}}");
             let sse = Bytes::from(format!("id: epoch-{seq}\ndata: {data}\n\n"));
             let ws = format!("{line},\"seq\":{seq},\"cursor\":\"epoch-{seq}\"}}").into();
-            let _ = shared.events.send((sse, ws));
+            if shared.kept.is_some() {
+                formatted.push((sse, ws));
+            } else {
+                let _ = shared.events.send((sse, ws));
+            }
+        }
+    }
+    if let Some(kept) = shared.kept {
+        let kept = tokio::task::spawn_blocking(move || {
+            keep(&kept, &formatted);
+            formatted
+        });
+        for event in kept.await.expect("kept") {
+            let _ = shared.events.send(event);
         }
     }
     String::new()
