@@ -104,8 +104,8 @@ impl Served {
     /// A session of this label; returns its id.
     pub fn session(&self, label: &str) -> Result<String, String> {
         let body = serde_json::json!({ "label": label }).to_string();
-        let (_, session) = self.post("/api/sessions", body.as_bytes())?;
-        session["id"].as_str().map(str::to_owned).ok_or_else(|| session.to_string())
+        let (status, session) = self.post("/api/sessions", body.as_bytes())?;
+        session["id"].as_str().map(str::to_owned).ok_or_else(|| format!("{status}: {session}"))
     }
 
     /// Every event of a session.
