@@ -1,4 +1,5 @@
-//! Items of which more is expected: kept here, so that their rows are not written with each piece.
+//! Items whose rows wait: those of which more is expected, and those that closed a moment ago. They are
+//! kept here, so that a row is not written with each piece, nor a commit made larger for each item.
 
 use narrows::Item;
 use narrows::change::Change;
@@ -46,7 +47,7 @@ impl Open {
     }
 }
 
-/// The open items of a session.
+/// The open items of a session, and the closed ones whose rows are still to be written.
 #[derive(Debug, Default)]
 pub(super) struct OpenItems {
     items: HashMap<String, Open>,
