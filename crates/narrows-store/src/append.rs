@@ -6,6 +6,7 @@ mod write;
 pub(crate) use write::all;
 
 use crate::blob::NewBlob;
+use crate::bundle::{self, Sheaf};
 use crate::error::Result;
 use crate::log::EventRow;
 use crate::pack;
@@ -150,34 +151,47 @@ pub(crate) struct Ready {
     pub(crate) size: usize,
 }
 
-/// A row of the log.
+/// A row of the log: an event, or several.
 #[derive(Debug)]
 struct Row {
-    seq: u64,
+    first: u64,
+    last: u64,
     kind: Cow<'static, str>,
     /// All of it packed, or its three parts.
     kept: std::result::Result<Vec<u8>, [Option<Bytes>; 3]>,
 }
 
+impl Row {
+    fn new(sheaf: Sheaf) -> Row {
+        match sheaf {
+            Sheaf::Bundle { first, last, kept } => {
+                Row { first, last, kind: bundle::KIND.into(), kept: Ok(kept) }
+            }
+            Sheaf::One(EventRow { seq, kind, event, changes, activity }) => {
+                let parts = [Some(event), changes, activity];
+                let kept = pack::pack(&parts.each_ref().map(Option::as_deref)).ok_or(parts);
+                Row { first: seq, last: seq, kind, kept }
+            }
+        }
+    }
+}
+
 impl Ready {
     fn new(mut append: Append) -> Result<Ready> {
         let mut ready = Ready {
-            events: Vec::with_capacity(append.events.len()),
+            events: Vec::new(),
             items: Vec::with_capacity(append.items.len()),
             bytes: 0,
             size: append.blobs.iter().map(|b| b.bytes.len()).sum::<usize>() + 256,
             append: Append::default(),
         };
-        for event in append.events.drain(..) {
-            let EventRow { seq, kind, event, changes, activity } = event;
-            let parts = [Some(event), changes, activity];
-            let size = parts.iter().flatten().map(Bytes::len).sum::<usize>();
+        for event in &append.events {
+            let size = bundle::said(event);
             ready.bytes += size as u64;
             // Whoever waits for this has it unpacked.
             ready.size += 96 + size;
-            let kept = pack::pack(&parts.each_ref().map(Option::as_deref)).ok_or(parts);
-            ready.events.push(Row { seq, kind, kept });
         }
+        bundle::tie(append.events.drain(..), |sheaf| ready.events.push(Row::new(sheaf)));
         let mut threes = append.at_once.then(Threes::default);
         for write in append.items.drain(..) {
             let (row, size) = RowWrite::new(write, threes.as_mut())?;

@@ -25,6 +25,11 @@ impl Place {
     pub fn after(seq: u64) -> Self {
         Place { seq, part: 0 }
     }
+
+    /// As a cursor is written.
+    pub fn within(self, epoch: &str) -> Within<'_> {
+        Within { epoch, place: self }
+    }
 }
 
 impl Cursor {
@@ -54,6 +59,19 @@ impl Cursor {
 }
 
 impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.place.within(&self.epoch).fmt(f)
+    }
+}
+
+/// A place as it is written, within a life of the log.
+#[derive(Debug, Clone, Copy)]
+pub struct Within<'a> {
+    epoch: &'a str,
+    place: Place,
+}
+
+impl fmt::Display for Within<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
             Place { seq, part: 0 } => write!(f, "{}-{seq}", self.epoch),

@@ -1,5 +1,6 @@
 //! Reading a session's log.
 
+use crate::bundle;
 use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
 use crate::pack::{is_packed, unpack};
@@ -94,10 +95,14 @@ impl Store {
                  ORDER BY key DESC LIMIT ?3",
                 &params![first, last, rows],
                 |row| {
-                    let row = read(row)?;
-                    let begins = row.kind == "user_message";
-                    turn.push(row);
-                    Ok(if begins { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                    for event in read_all(row)?.into_iter().rev() {
+                        let begins = event.kind == "user_message";
+                        turn.push(event);
+                        if begins || turn.len() >= rows {
+                            return Ok(ControlFlow::Break(()));
+                        }
+                    }
+                    Ok(ControlFlow::Continue(()))
                 },
             )?;
             turn.reverse();
@@ -122,35 +127,46 @@ pub(crate) fn after(
         "SELECT key, kind, event, changes, activity FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key",
         &params![event_key(session, seq), keys(session).1],
         |row| {
-            let row = read(row)?;
-            size += row.size();
-            out.push(row);
-            let enough = out.len() >= rows || size >= bytes;
-            Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            for event in read_all(row)?.into_iter().filter(|event| event.seq > seq) {
+                size += event.size();
+                out.push(event);
+                if out.len() >= rows || size >= bytes {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
         },
     )?;
     Ok(out)
 }
 
-pub(crate) fn read(row: &Row<'_>) -> Result<EventRow> {
-    let kept = row.bytes(2)?.unwrap_or_default();
-    if is_packed(kept) {
-        let mut parts = unpack(kept)?.into_iter().map(|part| part.map(Bytes::from));
-        let mut next = || parts.next().flatten();
-        return Ok(EventRow {
-            seq: number(row.get(0)?),
-            kind: Cow::Owned(row.get(1)?),
-            event: next().unwrap_or_default(),
-            changes: next(),
-            activity: next(),
-        });
+/// The events of a row.
+pub(crate) fn read_all(row: &Row<'_>) -> Result<Vec<EventRow>> {
+    let kind: String = row.get(1)?;
+    let event = row.bytes(2)?.unwrap_or_default();
+    events_of(row.get(0)?, &kind, event, row.bytes(3)?, row.bytes(4)?)
+}
+
+/// The events of a row of the database: of its key and its columns.
+pub fn events_of(
+    key: i64,
+    kind: &str,
+    event: &[u8],
+    changes: Option<&[u8]>,
+    activity: Option<&[u8]>,
+) -> Result<Vec<EventRow>> {
+    let seq = number(key);
+    if let Some(events) = bundle::open(seq, event)? {
+        return Ok(events);
     }
-    let bytes = |at: usize| row.bytes(at).map(|part| part.map(Bytes::copy_from_slice));
-    Ok(EventRow {
-        seq: number(row.get(0)?),
-        kind: Cow::Owned(row.get(1)?),
-        event: Bytes::copy_from_slice(kept),
-        changes: bytes(3)?,
-        activity: bytes(4)?,
-    })
+    let kind = Cow::Owned(kind.to_owned());
+    if is_packed(event) {
+        let mut parts = unpack(event)?.into_iter().map(|part| part.map(Bytes::from));
+        let mut next = || parts.next().flatten();
+        let (event, changes, activity) = (next().unwrap_or_default(), next(), next());
+        return Ok(vec![EventRow { seq, kind, event, changes, activity }]);
+    }
+    let [changes, activity] = [changes, activity].map(|part| part.map(Bytes::copy_from_slice));
+    let event = Bytes::copy_from_slice(event);
+    Ok(vec![EventRow { seq, kind, event, changes, activity }])
 }

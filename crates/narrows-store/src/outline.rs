@@ -4,7 +4,7 @@
 use crate::db::{Db, params};
 use crate::error::Result;
 use crate::items::{Log, open_items};
-use crate::log::{event_key, keys, number, read};
+use crate::log::{event_key, keys, number, read_all};
 use crate::prompt::one_line;
 use crate::rows::call;
 use crate::store::Store;
@@ -197,13 +197,13 @@ fn ends(
     );
     let mut out = Vec::new();
     db.each(&sql, &params![after, until, most], |row| {
-        let seq = number(row.get(0)?);
-        let row = read(row)?;
-        let event = std::str::from_utf8(&row.event).ok().and_then(|e| stored::event(e).ok());
-        if let Some(event) = event.filter(|e| e.parent.is_none())
-            && let Body::PromptResponse(response) = event.body
-        {
-            out.push((seq, *response));
+        for row in read_all(row)? {
+            let event = std::str::from_utf8(&row.event).ok().and_then(|e| stored::event(e).ok());
+            if let Some(event) = event.filter(|e| e.parent.is_none())
+                && let Body::PromptResponse(response) = event.body
+            {
+                out.push((row.seq, *response));
+            }
         }
         Ok(ControlFlow::Continue(()))
     })?;

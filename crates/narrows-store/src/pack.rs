@@ -1,5 +1,6 @@
 //! Long texts are kept packed: a log tells much of what it tells three times.
 
+use crate::bundle;
 use crate::db::{Param, Value};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
@@ -69,9 +70,6 @@ impl Param for Kept {
 
 /// Packs texts together, if that is worth it: what one says the others need not say again.
 pub(crate) fn pack(parts: &[Option<&[u8]>]) -> Option<Vec<u8>> {
-    thread_local! {
-        static PACKER: RefCell<Option<Compressor<'static>>> = RefCell::new(packer());
-    }
     let size: usize = parts.iter().flatten().map(|p| p.len()).sum();
     if !(FROM..MAX).contains(&size) {
         return None;
@@ -84,7 +82,7 @@ pub(crate) fn pack(parts: &[Option<&[u8]>]) -> Option<Vec<u8>> {
             Cow::Owned(all)
         }
     };
-    let packed = PACKER.with_borrow_mut(|packer| packer.as_mut()?.compress(&all).ok())?;
+    let packed = squeeze(&all)?;
     let mut kept = Vec::with_capacity(2 + 4 * parts.len() + packed.len());
     kept.extend([BY_WORDS, parts.len() as u8]);
     for part in parts {
@@ -95,17 +93,16 @@ pub(crate) fn pack(parts: &[Option<&[u8]>]) -> Option<Vec<u8>> {
     (kept.len() < size).then_some(kept)
 }
 
-/// The texts that were packed together.
-pub(crate) fn unpack(kept: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
-    let bad = || Error::Damaged("a packed text cannot be read".to_owned());
-    let (&[form, count], rest) = kept.split_first_chunk().ok_or_else(bad)?;
-    let (lengths, packed) = rest.split_at_checked(4 * usize::from(count)).ok_or_else(bad)?;
-    let lengths = lengths.chunks_exact(4).filter_map(|n| n.try_into().ok().map(u32::from_le_bytes));
-    let lengths: Vec<u32> = lengths.collect();
-    let size: usize = lengths.iter().filter(|n| **n != NONE).map(|n| *n as usize).sum();
-    if size > MAX {
-        return Err(bad());
+/// Packs bytes by the dictionary.
+pub(crate) fn squeeze(bytes: &[u8]) -> Option<Vec<u8>> {
+    thread_local! {
+        static PACKER: RefCell<Option<Compressor<'static>>> = RefCell::new(packer());
     }
+    PACKER.with_borrow_mut(|packer| packer.as_mut()?.compress(bytes).ok())
+}
+
+/// Unpacks so many bytes.
+fn loosen(form: u8, packed: &[u8], size: usize) -> Option<Vec<u8>> {
     thread_local! {
         static BY: RefCell<[Option<Decompressor<'static>>; 2]> = RefCell::new([
             Decompressor::new().ok(),
@@ -120,10 +117,26 @@ pub(crate) fn unpack(kept: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
         };
         unpacker.as_mut()?.decompress(packed, size).ok()
     });
-    let all = all.ok_or_else(bad)?;
-    if all.len() != size {
+    all.filter(|all| size <= MAX && all.len() == size)
+}
+
+/// Unpacks so many bytes that were packed by the dictionary.
+pub(crate) fn unsqueeze(packed: &[u8], size: usize) -> Option<Vec<u8>> {
+    loosen(BY_WORDS, packed, size)
+}
+
+/// The texts that were packed together.
+pub(crate) fn unpack(kept: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
+    let bad = || Error::Damaged("a packed text cannot be read".to_owned());
+    let (&[form, count], rest) = kept.split_first_chunk().ok_or_else(bad)?;
+    let (lengths, packed) = rest.split_at_checked(4 * usize::from(count)).ok_or_else(bad)?;
+    let lengths = lengths.chunks_exact(4).filter_map(|n| n.try_into().ok().map(u32::from_le_bytes));
+    let lengths: Vec<u32> = lengths.collect();
+    let size: usize = lengths.iter().filter(|n| **n != NONE).map(|n| *n as usize).sum();
+    if size > MAX {
         return Err(bad());
     }
+    let all = loosen(form, packed, size).ok_or_else(bad)?;
     let mut rest = all.as_slice();
     let mut parts = Vec::with_capacity(lengths.len());
     for length in lengths {
@@ -155,6 +168,10 @@ pub(crate) fn text(kept: &[u8]) -> Result<Cow<'_, str>> {
 
 /// The texts that a column of the database holds, unpacked.
 pub fn parts(kept: &[u8]) -> Vec<Option<Vec<u8>>> {
+    if let Ok(Some(events)) = bundle::open(0, kept) {
+        let parts = events.into_iter().flat_map(|e| [Some(e.event), e.changes, e.activity]);
+        return parts.map(|part| part.map(Vec::from)).collect();
+    }
     unpack(kept).unwrap_or_else(|_| vec![Some(kept.to_vec())])
 }
 

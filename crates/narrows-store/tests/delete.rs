@@ -152,7 +152,9 @@ async fn a_deleted_session_is_gone_at_once_and_its_rows_soon() {
     settled(&store).await;
     assert_eq!(rows(&store), []);
     let of = |table: &str| left.iter().find(|(t, _)| t == table).map(|(_, n)| *n);
-    assert_eq!((of("event"), of("item"), of("search")), (Some(1202), Some(1201), Some(1201)));
+    assert_eq!((of("item"), of("search")), (Some(1201), Some(1201)));
+    // Those of an append share rows.
+    assert!(of("event").is_some_and(|rows| rows > 1 && rows < 100));
     assert_eq!((of("call"), of("edit")), (Some(1), Some(700)));
     assert_eq!((of("tag"), of("source"), of("request")), (Some(1), Some(1), Some(1)));
     assert_eq!((of("blob"), of("blob_use"), of("session")), (Some(1), Some(1), Some(2)));

@@ -46,6 +46,55 @@ async fn what_was_appended_is_read_in_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn events_that_share_a_row_are_read_one_by_one() {
+    let (_dir, store) = fresh();
+    let made = session(&store, "log", &[]).await;
+    let next = session(&store, "next", &[]).await;
+    let mut all = Vec::new();
+    // Small ones by the dozen, alone, large, and ends of turns in between.
+    for (some, size, kind) in [
+        (30, 60, "text_chunk"),
+        (1, 60, "user_message"),
+        (40, 90, "text_chunk"),
+        (1, 40, "prompt_response"),
+        (3, 20_000, "tool_call_progress"),
+        (2, 20, "notice"),
+        (700, 200, "thinking_chunk"),
+    ] {
+        let after = all.len() as u64;
+        let rows: Vec<_> = (after + 1..=after + some)
+            .map(|seq| {
+                let mut row = event(seq, &common::noise(size, seq));
+                row.kind = kind.into();
+                row.changes = seq.is_multiple_of(2).then(|| "[]".into());
+                row.activity = seq.is_multiple_of(5).then(|| "{}".into());
+                row
+            })
+            .collect();
+        all.extend(rows.iter().cloned());
+        let grown = Append { session: made.key, after, events: rows, ..Append::default() };
+        assert_eq!(append(&store, grown).await, Ok(after + some));
+    }
+    write(&store, next.key, 0, &["of another session"]).await.unwrap();
+    let printed = |rows: &[narrows_store::EventRow]| format!("{rows:?}");
+    for (after, rows) in (0..all.len()).map(|n| (n, n % 41 + 1)) {
+        let page = store.events_after(made.key, after as u64, rows, usize::MAX).await.unwrap();
+        let end = all.len().min(after + rows);
+        assert_eq!(printed(&page.rows), printed(&all[after..end]), "{rows} after {after}");
+    }
+    let end = store.events_after(made.key, all.len() as u64, 9, usize::MAX).await.unwrap();
+    assert!(end.rows.is_empty() && end.last == all.len() as u64);
+    // From the last prompt on, which stands in a row with others or not.
+    let turn = store.last_turn(made.key, 4096).await.unwrap();
+    let seqs = |rows: &[narrows_store::EventRow]| rows.iter().map(|r| r.seq).collect::<Vec<_>>();
+    assert_eq!(seqs(&turn), (31..=all.len() as u64).collect::<Vec<_>>());
+    let few = store.last_turn(made.key, 7).await.unwrap();
+    assert_eq!(seqs(&few), seqs(&all[all.len() - 7..]));
+    let rows = common::beside(&store, "SELECT count(*) FROM event WHERE kind = 'bundle'");
+    assert!(rows[0].parse::<u64>().unwrap() >= 3, "{rows:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_page_is_cut_by_bytes_but_holds_one_row_at_least() {
     let (_dir, store) = fresh();
     let made = session(&store, "log", &[]).await;

@@ -52,11 +52,11 @@ fn check(head: Head, Ready { append, events, .. }: &Ready) -> Result<u64> {
         return Err(Error::Fenced);
     }
     let known = append.pen.is_none_or(|pen| pen.knows(head.pen));
-    let in_order = (last + 1..).zip(events).all(|(seq, row)| row.seq == seq);
+    let mut next = last;
+    let in_order = events.iter().all(|row| std::mem::replace(&mut next, row.last) + 1 == row.first);
     if last != append.after || !known || !in_order {
         return Err(Error::Conflict { last });
     }
-    let next = last + events.len() as u64;
     if next > MAX_SEQ {
         return Err(Error::Invalid("the session is too long".to_owned()));
     }
@@ -127,7 +127,7 @@ fn insert(db: &Db<'_>, events: &[(i64, &Row)]) -> Result<()> {
             }
         };
         let [event, changes, activity] = parts;
-        let key = Value::Int(event_key(*session, row.seq));
+        let key = Value::Int(event_key(*session, row.last));
         rows.push([key, row.kind.value(), event, changes, activity]);
     }
     db.insert("event", ["bigint", "text", "bytea", "bytea", "bytea"], rows, "")

@@ -1,0 +1,200 @@
+//! Small events that are appended together share a row of the log: pieces of a text come by the hundred,
+//! and a row of its own costs each of them more than what it says. Such a row has the key of its last
+//! event, so what comes after an event is found as ever: by the next key.
+
+use crate::error::{Error, Result};
+use crate::log::EventRow;
+use crate::pack::{squeeze, unsqueeze};
+use bytes::Bytes;
+use std::borrow::Cow;
+
+/// What stands in the column `kind`.
+pub(crate) const KIND: &str = "bundle";
+/// How a bundle begins; no JSON and nothing that is packed otherwise does.
+const FORM: u8 = 3;
+/// A bundle has so many bytes at most before it is packed, and at least.
+const MOST: usize = 64 << 10;
+const LEAST: usize = 1024;
+/// A larger event has a row of its own.
+const LARGE: usize = 16 << 10;
+/// Ends of turns are looked up by an index of their rows.
+const ALONE: &str = "prompt_response";
+const NONE: u32 = u32::MAX;
+/// Lengths of an event's kind and its three parts.
+const LENGTHS: usize = 4;
+
+/// Some events without a gap that are kept in one row.
+#[derive(Debug)]
+pub(crate) enum Sheaf {
+    One(EventRow),
+    Bundle { first: u64, last: u64, kept: Vec<u8> },
+}
+
+/// Bytes of what an event says.
+pub(crate) fn said(row: &EventRow) -> usize {
+    let parts = [row.changes.as_ref(), row.activity.as_ref()];
+    row.event.len() + parts.iter().flatten().map(|part| part.len()).sum::<usize>()
+}
+
+/// Puts events together, in order.
+pub(crate) fn tie(events: impl Iterator<Item = EventRow>, mut give: impl FnMut(Sheaf)) {
+    let (mut some, mut size) = (Vec::new(), 0);
+    for event in events {
+        let bytes = said(&event);
+        let alone = bytes > LARGE || event.kind == ALONE;
+        let follows = some.last().is_none_or(|last: &EventRow| last.seq + 1 == event.seq);
+        if alone || !follows || size + bytes > MOST {
+            put(&mut some, std::mem::take(&mut size), &mut give);
+        }
+        if alone {
+            give(Sheaf::One(event));
+        } else {
+            size += bytes;
+            some.push(event);
+        }
+    }
+    put(&mut some, size, &mut give);
+}
+
+fn put(some: &mut Vec<EventRow>, size: usize, give: &mut impl FnMut(Sheaf)) {
+    let kept = if size < LEAST { None } else { pack(some, size) };
+    match (kept, &some[..]) {
+        (Some(kept), [first, .., last]) => {
+            give(Sheaf::Bundle { first: first.seq, last: last.seq, kept });
+        }
+        _ => some.drain(..).for_each(|one| give(Sheaf::One(one))),
+    }
+    some.clear();
+}
+
+/// First the lengths of everything, then everything.
+fn pack(events: &[EventRow], size: usize) -> Option<Vec<u8>> {
+    let count = u32::try_from(events.len()).ok().filter(|count| *count > 1)?;
+    let mut all = Vec::with_capacity(size + events.len() * (4 * LENGTHS + 32));
+    let length = |part: Option<&[u8]>| part.map_or(Some(NONE), |p| u32::try_from(p.len()).ok());
+    for event in events {
+        for part in parts(event) {
+            all.extend(length(part)?.to_le_bytes());
+        }
+    }
+    events.iter().flat_map(parts).flatten().for_each(|part| all.extend_from_slice(part));
+    let packed = squeeze(&all)?;
+    let mut kept = Vec::with_capacity(9 + packed.len());
+    kept.push(FORM);
+    kept.extend(count.to_le_bytes());
+    kept.extend(u32::try_from(all.len()).ok()?.to_le_bytes());
+    kept.extend(packed);
+    Some(kept)
+}
+
+fn parts(event: &EventRow) -> [Option<&[u8]>; LENGTHS] {
+    let kind = Some(event.kind.as_bytes());
+    [kind, Some(&event.event), event.changes.as_deref(), event.activity.as_deref()]
+}
+
+/// The events of a bundle whose last one is `last`; none if it is no bundle.
+pub(crate) fn open(last: u64, kept: &[u8]) -> Result<Option<Vec<EventRow>>> {
+    if kept.first() != Some(&FORM) {
+        return Ok(None);
+    }
+    untie(last, kept).map(Some).ok_or_else(|| Error::Damaged("events cannot be read".to_owned()))
+}
+
+fn untie(last: u64, kept: &[u8]) -> Option<Vec<EventRow>> {
+    let (count, rest) = kept.get(1..)?.split_first_chunk()?;
+    let (size, packed) = rest.split_first_chunk()?;
+    let [count, size] = [count, size].map(|n| u32::from_le_bytes(*n) as usize);
+    // No larger than one can be made.
+    if size > 2 * MOST + count.checked_mul(4 * LENGTHS + 32)? {
+        return None;
+    }
+    let all = Bytes::from(unsqueeze(packed, size)?);
+    let mut at = count.checked_mul(4 * LENGTHS).filter(|at| *at <= all.len())?;
+    let mut events = Vec::with_capacity(count);
+    for (n, lengths) in all[..at].chunks_exact(4 * LENGTHS).enumerate() {
+        let mut lengths = lengths.chunks_exact(4).filter_map(|n| n.try_into().ok());
+        let mut part = || -> Option<Option<Bytes>> {
+            let length = u32::from_le_bytes(lengths.next()?);
+            if length == NONE {
+                return Some(None);
+            }
+            let end = at.checked_add(length as usize).filter(|end| *end <= all.len())?;
+            Some(Some(all.slice(std::mem::replace(&mut at, end)..end)))
+        };
+        let kind = String::from_utf8(part()??.into()).ok()?;
+        let (event, changes, activity) = (part()??, part()?, part()?);
+        let seq = (last + 1 + n as u64).saturating_sub(count as u64);
+        events.push(EventRow { seq, kind: Cow::Owned(kind), event, changes, activity });
+    }
+    (at == all.len()).then_some(events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(seq: u64, kind: &'static str, size: usize) -> EventRow {
+        let text = format!("{{\"n\":{seq},\"said\":\"{}\"}}", "word ".repeat(size / 5));
+        EventRow {
+            seq,
+            kind: kind.into(),
+            event: Bytes::from(text.clone()),
+            changes: seq.is_multiple_of(2).then(|| Bytes::from(format!("[{text}]"))),
+            activity: seq.is_multiple_of(3).then(|| Bytes::from(text)),
+        }
+    }
+
+    /// Ties events; returns the first and last of each row, and all of them as they come out again.
+    fn through(events: &[EventRow]) -> (Vec<(u64, u64)>, Vec<EventRow>) {
+        let (mut rows, mut out) = (Vec::new(), Vec::new());
+        tie(events.iter().cloned(), |sheaf| match sheaf {
+            Sheaf::One(one) => {
+                rows.push((one.seq, one.seq));
+                out.push(one);
+            }
+            Sheaf::Bundle { first, last, kept } => {
+                rows.push((first, last));
+                out.extend(open(last, &kept).expect("a bundle").expect("events"));
+                for cut in 0..kept.len().min(64) {
+                    assert!(cut == 0 || open(last, &kept[..cut]).is_err(), "{cut}");
+                }
+            }
+        });
+        (rows, out)
+    }
+
+    #[test]
+    fn what_was_tied_comes_out_again_in_order() {
+        let all = |list: &[(&'static str, usize)]| -> Vec<EventRow> {
+            (7..).zip(list).map(|(seq, (kind, size))| event(seq, kind, *size)).collect()
+        };
+        let many = vec![("text_chunk", 100); 900];
+        for (list, rows) in [
+            (&[][..], vec![]),
+            (&[("a", 100)][..], vec![(7, 7)]),
+            (&[("a", 100), ("a", 100)][..], vec![(7, 7), (8, 8)]),
+            (&[("a", 500), ("b", 500), ("c", 100)][..], vec![(7, 9)]),
+            (
+                &[
+                    ("a", 600),
+                    ("a", 600),
+                    (ALONE, 10),
+                    ("a", 600),
+                    ("b", 20_000),
+                    ("a", 600),
+                    ("a", 600),
+                ][..],
+                vec![(7, 8), (9, 9), (10, 10), (11, 11), (12, 13)],
+            ),
+        ] {
+            let events = all(list);
+            let (tied, out) = through(&events);
+            assert_eq!(tied, rows);
+            assert_eq!(format!("{out:?}"), format!("{events:?}"));
+        }
+        let events = all(&many);
+        let (tied, out) = through(&events);
+        assert!((2..10).contains(&tied.len()), "{tied:?}");
+        assert_eq!(format!("{out:?}"), format!("{events:?}"));
+    }
+}
