@@ -17,6 +17,7 @@ mod metrics;
 mod page;
 mod routes;
 pub mod run;
+mod seldom;
 mod serve;
 pub mod source;
 pub mod stream;

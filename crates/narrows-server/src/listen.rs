@@ -1,6 +1,7 @@
 //! Connections: accepted, limited, ended.
 
 use crate::app::App;
+use crate::seldom::Seldom;
 use axum::Router;
 use http::Request;
 use hyper::body::Incoming;
@@ -128,9 +129,10 @@ impl Connection {
             .with_upgrades();
         tokio::pin!(connection);
         tokio::select! {
+            biased;
             // Broken connections are the client's business.
             _ = connection.as_mut() => {}
-            () = self.stop.cancelled() => {
+            () = Seldom::new(self.stop.cancelled()) => {
                 connection.as_mut().graceful_shutdown();
                 let _ = connection.await;
             }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 /// Rows that are durable within this time of each other are told together, where many follow.
 const TICK: Duration = Duration::from_millis(20);
 /// To tell one follower takes so long, about: the more there are, the longer rows wait for others.
-const ONE: Duration = Duration::from_micros(16);
+const ONE: Duration = Duration::from_micros(8);
 /// Less than this is not worth a timer.
 const LEAST: Duration = Duration::from_millis(1);
 /// What is kept of one session.

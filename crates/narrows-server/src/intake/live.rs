@@ -2,10 +2,10 @@
 
 use super::open::{OpenItems, Rows};
 use super::places::{Mark, last_event, mark, source_mark};
+use super::printed::Printed;
 use super::sums::Sums;
 use super::{Hidden, Reading};
 use crate::hub::{Delivery, Hub};
-use bytes::Bytes;
 use narrows::change::Change;
 use narrows::id::EventId;
 use narrows::session::SessionInfo;
@@ -14,14 +14,11 @@ use narrows::{Clean, Config, Format, Pipeline, Row, Step, stored};
 use narrows_store::{
     Append, Error, EventRow, NewBlob, Pen, Request, Result, Session, SessionFacts, Store,
 };
-use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
 
-/// A buffer for printing that is kept.
-const MAX_SCRATCH: usize = 64 << 10;
 /// Items that are read to go on with a session.
 const RECENT_ITEMS: usize = 2000;
 /// Events that are read to go on with its activity.
@@ -67,7 +64,6 @@ pub(super) struct Live {
     sums: Sums,
     /// What is on its way to the store, and whose writer has gone away.
     pub(super) left: VecDeque<oneshot::Receiver<Result<u64>>>,
-    scratch: Vec<u8>,
     /// Something could not be written: what is here is ahead of the log.
     pub(super) broken: Arc<AtomicBool>,
     pub(super) ended: bool,
@@ -151,7 +147,6 @@ impl Live {
             fence: reading.fence,
             sums: Sums::default(),
             left: VecDeque::new(),
-            scratch: Vec::new(),
             broken: Arc::default(),
             ended,
             ended_kept: ended,
@@ -175,7 +170,7 @@ impl Live {
     fn append(&mut self, steps: &mut Vec<Step>, which: Rows) -> Result<(Append, Vec<EventRow>)> {
         let after = self.seq;
         let mut append = Append { session: self.session.key, after, ..Append::default() };
-        let mut rows = Vec::with_capacity(steps.len());
+        let mut printed = Printed::for_rows(steps.len());
         let rest = self.rest_after.take();
         for (at, step) in steps.drain(..).enumerate() {
             if rest == Some(at) {
@@ -186,11 +181,12 @@ impl Live {
             let mark = self.marks.entry(id.source).or_default();
             (mark.last, mark.changed) = (Some(id), true);
             self.seq += 1;
-            rows.push(self.row(step, &mut append)?);
+            self.row(step, &mut append, &mut printed)?;
         }
-        if rest.is_some_and(|at| at == rows.len()) {
+        if rest.is_some_and(|at| at == printed.len()) {
             self.rested();
         }
+        let rows = printed.rows();
         self.sums.give(&mut append, which == Rows::All);
         append.items = self.open.writes(self.seq, which);
         append.settled = self.open.settled(self.seq);
@@ -222,27 +218,13 @@ impl Live {
         Ok((append, rows))
     }
 
-    fn row(&mut self, step: Step, append: &mut Append) -> Result<EventRow> {
+    fn row(&mut self, step: Step, append: &mut Append, printed: &mut Printed) -> Result<()> {
         let Step { event, changes, blobs } = step;
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let row = print(&mut scratch, &Row::new(self.seq, &self.session.id, &event))?;
-        let printed = if changes.is_empty() { None } else { Some(print(&mut scratch, &changes)?) };
         let mut messages = Vec::new();
         self.activity.push(self.seq, &event, &mut messages);
-        scratch.clear();
-        for message in &messages {
-            if !scratch.is_empty() {
-                scratch.push(b'\n');
-            }
-            narrows::json::print(&mut scratch, message).map_err(unprintable)?;
-        }
-        let share = printed.as_ref().map_or(0, Bytes::len) / changes.len().max(1);
-        let activity = (!scratch.is_empty()).then(|| Bytes::copy_from_slice(&scratch));
-        // One large event does not make every session large.
-        scratch.truncate(0);
-        if scratch.capacity() < MAX_SCRATCH {
-            self.scratch = scratch;
-        }
+        let row = Row::new(self.seq, &self.session.id, &event);
+        let bytes = printed.add(self.seq, event.body.kind(), &row, &changes, &messages)?;
+        let share = bytes / changes.len().max(1);
         for change in changes {
             match change {
                 Change::Info { info } => {
@@ -261,13 +243,7 @@ impl Live {
             mime: blob.mime_type,
             bytes: blob.bytes.into(),
         }));
-        Ok(EventRow {
-            seq: self.seq,
-            kind: event.body.kind().into(),
-            event: row,
-            changes: printed,
-            activity,
-        })
+        Ok(())
     }
 
     /// Queues steps for the store; what is durable goes on to the hub.
@@ -375,13 +351,6 @@ fn facts(info: &SessionInfo, project: Option<Clean>) -> Result<SessionFacts> {
         native: own(&info.native_id),
         project: project.map(|p| p.as_str().to_owned()),
     })
-}
-
-/// Prints into a buffer that is used again, then into bytes of just the right size.
-fn print(scratch: &mut Vec<u8>, value: &impl Serialize) -> Result<Bytes> {
-    scratch.clear();
-    narrows::json::print(scratch, value).map_err(unprintable)?;
-    Ok(Bytes::copy_from_slice(scratch))
 }
 
 pub(super) fn unprintable(error: impl std::fmt::Display) -> Error {

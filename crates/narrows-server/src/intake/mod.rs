@@ -3,6 +3,7 @@
 mod live;
 mod open;
 mod places;
+mod printed;
 mod settle;
 mod sums;
 mod take;

@@ -7,17 +7,22 @@ use narrows::stored;
 use narrows_store::{EventRow, Place};
 use std::io::Write;
 
-/// Calls `tell` for each frame of a row: its number, how many there are, and what it says.
-fn frames(view: View, row: &EventRow, mut tell: impl FnMut(u32, u32, &[u8])) {
+/// Bytes around what a frame says, about.
+const SSE: usize = 40;
+const WS: usize = 60;
+
+/// Calls `tell` for each frame of a row: its number, how many there are, and what it says. What must
+/// be made for that is made in `made`.
+fn frames(view: View, row: &EventRow, made: &mut Vec<u8>, mut tell: impl FnMut(u32, u32, &[u8])) {
     match view {
         View::Events => tell(0, 1, &row.event),
         View::Items => {
             if let Some(changes) = &row.changes {
-                let mut data = Vec::with_capacity(changes.len() + 64);
-                let _ = write!(data, r#"{{"type":"changes","seq":{},"changes":"#, row.seq);
-                data.extend_from_slice(changes);
-                data.push(b'}');
-                tell(0, 1, &data);
+                made.clear();
+                let _ = write!(made, r#"{{"type":"changes","seq":{},"changes":"#, row.seq);
+                made.extend_from_slice(changes);
+                made.push(b'}');
+                tell(0, 1, made);
             }
         }
         View::Activity => {
@@ -30,11 +35,11 @@ fn frames(view: View, row: &EventRow, mut tell: impl FnMut(u32, u32, &[u8])) {
         }
         View::Packets => {
             let event = std::str::from_utf8(&row.event).ok().and_then(|e| stored::event(e).ok());
-            let mut data = Vec::with_capacity(row.event.len());
+            made.clear();
             if let Some(packet) = event.as_ref().and_then(narrows::view::packet)
-                && narrows::json::print(&mut data, &packet).is_ok()
+                && narrows::json::print(made, &packet).is_ok()
             {
-                tell(0, 1, &data);
+                tell(0, 1, made);
             }
         }
     }
@@ -49,9 +54,9 @@ fn walk(
     rows: &[EventRow],
     mut tell: impl FnMut(Place, &[u8]),
 ) -> Option<Place> {
-    let mut last = None;
+    let (mut last, mut made) = (None, Vec::new());
     for row in rows.iter().filter(|row| row.seq > from.seq && filter.takes_row(view, row)) {
-        frames(view, row, |at, count, data| {
+        frames(view, row, &mut made, |at, count, data| {
             let known = row.seq == from.seq + 1 && at < from.part;
             if known || (view == View::Activity && !filter.takes_message(data)) {
                 return;
@@ -68,15 +73,9 @@ fn walk(
     last
 }
 
-/// A place as it is written in a cursor.
-pub(super) fn cursor(epoch: &str, place: Place) -> String {
-    narrows_store::Cursor { epoch: epoch.to_owned(), place }.to_string()
-}
-
 /// One frame of server-sent events.
 fn sse_frame(out: &mut Vec<u8>, epoch: &str, view: View, place: Place, data: &[u8]) {
-    out.extend_from_slice(b"id: ");
-    out.extend_from_slice(cursor(epoch, place).as_bytes());
+    let _ = write!(out, "id: {}", place.within(epoch));
     // Front ends of this view look for the name.
     out.extend_from_slice(if view == View::Packets {
         b"\nevent: message\ndata: "
@@ -87,13 +86,35 @@ fn sse_frame(out: &mut Vec<u8>, epoch: &str, view: View, place: Place, data: &[u
     out.extend_from_slice(b"\n\n");
 }
 
-/// One message of a socket: what it says, with the subscription and the cursor.
-fn ws_message(epoch: &str, subscription: &str, place: Place, data: &[u8]) -> Utf8Bytes {
-    let data = String::from_utf8_lossy(data.strip_suffix(b"}").unwrap_or(data));
-    let name = serde_json::Value::from(subscription);
-    let comma = if data.len() > 1 { "," } else { "" };
-    let cursor = cursor(epoch, place);
-    format!("{data}{comma}\"subscription\":{name},\"cursor\":\"{cursor}\"}}").into()
+/// The messages of a socket's subscription, one after the other in the same bytes.
+struct Messages {
+    epoch: String,
+    /// The subscription's name, as JSON.
+    name: String,
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Messages {
+    /// One message: what it says, with the subscription and the cursor.
+    fn add(&mut self, place: Place, data: &[u8]) {
+        let data = data.strip_suffix(b"}").unwrap_or(data);
+        self.bytes.extend_from_slice(data);
+        let comma = if data.len() > 1 { "," } else { "" };
+        let (name, cursor) = (&self.name, place.within(&self.epoch));
+        let _ = write!(self.bytes, "{comma}\"subscription\":{name},\"cursor\":\"{cursor}\"}}");
+        self.ends.push(self.bytes.len());
+    }
+
+    fn cut(self) -> Vec<Utf8Bytes> {
+        let (all, mut from) = (Bytes::from(self.bytes), 0);
+        let text = |end: usize| {
+            let one = all.slice(std::mem::replace(&mut from, end)..end);
+            // All of it was printed as text.
+            Utf8Bytes::try_from(one).unwrap_or_default()
+        };
+        self.ends.into_iter().map(text).collect()
+    }
 }
 
 /// The frames after a place for server-sent events; the cursor where the last ones were left out.
@@ -104,20 +125,16 @@ pub(crate) fn encode_sse(
     from: Place,
     rows: &[EventRow],
 ) -> Bytes {
-    let mut out = Vec::with_capacity(rows.iter().map(EventRow::size).sum());
+    let mut out = Vec::with_capacity(rows.iter().map(|row| size(view, row) + SSE).sum());
     let last = walk(view, filter, from, rows, |place, data| {
         sse_frame(&mut out, epoch, view, place, data);
     });
     let end = Place::after(rows.last().map_or(from.seq, |r| r.seq));
     if last != Some(end) {
-        sse_cursor(&mut out, epoch, end);
+        // A cursor without a frame: there was nothing to tell up to it.
+        let _ = write!(out, "id: {}\n\n", end.within(epoch));
     }
     out.into()
-}
-
-/// A cursor without a frame: there was nothing to tell up to it.
-fn sse_cursor(out: &mut Vec<u8>, epoch: &str, place: Place) {
-    let _ = write!(out, "id: {}\n\n", cursor(epoch, place));
 }
 
 /// The same for a socket's subscription.
@@ -129,13 +146,25 @@ pub(crate) fn encode_ws(
     from: Place,
     rows: &[EventRow],
 ) -> Vec<Utf8Bytes> {
-    let mut out = Vec::with_capacity(rows.len());
-    let last = walk(view, filter, from, rows, |place, data| {
-        out.push(ws_message(epoch, subscription, place, data));
-    });
+    let mut out = Messages {
+        epoch: epoch.to_owned(),
+        name: serde_json::Value::from(subscription).to_string(),
+        bytes: Vec::with_capacity(rows.iter().map(|row| size(view, row) + WS).sum()),
+        ends: Vec::with_capacity(rows.len()),
+    };
+    let last = walk(view, filter, from, rows, |place, data| out.add(place, data));
     let end = Place::after(rows.last().map_or(from.seq, |r| r.seq));
     if last != Some(end) {
-        out.push(ws_message(epoch, subscription, end, br#"{"type":"cursor"}"#));
+        out.add(end, br#"{"type":"cursor"}"#);
     }
-    out
+    out.cut()
+}
+
+/// Bytes that a row takes in a view, about.
+fn size(view: View, row: &EventRow) -> usize {
+    match view {
+        View::Events | View::Packets => row.event.len(),
+        View::Items => row.changes.as_ref().map_or(0, |changes| changes.len() + 40),
+        View::Activity => row.activity.as_ref().map_or(0, Bytes::len),
+    }
 }

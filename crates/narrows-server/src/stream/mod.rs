@@ -3,6 +3,7 @@
 mod answer;
 mod filter;
 mod frame;
+mod life;
 mod list;
 mod sse;
 mod subscription;

@@ -1,9 +1,11 @@
 //! Server-sent events.
 
+use super::life::{Quiet, over};
 use super::subscription::{Output, Subscription};
 use crate::auth::Stay;
-use crate::hub::{self, Hub};
+use crate::hub::Hub;
 use crate::run::TurnFrames;
+use crate::seldom::Seldom;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -56,23 +58,23 @@ pub(crate) fn follow(hub: &Hub, subscription: Subscription, stay: Stay) -> Respo
 /// The response that tells frames as they come. The client's reading sets the pace: nothing is made
 /// before it can be sent.
 pub(super) fn tell(hub: &Hub, frames: impl Frames, stay: Stay) -> Response {
-    let state = (frames, stay, hub.closing(), false);
-    let stream = unfold(state, |(mut frames, mut stay, mut closing, over)| async move {
+    let state = (frames, Seldom::new(over(hub, stay)), Quiet::new(KEEP_ALIVE), false);
+    let stream = unfold(state, |(mut frames, mut end, mut quiet, over)| async move {
         if over {
             return None;
         }
         let (bytes, over) = tokio::select! {
             biased;
-            () = stay.revoked() => (closed("revoked"), true),
-            () = hub::closed(&mut closing) => (closed("closing"), true),
-            next = tokio::time::timeout(KEEP_ALIVE, frames.next()) => match next {
-                Err(_) => (Bytes::from_static(b": keep-alive\n\n"), false),
-                Ok(Ok(Some(bytes))) => (bytes, false),
-                Ok(Ok(None)) => return None,
-                Ok(Err(_)) => (closed("store"), true),
+            over = &mut end => (closed(over.reason()), true),
+            next = frames.next() => match next {
+                Ok(Some(bytes)) => (bytes, false),
+                Ok(None) => return None,
+                Err(_) => (closed("store"), true),
             },
+            () = quiet.passed() => (Bytes::from_static(b": keep-alive\n\n"), false),
         };
-        Some((Ok::<_, Infallible>(bytes), (frames, stay, closing, over)))
+        quiet.broken();
+        Some((Ok::<_, Infallible>(bytes), (frames, end, quiet, over)))
     });
     response(Body::from_stream(stream))
 }

@@ -1,7 +1,7 @@
 //! The one loop: read what comes after the cursor, tell it, wait to be woken.
 
 use super::filter::{Filter, View};
-use super::frame::{cursor, encode_sse, encode_ws};
+use super::frame::{encode_sse, encode_ws};
 use crate::hub::{Ahead, Batch, FIRST, Hub, Tail, Waker};
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
@@ -119,7 +119,7 @@ impl Subscription {
 
     /// The cursor that it has reached.
     pub fn cursor(&self) -> String {
-        cursor(&self.tail.session().epoch, self.place)
+        self.place.within(&self.tail.session().epoch).to_string()
     }
 
     /// What is to be sent next; waits for it. Nothing when the session is gone.

@@ -2,19 +2,22 @@
 
 use super::answer::{AnswerMessage, give};
 use super::filter::{Filter, View};
+use super::life::{Over, over};
 use super::list::ListFollower;
 use super::subscription::{After, Output, Subscription, Wire};
 use crate::app::App;
 use crate::auth::{Grant, Stay};
-use crate::hub;
+use crate::seldom::Seldom;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
-use futures_util::future::{AbortHandle, Abortable, BoxFuture};
-use futures_util::stream::{FuturesUnordered, SplitSink, StreamExt};
-use futures_util::{FutureExt, SinkExt};
+use futures_util::SinkExt;
+use futures_util::stream::{
+    AbortHandle, Abortable, BoxStream, SelectAll, SplitSink, StreamExt, unfold,
+};
 use narrows_store::{Error, ListFilter, Result, Session};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use utoipa::ToSchema;
 
@@ -151,8 +154,8 @@ impl Source {
     }
 }
 
-type Pending =
-    BoxFuture<'static, (String, std::result::Result<(Source, Result<Option<Output>>), ()>)>;
+/// What a subscription tells, until it is over.
+type Told = (Arc<str>, Result<Option<Output>>);
 
 struct Socket {
     app: App,
@@ -160,22 +163,16 @@ struct Socket {
     sink: SplitSink<WebSocket, Message>,
     /// What each subscription follows, by its session's id and label, and how to stop it.
     active: HashMap<String, (AbortHandle, Option<Session>)>,
-    pending: FuturesUnordered<Pending>,
+    followed: SelectAll<Abortable<BoxStream<'static, Told>>>,
     count: u64,
 }
 
 /// Serves a socket until one side has had enough.
-pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, mut stay: Stay) {
-    let mut closing = app.hub.closing();
+pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, stay: Stay) {
+    let mut end = Seldom::new(over(&app.hub, stay));
     let (sink, mut incoming) = socket.split();
-    let mut socket = Socket {
-        app,
-        grant,
-        sink,
-        active: HashMap::new(),
-        pending: FuturesUnordered::new(),
-        count: 0,
-    };
+    let mut socket =
+        Socket { app, grant, sink, active: HashMap::new(), followed: SelectAll::new(), count: 0 };
     let mut heard = Instant::now();
     let mut ping = tokio::time::interval(PING);
     ping.tick().await;
@@ -189,8 +186,10 @@ pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, mut stay: S
         };
         let done = tokio::select! {
             biased;
-            () = stay.revoked() => break (4001, "revoked"),
-            () = hub::closed(&mut closing) => break (1001, "closing"),
+            over = &mut end => break (
+                if over == Over::Revoked { 4001 } else { 1001 },
+                over.reason(),
+            ),
             () = overdue => {
                 if heard.elapsed() > PONG { break (4008, "no sign of life") }
                 deadline = None;
@@ -209,8 +208,8 @@ pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, mut stay: S
                     Some(Ok(_)) => Ok(()),
                 }
             }
-            Some((name, next)) = socket.pending.next(), if !socket.pending.is_empty() => {
-                socket.told(name, next).await
+            Some((name, next)) = socket.followed.next(), if !socket.followed.is_empty() => {
+                socket.told(&name, next).await
             }
             _ = ping.tick() => {
                 deadline = Some(tokio::time::Instant::now() + PONG);
@@ -357,54 +356,37 @@ impl Socket {
 
     fn watch(&mut self, name: String, source: Source, session: Option<Session>) {
         let (handle, registration) = AbortHandle::new_pair();
-        self.active.insert(name.clone(), (handle.clone(), session));
-        self.poll(name, source, registration);
-    }
-
-    fn poll(
-        &mut self,
-        name: String,
-        mut source: Source,
-        registration: futures_util::future::AbortRegistration,
-    ) {
-        let own = name.clone();
-        let next = async move {
-            let next = source.next(&own).await;
-            (source, next)
-        };
-        let next = Abortable::new(next, registration).map(|next| (name, next.map_err(|_| ())));
-        self.pending.push(next.boxed());
+        let told = unfold(Some((Arc::from(name.as_str()), source)), async |following| {
+            let (name, mut source): (Arc<str>, Source) = following?;
+            let next = source.next(&name).await;
+            let goes_on = matches!(next, Ok(Some(_)));
+            Some(((Arc::clone(&name), next), goes_on.then_some((name, source))))
+        });
+        self.followed.push(Abortable::new(told.boxed(), registration));
+        self.active.insert(name, (handle, session));
     }
 
     async fn told(
         &mut self,
-        name: String,
-        next: std::result::Result<(Source, Result<Option<Output>>), ()>,
+        name: &str,
+        next: Result<Option<Output>>,
     ) -> std::result::Result<(), axum::Error> {
-        // Aborted: nobody wants it any more.
-        let Ok((source, next)) = next else { return Ok(()) };
         match next {
             Ok(Some(Output::Messages(messages))) => {
                 for message in messages.iter() {
                     self.sink.feed(Message::Text(message.clone())).await?;
                 }
-                self.sink.flush().await?;
+                self.sink.flush().await
             }
             Ok(_) => {
-                self.active.remove(&name);
-                return Ok(());
+                self.active.remove(name);
+                Ok(())
             }
             Err(_) => {
-                self.active.remove(&name);
-                return self.error("INTERNAL_ERROR", "the store cannot be read", Some(&name)).await;
+                self.active.remove(name);
+                self.error("INTERNAL_ERROR", "the store cannot be read", Some(name)).await
             }
         }
-        if let Some((handle, _)) = self.active.get_mut(&name) {
-            let (fresh, registration) = AbortHandle::new_pair();
-            *handle = fresh;
-            self.poll(name, source, registration);
-        }
-        Ok(())
     }
 
     async fn unsubscribe(

@@ -1,0 +1,94 @@
+//! Waiting for what hardly ever happens.
+
+use futures_util::task::AtomicWaker;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// A future that is polled when it was woken, and not whenever something else that its task waits for
+/// has happened. A stream that tells much waits for its end and for the server's in each turn of its
+/// loop: with thousands of them these waits would cost half as much as what is told.
+pub(crate) struct Seldom<F> {
+    inner: Pin<Box<F>>,
+    bell: Arc<Bell>,
+    waker: Waker,
+}
+
+struct Bell {
+    rung: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rung.store(true, Ordering::Release);
+        self.task.wake();
+    }
+}
+
+impl<F: Future> Seldom<F> {
+    pub(crate) fn new(inner: F) -> Self {
+        let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: AtomicWaker::new() });
+        Seldom { inner: Box::pin(inner), waker: Waker::from(Arc::clone(&bell)), bell }
+    }
+}
+
+impl<F: Future> Future for Seldom<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        // First, so that no ring is missed.
+        this.bell.task.register(cx.waker());
+        if !this.bell.rung.swap(false, Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        this.inner.as_mut().poll(&mut Context::from_waker(&this.waker))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+    use std::time::Duration;
+    use tokio::sync::watch;
+
+    #[tokio::test]
+    async fn it_is_polled_when_it_was_woken_only() {
+        let (polls, count) = (Arc::new(AtomicU32::new(0)), watch::Sender::new(0));
+        let mut heard = count.subscribe();
+        let polled = Arc::clone(&polls);
+        let mut seldom = Seldom::new(async move {
+            let mut wait = Box::pin(heard.wait_for(|n| *n == 2));
+            std::future::poll_fn(|cx| {
+                polled.fetch_add(1, Ordering::Relaxed);
+                wait.as_mut().poll(cx).map(|n| n.is_ok())
+            })
+            .await
+        });
+        for _ in 0..100 {
+            tokio::select! {
+                biased;
+                _ = &mut seldom => panic!("nothing has happened"),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        assert_eq!(polls.load(Ordering::Relaxed), 1);
+        let later = async {
+            for n in 1..=2 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                count.send_replace(n);
+            }
+        };
+        // Whoever waits is woken, also when it is another task than before.
+        let (there, ()) = tokio::join!(tokio::spawn(seldom), later);
+        assert!(there.expect("no panic"));
+        assert_eq!(polls.load(Ordering::Relaxed), 3);
+    }
+}
