@@ -43,14 +43,12 @@ pub(crate) struct Bare<'a> {
     pub(crate) batch: u64,
     /// Rows of a commit.
     pub(crate) rows: usize,
-    /// Whether they are inserted as narrows packs them.
-    pub(crate) packed: bool,
 }
 
 impl Bare<'_> {
     /// Makes empty tables with the same columns, storage and indexes, and what is to be inserted into
-    /// them: the rows of events, items and calls under their keys, as they are in the database, or as
-    /// they were before they were packed. All that a node writes beside them (the session's row, its
+    /// them: the rows of events, items and calls under their keys, one an event, as they were before they
+    /// were packed. All that a node writes beside them (the session's row, its
     /// source, the index of search) is left out.
     pub(crate) async fn prepare(&self) -> Vec<Work> {
         let client = connect(self.database).await;
@@ -101,18 +99,21 @@ impl Bare<'_> {
     }
 
     /// The rows of one connection, in the order in which writers that take turns send them.
-    async fn read(&self, client: &Client, table: &str, connections: usize, n: usize) -> Vec<Row> {
-        let rows = format!(
-            "SELECT * FROM {table} WHERE (key >> 32) % {connections} = {n}
-             ORDER BY ((key & 4294967295) - 1) / {}, key LIMIT {}",
-            self.batch,
-            ROWS / connections
-        );
-        client.query(&rows, &[]).await.expect("rows")
+    async fn read(&self, client: &Client, table: &str, connections: usize, n: usize) -> Vec<Cells> {
+        let rows = format!("SELECT * FROM {table} WHERE (key >> 32) % {connections} = {n}");
+        let rows = client.query(&rows, &[]).await.expect("rows");
+        let mut rows: Vec<Cells> = rows
+            .iter()
+            .flat_map(|row| if table == "event" { events(row) } else { vec![cells(row)] })
+            .collect();
+        let turn = i64::try_from(self.batch).expect("few");
+        rows.sort_by_key(|row| (((row.key() & 0xffff_ffff) - 1) / turn, row.key()));
+        rows.truncate(ROWS / connections);
+        rows
     }
 
     /// Cuts them into commits: each event brings its item and its call.
-    async fn commits(&self, client: &Client, all: &[Vec<Row>; 3]) -> Vec<Commit> {
+    async fn commits(&self, client: &Client, all: &[Vec<Cells>; 3]) -> Vec<Commit> {
         let rows = self.rows.max(1);
         let (mut commits, mut known) = (Vec::new(), HashMap::new());
         for (at, events) in all[0].chunks(rows).enumerate() {
@@ -121,49 +122,82 @@ impl Bare<'_> {
                 let end = of.len().min((at + 1) * rows);
                 let part = &of[end.min(at * rows)..end];
                 let Some(first) = part.first() else { continue };
-                let sql = sql(&format!("bare_{}", TABLES[n]), first, part.len());
+                let sql = sql(&format!("bare_{}", TABLES[n]), first.0.len(), part.len());
                 if !known.contains_key(&sql) {
                     let made = client.prepare(&sql).await.expect("an insert");
                     known.insert(sql.clone(), made);
                 }
-                tables[n] = Some((known[&sql].clone(), self.values(part)));
+                tables[n] =
+                    Some((known[&sql].clone(), part.iter().flat_map(Cells::values).collect()));
             }
             commits.push(Commit { events: events.len(), tables });
         }
         commits
     }
+}
 
-    /// The parameters of rows.
-    fn values(&self, rows: &[Row]) -> Vec<Values> {
-        let mut all = Vec::new();
-        for row in rows {
-            let mut more = Vec::new();
-            for (at, column) in row.columns().iter().enumerate() {
-                all.push(match *column.type_() {
-                    Type::INT8 => Box::new(row.get::<_, Option<i64>>(at)) as Values,
-                    Type::BYTEA => {
-                        let mut kept: Option<Vec<u8>> = row.get(at);
-                        if let Some(packed) = kept.as_deref().filter(|_| !self.packed) {
-                            // What stands in the columns after it is packed with it.
-                            let mut parts = narrows_store::parts(packed);
-                            kept = parts.remove(0);
-                            more = parts;
-                        } else if !more.is_empty() {
-                            kept = more.remove(0);
-                        }
-                        Box::new(kept)
-                    }
-                    _ => Box::new(row.get::<_, Option<String>>(at)),
-                });
-            }
+/// What a row holds.
+struct Cells(Vec<Cell>);
+
+#[derive(Clone)]
+enum Cell {
+    Int(Option<i64>),
+    Text(Option<String>),
+    Bytes(Option<Vec<u8>>),
+}
+
+impl Cells {
+    fn key(&self) -> i64 {
+        match self.0.first() {
+            Some(Cell::Int(Some(key))) => *key,
+            _ => panic!("a row without a key"),
         }
-        all
+    }
+
+    /// Its parameters.
+    fn values(&self) -> impl Iterator<Item = Values> {
+        self.0.iter().cloned().map(|cell| match cell {
+            Cell::Int(value) => Box::new(value) as Values,
+            Cell::Text(value) => Box::new(value),
+            Cell::Bytes(value) => Box::new(value),
+        })
     }
 }
 
-/// Inserts so many rows like this one.
-fn sql(table: &str, row: &Row, rows: usize) -> String {
-    let width = row.columns().len();
+/// A row as it was before it was packed.
+fn cells(row: &Row) -> Cells {
+    let cell = |(at, column): (usize, &tokio_postgres::Column)| match *column.type_() {
+        Type::INT8 => Cell::Int(row.get(at)),
+        Type::BYTEA => {
+            let kept: Option<Vec<u8>> = row.get(at);
+            Cell::Bytes(kept.map(|kept| narrows_store::plain(&kept)))
+        }
+        _ => Cell::Text(row.get(at)),
+    };
+    Cells(row.columns().iter().enumerate().map(cell).collect())
+}
+
+/// The events of a row of the log, each as a row of its own.
+fn events(row: &Row) -> Vec<Cells> {
+    let key: i64 = row.get(0);
+    let part = |at: usize| row.get::<_, Option<&[u8]>>(at);
+    let event = part(2).unwrap_or_default();
+    let events = narrows_store::events_of(key, row.get(1), event, part(3), part(4));
+    let cells = |event: narrows_store::EventRow| {
+        let key = (key >> 32 << 32) | i64::try_from(event.seq).expect("seq");
+        Cells(vec![
+            Cell::Int(Some(key)),
+            Cell::Text(Some(event.kind.into_owned())),
+            Cell::Bytes(Some(event.event.into())),
+            Cell::Bytes(event.changes.map(Vec::from)),
+            Cell::Bytes(event.activity.map(Vec::from)),
+        ])
+    };
+    events.expect("events").into_iter().map(cells).collect()
+}
+
+/// Inserts so many rows of so many columns.
+fn sql(table: &str, width: usize, rows: usize) -> String {
     let marks = |row: usize| {
         let marks: Vec<_> = (1..=width).map(|n| format!("${}", row * width + n)).collect();
         format!("({})", marks.join(", "))

@@ -31,7 +31,7 @@ struct Shared {
 /// A server in a process of its own; it tells its address.
 pub(crate) async fn serve(database: &str, writers: usize, batch: u64) {
     let rows = usize::try_from(batch).expect("a number");
-    let work = Bare { database, writers, batch, rows, packed: false }.prepare().await;
+    let work = Bare { database, writers, batch, rows }.prepare().await;
     let next = |Work { client, commits }| Mutex::new(Next { client, commits: commits.into_iter() });
     let shared = Shared { connections: work.into_iter().map(next).collect(), count: 0.into() };
     checkpoint().await;

@@ -15,14 +15,14 @@ pub(crate) async fn run() -> Faults {
     say("durable ingest through one node: parsed, cleaned, answered over HTTP after the commit");
     say(
         "  bare: the same rows of events, items and calls, inserted into tables of the same definition, as many a \
-         commit as the node made, over as many connections as there are writers (4 at most): as texts, and packed as \
-         narrows keeps them; over HTTP: as texts, one commit a request, asked for by the same writers",
+         commit as the node made, over as many connections as there are writers (4 at most): as texts, one \
+         row an event; over HTTP: the same, one commit a request, asked for by the same writers",
     );
     say(
         "  CPU: microseconds of a core for an event: the node's, PostgreSQL's, PostgreSQL's for the bare rows",
     );
     say(
-        "  writers x packets   events/s     bare/s   ratio   packed/s   ratio   over HTTP/s   ratio   CPU node   PostgreSQL   bare   ratio   answer p50 / p99 / worst ms   rows a commit   faults",
+        "  writers x packets   events/s     bare/s   ratio   over HTTP/s   ratio   CPU node   PostgreSQL   bare   ratio   answer p50 / p99 / worst ms   rows a commit   faults",
     );
     let mut faults = Faults::default();
     for (way, writers, batch) in [
@@ -59,9 +59,7 @@ async fn one(load: Load) -> Faults {
     let Load { way, writers, batch, .. } = load;
     #[expect(clippy::cast_sign_loss, reason = "a number of rows")]
     let of = rows.round() as usize;
-    let inserted =
-        async |packed| Bare { database: &database, writers, batch, rows: of, packed }.run().await;
-    let ((bare, bare_cpu), (packed, _)) = (inserted(false).await, inserted(true).await);
+    let (bare, bare_cpu) = Bare { database: &database, writers, batch, rows: of }.run().await;
     let rate = written.rate;
     let behind = match way {
         Way::Stream => "          -       -".to_owned(),
@@ -75,9 +73,8 @@ async fn one(load: Load) -> Faults {
     let shape = format!("{stream}{writers} x {batch}");
     let [p50, p99, worst] = [0.5, 0.99, 1.0].map(|part| ms(&written.answers, part));
     say(&format!(
-        "  {shape:>17}  {rate:>9.0}  {bare:>9.0}  {:>6.2}  {packed:>9.0}  {:>6.2}   {behind}   {:>8.0}   {:>10.0}   {:>4.0}   {:>5.2}   {p50:>10.1} / {p99:>5.1} / {worst:>6.1}   {rows:>13.1}   {faults}",
+        "  {shape:>17}  {rate:>9.0}  {bare:>9.0}  {:>6.2}   {behind}   {:>8.0}   {:>10.0}   {:>4.0}   {:>5.2}   {p50:>10.1} / {p99:>5.1} / {worst:>6.1}   {rows:>13.1}   {faults}",
         rate / bare,
-        rate / packed,
         micros(node),
         micros(postgres),
         bare_cpu * 1e6,

@@ -4,6 +4,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path as Named, State};
 use axum::routing::post;
+use narrows_store::events_of;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 use std::path::Path;
@@ -34,18 +35,7 @@ impl Rows {
     pub(crate) fn read(from: &Path, turn: usize, most: usize) -> Rows {
         let source = Connection::open(from.join("narrows.db")).expect("open");
         let taking_turns = "((key & 0xffffffff) - 1) / ?2, key LIMIT ?1";
-        let mut query = source
-            .prepare(&format!(
-                "SELECT key, kind, event, changes, activity FROM event ORDER BY {taking_turns}"
-            ))
-            .expect("query");
-        let events = query
-            .query_map([most, turn], |r| {
-                Ok((r.get(0)?, r.get(1)?, plain(r.get(2)?), r.get(3)?, r.get(4)?))
-            })
-            .expect("rows")
-            .map(|r| r.expect("row"))
-            .collect();
+        let events = events(&source, turn, most);
         let mut query = source
             .prepare(&format!("SELECT key, id, kind, body FROM item ORDER BY {taking_turns}"))
             .expect("query");
@@ -56,6 +46,35 @@ impl Rows {
             .collect();
         Rows { events, items }
     }
+}
+
+/// Rows of the log, one an event, as they are before they are put together and packed.
+fn events(source: &Connection, turn: usize, most: usize) -> Vec<Event> {
+    let mut query =
+        source.prepare("SELECT key, kind, event, changes, activity FROM event").expect("query");
+    let mut kept = query.query([]).expect("rows");
+    let mut events = Vec::new();
+    while let Some(row) = kept.next().expect("row") {
+        let key: i64 = row.get(0).expect("key");
+        let kind: String = row.get(1).expect("kind");
+        let [event, changes, activity] = [2, 3, 4].map(|at| {
+            let value = row.get_ref(at).expect("value");
+            value.as_bytes_or_null().expect("bytes").map(<[u8]>::to_vec)
+        });
+        let event = event.unwrap_or_default();
+        let rows = events_of(key, &kind, &event, changes.as_deref(), activity.as_deref());
+        events.extend(rows.expect("events").into_iter().map(|row| {
+            let text = |part: &[u8]| Value::Text(String::from_utf8_lossy(part).into_owned());
+            let part = |part: Option<bytes::Bytes>| part.map_or(Value::Null, |part| text(&part));
+            let session = key >> 32 << 32;
+            let key = session | i64::try_from(row.seq).expect("seq");
+            (key, row.kind.into_owned(), text(&row.event), part(row.changes), part(row.activity))
+        }));
+    }
+    let turn = i64::try_from(turn).expect("few");
+    events.sort_by_key(|event| (((event.0 & 0xffff_ffff) - 1) / turn, event.0));
+    events.truncate(most);
+    events
 }
 
 /// A database of nothing but these two tables.

@@ -1,5 +1,5 @@
 //! The least server that could do it: each event is formatted once and its bytes are shared. Where it is
-//! told to, it keeps them before it shares them: one row an event, one commit a request.
+//! told to, it keeps them before it shares them: one row an event, one commit for what has come.
 
 use axum::Router;
 use axum::body::Body;
@@ -57,12 +57,13 @@ pub(crate) async fn serve(data: Option<&Path>) {
 }
 
 async fn publish(State(shared): State<Shared>, mut body: Body) -> String {
-    let (mut held, mut formatted) = (Vec::new(), Vec::new());
+    let mut held = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
         held.extend_from_slice(frame.data_ref().map_or(&[][..], |d| d));
-        while let Some(end) = memchr::memchr(b'\n', &held) {
-            let line: Vec<u8> = held.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line[..end]).into_owned();
+        let (mut used, mut formatted) = (0, Vec::new());
+        for end in memchr::memchr_iter(b'\n', &held) {
+            let line = String::from_utf8_lossy(&held[used..end]);
+            used = end + 1;
             let seq = shared.count.fetch_add(1, Ordering::Relaxed) + 1;
             let line = line.trim_end_matches('}');
             let data = format!("{line},\"seq\":{seq}}}");
@@ -74,14 +75,15 @@ async fn publish(State(shared): State<Shared>, mut body: Body) -> String {
                 let _ = shared.events.send((sse, ws));
             }
         }
-    }
-    if let Some(kept) = shared.kept {
-        let kept = tokio::task::spawn_blocking(move || {
-            keep(&kept, &formatted);
-            formatted
-        });
-        for event in kept.await.expect("kept") {
-            let _ = shared.events.send(event);
+        held.drain(..used);
+        if let Some(kept) = shared.kept.clone().filter(|_| !formatted.is_empty()) {
+            let kept = tokio::task::spawn_blocking(move || {
+                keep(&kept, &formatted);
+                formatted
+            });
+            for event in kept.await.expect("kept") {
+                let _ = shared.events.send(event);
+            }
         }
     }
     String::new()
