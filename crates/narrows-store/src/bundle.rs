@@ -15,6 +15,8 @@ const FORM: u8 = 3;
 /// A bundle has so many bytes at most before it is packed, and at least.
 const MOST: usize = 64 << 10;
 const LEAST: usize = 1024;
+/// And so many events.
+const MOST_EVENTS: usize = 1024;
 /// A larger event has a row of its own.
 const LARGE: usize = 16 << 10;
 /// Ends of turns are looked up by an index of their rows.
@@ -22,6 +24,9 @@ const ALONE: &str = "prompt_response";
 const NONE: u32 = u32::MAX;
 /// Lengths of an event's kind and its three parts.
 const LENGTHS: usize = 4;
+/// What these take, and the kind itself.
+const AROUND: usize = 4 * LENGTHS + MOST_KIND;
+const MOST_KIND: usize = 64;
 
 /// Some events without a gap that are kept in one row.
 #[derive(Debug)]
@@ -43,7 +48,7 @@ pub(crate) fn tie(events: impl Iterator<Item = EventRow>, mut give: impl FnMut(S
         let bytes = said(&event);
         let alone = bytes > LARGE || event.kind == ALONE;
         let follows = some.last().is_none_or(|last: &EventRow| last.seq + 1 == event.seq);
-        if alone || !follows || size + bytes > MOST {
+        if alone || !follows || size + bytes > MOST || some.len() == MOST_EVENTS {
             put(&mut some, std::mem::take(&mut size), &mut give);
         }
         if alone {
@@ -70,7 +75,10 @@ fn put(some: &mut Vec<EventRow>, size: usize, give: &mut impl FnMut(Sheaf)) {
 /// First the lengths of everything, then everything.
 fn pack(events: &[EventRow], size: usize) -> Option<Vec<u8>> {
     let count = u32::try_from(events.len()).ok().filter(|count| *count > 1)?;
-    let mut all = Vec::with_capacity(size + events.len() * (4 * LENGTHS + 32));
+    if events.iter().any(|event| event.kind.len() > MOST_KIND) {
+        return None;
+    }
+    let mut all = Vec::with_capacity(size + events.len() * AROUND);
     let length = |part: Option<&[u8]>| part.map_or(Some(NONE), |p| u32::try_from(p.len()).ok());
     for event in events {
         for part in parts(event) {
@@ -105,11 +113,11 @@ fn untie(last: u64, kept: &[u8]) -> Option<Vec<EventRow>> {
     let (size, packed) = rest.split_first_chunk()?;
     let [count, size] = [count, size].map(|n| u32::from_le_bytes(*n) as usize);
     // No larger than one can be made.
-    if size > 2 * MOST + count.checked_mul(4 * LENGTHS + 32)? {
+    if count > MOST_EVENTS || size > MOST + count * AROUND || last < count as u64 {
         return None;
     }
     let all = Bytes::from(unsqueeze(packed, size)?);
-    let mut at = count.checked_mul(4 * LENGTHS).filter(|at| *at <= all.len())?;
+    let mut at = Some(count * 4 * LENGTHS).filter(|at| *at <= all.len())?;
     let mut events = Vec::with_capacity(count);
     for (n, lengths) in all[..at].chunks_exact(4 * LENGTHS).enumerate() {
         let mut lengths = lengths.chunks_exact(4).filter_map(|n| n.try_into().ok());
@@ -123,7 +131,7 @@ fn untie(last: u64, kept: &[u8]) -> Option<Vec<EventRow>> {
         };
         let kind = String::from_utf8(part()??.into()).ok()?;
         let (event, changes, activity) = (part()??, part()?, part()?);
-        let seq = (last + 1 + n as u64).saturating_sub(count as u64);
+        let seq = last + 1 + n as u64 - count as u64;
         events.push(EventRow { seq, kind: Cow::Owned(kind), event, changes, activity });
     }
     (at == all.len()).then_some(events)
@@ -164,6 +172,24 @@ mod tests {
     }
 
     #[test]
+    fn a_bundle_that_cannot_be_one_is_refused_before_it_is_opened() {
+        let mut kept = Vec::new();
+        tie((1..9).map(|seq| event(seq, "text_chunk", 300)), |sheaf| {
+            if let Sheaf::Bundle { kept: made, .. } = sheaf {
+                kept = made;
+            }
+        });
+        assert!(open(8, &kept).expect("a bundle").is_some());
+        assert!(open(7, &kept).is_err(), "more events than there were");
+        for (at, wrong) in [(1, u32::MAX), (1, 7), (1, 9), (5, u32::MAX), (5, 100_000_000), (5, 3)]
+        {
+            let mut kept = kept.clone();
+            kept[at..at + 4].copy_from_slice(&wrong.to_le_bytes());
+            assert!(open(u64::from(u32::MAX), &kept).is_err(), "{wrong} at {at}");
+        }
+    }
+
+    #[test]
     fn what_was_tied_comes_out_again_in_order() {
         let all = |list: &[(&'static str, usize)]| -> Vec<EventRow> {
             (7..).zip(list).map(|(seq, (kind, size))| event(seq, kind, *size)).collect()
@@ -192,6 +218,8 @@ mod tests {
             assert_eq!(tied, rows);
             assert_eq!(format!("{out:?}"), format!("{events:?}"));
         }
+        let short = vec![("text_chunk", 10); 3000];
+        assert_eq!(through(&all(&short)).1.len(), 3000);
         let events = all(&many);
         let (tied, out) = through(&events);
         assert!((2..10).contains(&tied.len()), "{tied:?}");

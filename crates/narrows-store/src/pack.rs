@@ -109,6 +109,9 @@ fn loosen(form: u8, packed: &[u8], size: usize) -> Option<Vec<u8>> {
             Decompressor::with_prepared_dictionary(&UNPACKING).ok(),
         ]);
     }
+    if size > MAX {
+        return None;
+    }
     let all = BY.with_borrow_mut(|[alone, by_words]| {
         let unpacker = match form {
             ALONE => alone,
@@ -117,7 +120,7 @@ fn loosen(form: u8, packed: &[u8], size: usize) -> Option<Vec<u8>> {
         };
         unpacker.as_mut()?.decompress(packed, size).ok()
     });
-    all.filter(|all| size <= MAX && all.len() == size)
+    all.filter(|all| all.len() == size)
 }
 
 /// Unpacks so many bytes that were packed by the dictionary.
@@ -133,9 +136,6 @@ pub(crate) fn unpack(kept: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
     let lengths = lengths.chunks_exact(4).filter_map(|n| n.try_into().ok().map(u32::from_le_bytes));
     let lengths: Vec<u32> = lengths.collect();
     let size: usize = lengths.iter().filter(|n| **n != NONE).map(|n| *n as usize).sum();
-    if size > MAX {
-        return Err(bad());
-    }
     let all = loosen(form, packed, size).ok_or_else(bad)?;
     let mut rest = all.as_slice();
     let mut parts = Vec::with_capacity(lengths.len());
@@ -168,7 +168,7 @@ pub(crate) fn text(kept: &[u8]) -> Result<Cow<'_, str>> {
 
 /// The texts that a column of the database holds, unpacked.
 pub fn parts(kept: &[u8]) -> Vec<Option<Vec<u8>>> {
-    if let Ok(Some(events)) = bundle::open(0, kept) {
+    if let Ok(Some(events)) = bundle::open(u64::from(u32::MAX), kept) {
         let parts = events.into_iter().flat_map(|e| [Some(e.event), e.changes, e.activity]);
         return parts.map(|part| part.map(Vec::from)).collect();
     }

@@ -10,6 +10,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+/// So often a stream looks whether the time of its token is over.
+const LOOK: Duration = Duration::from_secs(15);
+
 /// A new secret: 256 random bits that the sanitizer knows by their beginning.
 pub fn new_secret() -> Result<String> {
     let bytes: [u8; 32] = random()?;
@@ -58,15 +61,17 @@ struct Entry {
 impl Entry {
     /// Waits until the token is revoked or ends.
     async fn ended(&self) {
-        let left = self.token.expires.map(|end| u64::try_from(end - now()).unwrap_or(0));
-        match left {
-            None => self.revoked.cancelled().await,
-            Some(ms) => {
-                let end = tokio::time::sleep(Duration::from_millis(ms));
-                tokio::select! {
-                    () = self.revoked.cancelled() => {}
-                    () = end => {}
-                }
+        let Some(end) = self.token.expires else { return self.revoked.cancelled().await };
+        loop {
+            let left = u64::try_from(end - now()).unwrap_or(0);
+            if left == 0 {
+                return;
+            }
+            // A timer stands still while the machine sleeps; the time at which a token ends does not.
+            let some = Duration::from_millis(left).min(LOOK);
+            tokio::select! {
+                () = self.revoked.cancelled() => return,
+                () = tokio::time::sleep(some) => {}
             }
         }
     }

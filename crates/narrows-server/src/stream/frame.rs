@@ -110,8 +110,8 @@ impl Messages {
         let (all, mut from) = (Bytes::from(self.bytes), 0);
         let text = |end: usize| {
             let one = all.slice(std::mem::replace(&mut from, end)..end);
-            // All of it was printed as text.
-            Utf8Bytes::try_from(one).unwrap_or_default()
+            let text = Utf8Bytes::try_from(one.clone());
+            text.unwrap_or_else(|_| String::from_utf8_lossy(&one).into_owned().into())
         };
         self.ends.into_iter().map(text).collect()
     }

@@ -36,8 +36,8 @@ pub(super) fn over(hub: &Hub, mut stay: Stay) -> impl Future<Output = Over> + us
     }
 }
 
-/// Tells when nothing was sent for a while. Its timer is set once and looked at when it rings: what is
-/// sent only notes the time.
+/// Tells when there was nothing to send for a while. Its timer is set once and looked at when it rings:
+/// what is sent only notes the time.
 #[derive(Debug)]
 pub(super) struct Quiet {
     most: Duration,
@@ -50,7 +50,7 @@ impl Quiet {
         Quiet { most, since: Instant::now(), timer: Box::pin(tokio::time::sleep(most)) }
     }
 
-    /// Something was sent.
+    /// Something was sent, and there is room for more.
     pub(super) fn broken(&mut self) {
         self.since = Instant::now();
     }

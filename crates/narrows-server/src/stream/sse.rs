@@ -63,6 +63,8 @@ pub(super) fn tell(hub: &Hub, frames: impl Frames, stay: Stay) -> Response {
         if over {
             return None;
         }
+        // Not counted while the client does not read.
+        quiet.broken();
         let (bytes, over) = tokio::select! {
             biased;
             over = &mut end => (closed(over.reason()), true),
@@ -73,7 +75,6 @@ pub(super) fn tell(hub: &Hub, frames: impl Frames, stay: Stay) -> Response {
             },
             () = quiet.passed() => (Bytes::from_static(b": keep-alive\n\n"), false),
         };
-        quiet.broken();
         Some((Ok::<_, Infallible>(bytes), (frames, end, quiet, over)))
     });
     response(Body::from_stream(stream))

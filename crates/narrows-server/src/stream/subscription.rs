@@ -134,10 +134,11 @@ impl Subscription {
             self.waker.settle();
             match self.tail.after(self.place.seq) {
                 Ahead::Ended => {
-                    self.ended = true;
                     // It may have begun a new life under the same id.
                     let id = &self.tail.session().id;
                     let lives = self.hub.store().session(id).await.is_ok();
+                    // Only now: whoever waits for this may have enough of it before.
+                    self.ended = true;
                     let reason = if lives { "epoch" } else { "deleted" };
                     return Ok(Some(self.control("reset", Some(reason))));
                 }
@@ -223,5 +224,31 @@ impl Subscription {
                 Output::Messages([Utf8Bytes::from(data.to_string())].into())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+    use narrows_store::{NewSession, Options, Store};
+
+    #[tokio::test]
+    async fn that_a_session_is_gone_is_told_though_somebody_stopped_waiting_for_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let store = Store::open(&dir.path().join("data"), &Options::default()).expect("a store");
+        let (session, _) = store.create(NewSession::default()).await.expect("a session");
+        let hub = Hub::new(store.clone());
+        let after = After::Start;
+        let mut subscription =
+            Subscription::new(&hub, &session, View::Items, Filter::default(), Wire::Sse, &after);
+        store.delete(&session.id).await.expect("deleted");
+        hub.removed(&session);
+        // A sign of life may be due while the store is asked.
+        assert!(subscription.next().now_or_never().is_none());
+        let told = subscription.next().await.expect("told");
+        let Some(Output::Bytes(told)) = told else { panic!("{told:?}") };
+        assert!(told.starts_with(b"event: reset\n"), "{told:?}");
+        assert!(subscription.next().await.expect("told").is_none());
     }
 }
