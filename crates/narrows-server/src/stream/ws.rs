@@ -1,6 +1,7 @@
 //! One socket, several subscriptions.
 
 use super::answer::{AnswerMessage, give};
+use super::asked::{ClientMessage, Subscribe, WsView};
 use super::filter::{Filter, View};
 use super::life::{Over, over};
 use super::list::ListFollower;
@@ -14,12 +15,10 @@ use futures_util::stream::{
     AbortHandle, Abortable, BoxStream, SelectAll, SplitSink, StreamExt, unfold,
 };
 use narrows_store::{Error, ListFilter, Result, Session};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use utoipa::ToSchema;
 
 /// Subscriptions of one socket.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
@@ -28,106 +27,6 @@ const PING: Duration = Duration::from_secs(25);
 const PONG: Duration = Duration::from_secs(8);
 /// Sessions on the first page of the list.
 const LIST: usize = 100;
-
-/// What a subscription to activity wants. Only `false` leaves something out.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Flags {
-    /// Calls of tools.
-    pub include_tool_calls: Option<bool>,
-    /// Their results.
-    pub include_tool_results: Option<bool>,
-    /// What the agent says and thinks.
-    pub include_output: Option<bool>,
-    /// Files that change.
-    pub include_file_changes: Option<bool>,
-    /// How far it is.
-    pub include_progress: Option<bool>,
-}
-
-impl Flags {
-    pub(crate) fn without(&self, out: &mut BTreeSet<&'static str>) {
-        let flags = [
-            (self.include_tool_calls, "agent_tool_call"),
-            (self.include_tool_results, "agent_tool_result"),
-            (self.include_output, "agent_output"),
-            (self.include_file_changes, "file_changed"),
-            (self.include_progress, "progress_update"),
-        ];
-        out.extend(flags.iter().filter(|(on, _)| *on == Some(false)).map(|(_, kind)| *kind));
-    }
-}
-
-/// Which view a socket's subscription gives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum WsView {
-    /// What happened, one fact a message.
-    Events,
-    /// Changes of what a person sees.
-    Items,
-    /// What the agent does.
-    Activity,
-    /// Clean packets in the shapes of the protocol.
-    Packets,
-    /// The list of sessions.
-    Sessions,
-}
-
-/// Asks to follow a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Subscribe {
-    /// The session, by its label or id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_order_id: Option<String>,
-    /// The session, by its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    /// A name for the subscription; else a number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subscription: Option<String>,
-    /// Activity, if nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub view: Option<WsView>,
-    /// Only what events of these types give; not for activity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub types: Option<Vec<String>>,
-    /// The cursor to go on from, `end` for what is new, nothing for the start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
-    /// What is wanted, flat or under `filters`.
-    #[serde(flatten)]
-    pub flags: Flags,
-    /// What is wanted, flat or under `filters`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filters: Option<Flags>,
-}
-
-/// What a client sends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum ClientMessage {
-    /// Asks to follow a session.
-    Subscribe(Box<Subscribe>),
-    /// Has enough of it.
-    #[serde(rename_all = "camelCase")]
-    Unsubscribe {
-        /// The subscription, by its name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        subscription: Option<String>,
-        /// Or all of this session.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        work_order_id: Option<String>,
-        /// Or all of this session.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        session_id: Option<String>,
-    },
-    /// Answers a question of an agent.
-    Answer(Box<AnswerMessage>),
-    /// Asks for a sign of life.
-    Ping,
-}
 
 /// Something that can be followed.
 #[derive(Debug)]
