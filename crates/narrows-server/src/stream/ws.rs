@@ -40,7 +40,8 @@ impl Source {
         match self {
             Source::Session(subscription) => subscription.next().await,
             Source::List(list) => {
-                let frames = list.next().await?;
+                // Not a part of every subscription that waits.
+                let frames = Box::pin(list.next()).await?;
                 let named = |data: String| -> Utf8Bytes {
                     let mut value: serde_json::Value =
                         serde_json::from_str(&data).unwrap_or_default();
