@@ -202,6 +202,17 @@ async fn a_database_of_a_newer_version_is_refused() {
     assert_eq!(ask(dir.path(), "SELECT value = '99' FROM meta WHERE key = 'schema'"), "t\n");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_an_older_version_is_brought_up_to_date() {
+    let Some((dir, url)) = database() else { return };
+    connect(&common::data(&dir), &url).unwrap().close().await;
+    // The first schema that there was on PostgreSQL; only what rows mean has changed since.
+    ask(dir.path(), "UPDATE meta SET value = '5' WHERE key = 'schema'");
+    connect(&common::data(&dir), &url).unwrap().close().await;
+    let now = format!("SELECT value = '{}' FROM meta WHERE key = 'schema'", narrows_store::SCHEMA);
+    assert_eq!(ask(dir.path(), &now), "t\n");
+}
+
 #[test]
 fn nodes_that_come_at_the_same_time_make_one_schema() {
     for _ in 0..3 {
