@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// A future that is polled when it was woken, and not whenever something else that its task waits for
-/// has happened. A stream that tells much waits for its end and for the server's in each turn of its
-/// loop: with thousands of them these waits would cost half as much as what is told.
+/// has happened. A stream that tells much waits for its token's end and for the server's in each turn of
+/// its loop: for thousands of streams that adds up.
 pub(crate) struct Seldom<F> {
     inner: Pin<Box<F>>,
     bell: Arc<Bell>,

@@ -6,7 +6,7 @@ mod write;
 pub(crate) use write::all;
 
 use crate::blob::NewBlob;
-use crate::bundle::{self, Sheaf};
+use crate::bundle::{self, Tied};
 use crate::error::Result;
 use crate::log::EventRow;
 use crate::pack;
@@ -162,12 +162,12 @@ struct Row {
 }
 
 impl Row {
-    fn new(sheaf: Sheaf) -> Row {
-        match sheaf {
-            Sheaf::Bundle { first, last, kept } => {
+    fn new(tied: Tied) -> Row {
+        match tied {
+            Tied::Bundle { first, last, kept } => {
                 Row { first, last, kind: bundle::KIND.into(), kept: Ok(kept) }
             }
-            Sheaf::One(EventRow { seq, kind, event, changes, activity }) => {
+            Tied::One(EventRow { seq, kind, event, changes, activity }) => {
                 let parts = [Some(event), changes, activity];
                 let kept = pack::pack(&parts.each_ref().map(Option::as_deref)).ok_or(parts);
                 Row { first: seq, last: seq, kind, kept }
@@ -186,12 +186,11 @@ impl Ready {
             append: Append::default(),
         };
         for event in &append.events {
-            let size = bundle::said(event);
-            ready.bytes += size as u64;
+            ready.bytes += event.said() as u64;
             // Whoever waits for this has it unpacked.
-            ready.size += 96 + size;
+            ready.size += event.size();
         }
-        bundle::tie(append.events.drain(..), |sheaf| ready.events.push(Row::new(sheaf)));
+        bundle::tie(append.events.drain(..), |tied| ready.events.push(Row::new(tied)));
         let mut threes = append.at_once.then(Threes::default);
         for write in append.items.drain(..) {
             let (row, size) = RowWrite::new(write, threes.as_mut())?;

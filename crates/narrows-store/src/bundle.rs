@@ -28,31 +28,25 @@ const LENGTHS: usize = 4;
 const AROUND: usize = 4 * LENGTHS + MOST_KIND;
 const MOST_KIND: usize = 64;
 
-/// Some events without a gap that are kept in one row.
+/// What is kept in one row: an event, or several without a gap.
 #[derive(Debug)]
-pub(crate) enum Sheaf {
+pub(crate) enum Tied {
     One(EventRow),
     Bundle { first: u64, last: u64, kept: Vec<u8> },
 }
 
-/// Bytes of what an event says.
-pub(crate) fn said(row: &EventRow) -> usize {
-    let parts = [row.changes.as_ref(), row.activity.as_ref()];
-    row.event.len() + parts.iter().flatten().map(|part| part.len()).sum::<usize>()
-}
-
 /// Puts events together, in order.
-pub(crate) fn tie(events: impl Iterator<Item = EventRow>, mut give: impl FnMut(Sheaf)) {
+pub(crate) fn tie(events: impl Iterator<Item = EventRow>, mut give: impl FnMut(Tied)) {
     let (mut some, mut size) = (Vec::new(), 0);
     for event in events {
-        let bytes = said(&event);
+        let bytes = event.said();
         let alone = bytes > LARGE || event.kind == ALONE;
         let follows = some.last().is_none_or(|last: &EventRow| last.seq + 1 == event.seq);
         if alone || !follows || size + bytes > MOST || some.len() == MOST_EVENTS {
             put(&mut some, std::mem::take(&mut size), &mut give);
         }
         if alone {
-            give(Sheaf::One(event));
+            give(Tied::One(event));
         } else {
             size += bytes;
             some.push(event);
@@ -61,13 +55,13 @@ pub(crate) fn tie(events: impl Iterator<Item = EventRow>, mut give: impl FnMut(S
     put(&mut some, size, &mut give);
 }
 
-fn put(some: &mut Vec<EventRow>, size: usize, give: &mut impl FnMut(Sheaf)) {
+fn put(some: &mut Vec<EventRow>, size: usize, give: &mut impl FnMut(Tied)) {
     let kept = if size < LEAST { None } else { pack(some, size) };
     match (kept, &some[..]) {
         (Some(kept), [first, .., last]) => {
-            give(Sheaf::Bundle { first: first.seq, last: last.seq, kept });
+            give(Tied::Bundle { first: first.seq, last: last.seq, kept });
         }
-        _ => some.drain(..).for_each(|one| give(Sheaf::One(one))),
+        _ => some.drain(..).for_each(|one| give(Tied::One(one))),
     }
     some.clear();
 }
@@ -155,12 +149,12 @@ mod tests {
     /// Ties events; returns the first and last of each row, and all of them as they come out again.
     fn through(events: &[EventRow]) -> (Vec<(u64, u64)>, Vec<EventRow>) {
         let (mut rows, mut out) = (Vec::new(), Vec::new());
-        tie(events.iter().cloned(), |sheaf| match sheaf {
-            Sheaf::One(one) => {
+        tie(events.iter().cloned(), |tied| match tied {
+            Tied::One(one) => {
                 rows.push((one.seq, one.seq));
                 out.push(one);
             }
-            Sheaf::Bundle { first, last, kept } => {
+            Tied::Bundle { first, last, kept } => {
                 rows.push((first, last));
                 out.extend(open(last, &kept).expect("a bundle").expect("events"));
                 for cut in 0..kept.len().min(64) {
@@ -174,8 +168,8 @@ mod tests {
     #[test]
     fn a_bundle_that_cannot_be_one_is_refused_before_it_is_opened() {
         let mut kept = Vec::new();
-        tie((1..9).map(|seq| event(seq, "text_chunk", 300)), |sheaf| {
-            if let Sheaf::Bundle { kept: made, .. } = sheaf {
+        tie((1..9).map(|seq| event(seq, "text_chunk", 300)), |tied| {
+            if let Tied::Bundle { kept: made, .. } = tied {
                 kept = made;
             }
         });

@@ -43,10 +43,15 @@ pub struct EventRow {
 }
 
 impl EventRow {
+    /// Bytes of what it says.
+    pub(crate) fn said(&self) -> usize {
+        let len = |b: &Option<Bytes>| b.as_ref().map_or(0, Bytes::len);
+        self.event.len() + len(&self.changes) + len(&self.activity)
+    }
+
     /// Its bytes, about.
     pub fn size(&self) -> usize {
-        let len = |b: &Option<Bytes>| b.as_ref().map_or(0, Bytes::len);
-        96 + self.event.len() + len(&self.changes) + len(&self.activity)
+        96 + self.said()
     }
 }
 
@@ -142,9 +147,11 @@ pub(crate) fn after(
 
 /// The events of a row.
 pub(crate) fn read_all(row: &Row<'_>) -> Result<Vec<EventRow>> {
-    let kind: String = row.get(1)?;
-    let event = row.bytes(2)?.unwrap_or_default();
-    events_of(row.get(0)?, &kind, event, row.bytes(3)?, row.bytes(4)?)
+    let (seq, kept) = (number(row.get(0)?), row.bytes(2)?.unwrap_or_default());
+    if let Some(events) = bundle::open(seq, kept)? {
+        return Ok(events);
+    }
+    Ok(vec![one(seq, row.get(1)?, kept, row.bytes(3)?, row.bytes(4)?)?])
 }
 
 /// The events of a row of the database: of its key and its columns.
@@ -155,18 +162,27 @@ pub fn events_of(
     changes: Option<&[u8]>,
     activity: Option<&[u8]>,
 ) -> Result<Vec<EventRow>> {
-    let seq = number(key);
-    if let Some(events) = bundle::open(seq, event)? {
+    if let Some(events) = bundle::open(number(key), event)? {
         return Ok(events);
     }
-    let kind = Cow::Owned(kind.to_owned());
+    Ok(vec![one(number(key), kind.to_owned(), event, changes, activity)?])
+}
+
+/// An event that has a row of its own, with its parts packed or not.
+fn one(
+    seq: u64,
+    kind: String,
+    event: &[u8],
+    changes: Option<&[u8]>,
+    activity: Option<&[u8]>,
+) -> Result<EventRow> {
+    let kind = Cow::Owned(kind);
     if is_packed(event) {
         let mut parts = unpack(event)?.into_iter().map(|part| part.map(Bytes::from));
         let mut next = || parts.next().flatten();
         let (event, changes, activity) = (next().unwrap_or_default(), next(), next());
-        return Ok(vec![EventRow { seq, kind, event, changes, activity }]);
+        return Ok(EventRow { seq, kind, event, changes, activity });
     }
     let [changes, activity] = [changes, activity].map(|part| part.map(Bytes::copy_from_slice));
-    let event = Bytes::copy_from_slice(event);
-    Ok(vec![EventRow { seq, kind, event, changes, activity }])
+    Ok(EventRow { seq, kind, event: Bytes::copy_from_slice(event), changes, activity })
 }

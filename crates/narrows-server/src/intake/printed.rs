@@ -5,7 +5,6 @@ use super::live::unprintable;
 use bytes::Bytes;
 use narrows_store::{EventRow, Result};
 use serde::Serialize;
-use std::borrow::Cow;
 use std::ops::Range;
 
 /// What a row takes, about.
@@ -22,7 +21,7 @@ pub(super) struct Printed {
 #[derive(Debug)]
 struct Spans {
     seq: u64,
-    kind: Cow<'static, str>,
+    kind: &'static str,
     event: Range<usize>,
     changes: Range<usize>,
     activity: Range<usize>,
@@ -57,7 +56,7 @@ impl Printed {
             activity.end = self.print(message)?.end;
         }
         let size = changes.len();
-        self.rows.push(Spans { seq, kind: kind.into(), event, changes, activity });
+        self.rows.push(Spans { seq, kind, event, changes, activity });
         Ok(size)
     }
 
@@ -74,7 +73,7 @@ impl Printed {
         let some = |span: Range<usize>| (!span.is_empty()).then(|| all.slice(span));
         let row = |Spans { seq, kind, event, changes, activity }| EventRow {
             seq,
-            kind,
+            kind: kind.into(),
             event: all.slice(event),
             changes: some(changes),
             activity: some(activity),

@@ -87,21 +87,21 @@ fn sse_frame(out: &mut Vec<u8>, epoch: &str, view: View, place: Place, data: &[u
 }
 
 /// The messages of a socket's subscription, one after the other in the same bytes.
-struct Messages {
-    epoch: String,
+struct Messages<'a> {
+    epoch: &'a str,
     /// The subscription's name, as JSON.
     name: String,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Messages {
+impl Messages<'_> {
     /// One message: what it says, with the subscription and the cursor.
     fn add(&mut self, place: Place, data: &[u8]) {
         let data = data.strip_suffix(b"}").unwrap_or(data);
         self.bytes.extend_from_slice(data);
         let comma = if data.len() > 1 { "," } else { "" };
-        let (name, cursor) = (&self.name, place.within(&self.epoch));
+        let (name, cursor) = (&self.name, place.within(self.epoch));
         let _ = write!(self.bytes, "{comma}\"subscription\":{name},\"cursor\":\"{cursor}\"}}");
         self.ends.push(self.bytes.len());
     }
@@ -147,7 +147,7 @@ pub(crate) fn encode_ws(
     rows: &[EventRow],
 ) -> Vec<Utf8Bytes> {
     let mut out = Messages {
-        epoch: epoch.to_owned(),
+        epoch,
         name: serde_json::Value::from(subscription).to_string(),
         bytes: Vec::with_capacity(rows.iter().map(|row| size(view, row) + WS).sum()),
         ends: Vec::with_capacity(rows.len()),
