@@ -10,7 +10,6 @@ use served::Dice;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 fn folder() -> TempDir {
@@ -97,11 +96,9 @@ fn each_side_gets_what_the_other_said() {
 fn the_end_is_the_agents() {
     let dir = folder();
     for (agent, code) in [("exit 0", 0), ("exit 42", 42), ("kill -9 $$", 137), ("exit 255", 255)] {
-        let began = Instant::now();
         let mut editor = begin(&dir, agent);
         assert_eq!(editor.rest(), b"");
         assert_eq!(editor.wait().code(), Some(code), "{agent}");
-        assert!(began.elapsed() < Duration::from_secs(2), "{agent}: {:?}", began.elapsed());
     }
     let missing = Command::new(served::NARROWS)
         .args(["acp", "--data"])
@@ -141,11 +138,13 @@ fn signals_are_the_agents() {
 #[test]
 fn an_agent_that_leaves_something_behind_has_ended() {
     let dir = folder();
-    let began = Instant::now();
-    let mut editor = begin(&dir, "sleep 5 & echo bye; exit 6");
-    assert_eq!(editor.line(), "bye\n");
+    let mut editor = begin(&dir, "sleep 600 & echo $!; exit 6");
+    let left = editor.line();
     assert_eq!(editor.wait().code(), Some(6));
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(
+        Command::new("kill").arg(left.trim()).status().expect("kill").success(),
+        "it had ended"
+    );
 }
 
 #[test]

@@ -3,13 +3,15 @@
 
 mod common;
 
-use common::{append, beside, event, fresh, is_postgres, postgres, session};
+use common::{append, beside, event, fresh, is_postgres, postgres, session, until};
 use narrows_store::{Append, Asked, Error, MessageState, RunRow, Session, Store};
-use std::time::{Duration, Instant};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const LONG: Duration = Duration::from_mins(1);
-const SHORT: Duration = Duration::from_millis(150);
+const SHORT: Duration = Duration::from_millis(1);
 
 async fn run(store: &Store, label: &str) -> Session {
     let session = session(store, label, &[]).await;
@@ -46,6 +48,12 @@ fn other(dir: &TempDir, store: &Store, name: &str) -> Store {
         return store.clone();
     }
     postgres::connect(&dir.path().join(name), &postgres::url(dir.path())).unwrap()
+}
+
+/// Waits until a lease has run out.
+async fn lost(store: &Store, session: &Session) {
+    until("the lease runs out", async || store.lost_runs().await.unwrap().contains(&session.id))
+        .await;
 }
 
 #[tokio::test]
@@ -86,24 +94,25 @@ async fn a_lease_runs_out_unless_it_is_renewed() {
     let (dir, a) = fresh();
     let b = other(&dir, &a, "b");
     let (s, kept) = (run(&a, "lost").await, run(&a, "kept").await);
-    let fence = take(&a, &s, "a", SHORT).await.unwrap();
-    let held = take(&a, &kept, "a", SHORT).await.unwrap();
+    let fence = take(&a, &s, "a", LONG).await.unwrap();
+    let held = take(&a, &kept, "a", Duration::ZERO).await.unwrap();
     let none = b.take_run(s.key, "b".to_owned(), LONG, true).await.unwrap();
     assert_eq!(none, None, "it is not lost yet");
-    let began = Instant::now();
-    while began.elapsed() < SHORT * 3 {
-        assert_eq!(a.renew_runs(vec![(kept.key, held)], SHORT * 2).await, Ok(vec![kept.key]));
-        tokio::time::sleep(SHORT / 5).await;
-    }
+    // One lease is renewed, the other one is left to run out.
+    assert_eq!(a.renew_runs(vec![(kept.key, held)], LONG).await, Ok(vec![kept.key]));
+    assert_eq!(a.renew_runs(vec![(s.key, fence)], SHORT).await, Ok(vec![s.key]));
+    lost(&b, &s).await;
     assert_eq!(b.lost_runs().await.unwrap(), std::slice::from_ref(&s.id));
     assert_eq!(take(&b, &kept, "b", LONG).await, None);
     // The owner may go on as long as nobody has taken over, though it is late.
+    assert_eq!(a.renew_runs(vec![(s.key, fence)], LONG).await, Ok(vec![s.key]));
+    assert_eq!(b.take_run(s.key, "b".to_owned(), LONG, true).await.unwrap(), None);
     assert_eq!(a.renew_runs(vec![(s.key, fence)], SHORT).await, Ok(vec![s.key]));
-    tokio::time::sleep(SHORT * 2).await;
+    lost(&b, &s).await;
     let taken = b.take_run(s.key, "b".to_owned(), LONG, true).await.unwrap().unwrap();
     assert!(taken.lost && taken.fence > fence);
     let both = vec![(s.key, fence), (kept.key, held)];
-    assert_eq!(a.renew_runs(both, SHORT).await, Ok(vec![kept.key]), "the other one is gone");
+    assert_eq!(a.renew_runs(both, LONG).await, Ok(vec![kept.key]), "the other one is gone");
     assert!(!b.lost_runs().await.unwrap().contains(&s.id));
     a.give_back(s.key, fence, None).await.unwrap();
     assert!(b.holding(s.key).await.unwrap().unwrap().is_held(), "it is not the old one's any more");
@@ -117,7 +126,7 @@ async fn nothing_is_kept_of_whoever_was_followed() {
     let old = take(&a, &s, "a", SHORT).await.unwrap();
     assert_eq!(append(&a, one(&s, 0, old)).await, Ok(1));
     let (message, _) = a.add_message(s.key, None, "hello".to_owned(), Some(old)).await.unwrap();
-    tokio::time::sleep(SHORT * 2).await;
+    lost(&b, &s).await;
     // It has run out, but nobody has taken over.
     assert_eq!(append(&a, one(&s, 1, old)).await, Ok(2));
     let new = take(&b, &s, "b", LONG).await.unwrap();
@@ -157,7 +166,7 @@ async fn an_append_that_waits_for_whoever_takes_over_is_refused() {
     for round in 0..30 {
         let s = run(&a, &format!("race-{round}")).await;
         let old = take(&a, &s, "a", Duration::ZERO).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(2)).await;
+        lost(&b, &s).await;
         let appends = tokio::spawn({
             let (a, s) = (a.clone(), s.clone());
             async move {
@@ -195,20 +204,30 @@ async fn an_append_that_waits_for_the_row_sees_the_new_number() {
     let (dir, a) = fresh();
     let s = run(&a, "waits").await;
     let old = take(&a, &s, "a", LONG).await.unwrap();
-    // Somebody takes over, and holds the row for a while before that is committed.
-    let sql = format!(
+    // Somebody takes over, and holds the row until the append waits for it.
+    let mut psql = postgres::client("psql");
+    psql.args(["-v", "ON_ERROR_STOP=1", "-qAt", "-d", &postgres::name(dir.path())]);
+    let mut taker = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut input, output) = (taker.stdin.take().unwrap(), taker.stdout.take().unwrap());
+    writeln!(
+        input,
         "BEGIN; SELECT key FROM session WHERE key = {0} FOR UPDATE;
-         UPDATE run SET fence = fence + 1, node = 'b' WHERE session = {0};
-         SELECT pg_sleep(1); COMMIT",
+         UPDATE run SET fence = fence + 1, node = 'b' WHERE session = {0};\n\\echo held",
         s.key
-    );
-    let path = dir.path().to_owned();
-    let taker = std::thread::spawn(move || postgres::ask(&path, &sql));
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    let began = Instant::now();
-    assert_eq!(append(&a, one(&s, 0, old)).await, Err(Error::Fenced));
-    assert!(began.elapsed() > Duration::from_millis(200), "it has waited");
-    taker.join().unwrap();
+    )
+    .unwrap();
+    assert!(BufReader::new(output).lines().map_while(Result::ok).any(|line| line == "held"));
+    let appends = tokio::spawn({
+        let (a, s) = (a.clone(), s.clone());
+        async move { append(&a, one(&s, 0, old)).await }
+    });
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    until("the append waits", async || postgres::ask(dir.path(), waiting).trim() != "0").await;
+    writeln!(input, "COMMIT;").unwrap();
+    drop(input);
+    assert_eq!(appends.await.unwrap(), Err(Error::Fenced));
+    assert!(taker.wait().unwrap().success());
     assert_eq!(a.session(&s.id).await.unwrap().seq, 0);
 }
 
@@ -219,7 +238,7 @@ async fn of_many_takers_one_wins() {
     for round in 0..5 {
         let s = run(&a, &format!("many-{round}")).await;
         let before = take(&a, &s, "lost", Duration::ZERO).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(2)).await;
+        lost(&a, &s).await;
         let takers = (0..8).map(|n| {
             let (store, s) = (nodes[n % 3].clone(), s.clone());
             tokio::spawn(async move {
@@ -266,9 +285,9 @@ async fn what_is_asked_is_done_once() {
     assert_eq!(a.take_command(two, s.key, fence, age).await, Ok(false));
     // Nor what is too old, nor by whoever was followed.
     let three = b.ask(s.key, "three".to_owned()).await.unwrap();
-    tokio::time::sleep(SHORT).await;
-    assert!(a.commands(s.key, SHORT / 2).await.unwrap().is_empty());
-    assert_eq!(a.take_command(three.clone(), s.key, fence, SHORT / 2).await, Ok(false));
+    let old = Duration::from_millis(1);
+    until("it is too old", async || a.commands(s.key, old).await.unwrap().is_empty()).await;
+    assert_eq!(a.take_command(three.clone(), s.key, fence, old).await, Ok(false));
     let stale = a.take_command(three.clone(), s.key, fence - 1, age).await;
     assert_eq!(stale, Err(Error::Fenced));
     let four = b.ask(s.key, "four".to_owned()).await.unwrap();
@@ -284,9 +303,13 @@ async fn what_is_asked_is_done_once() {
     assert_eq!(b.asked(four.clone()).await, Ok(Asked::Answered("lost".to_owned())));
     a.answer_command(four.clone(), "late".to_owned()).await.unwrap();
     assert_eq!(b.asked(four).await, Ok(Asked::Answered("lost".to_owned())));
-    tokio::time::sleep(Duration::from_millis(5)).await;
     assert_eq!(b.forget_commands(LONG).await, Ok(0));
-    assert_eq!(b.forget_commands(Duration::from_millis(1)).await, Ok(2));
+    let mut forgotten = 0;
+    until("both are forgotten", async || {
+        forgotten += b.forget_commands(Duration::from_millis(1)).await.unwrap();
+        forgotten == 2
+    })
+    .await;
     // A lease outlives the process that had it.
     b.close().await;
     a.close().await;

@@ -113,6 +113,10 @@ impl<'a> Sender<'a> {
                 // Whatever it was: the next time everything is asked anew.
                 self.client = None;
                 self.files.iter_mut().for_each(|sent| sent.session = None);
+                if last {
+                    // Nobody tries again later: a session that was deleted meanwhile is found out now.
+                    let _ = self.send_all(last);
+                }
             }
             if last {
                 return;

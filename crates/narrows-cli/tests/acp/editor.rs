@@ -79,7 +79,7 @@ impl Editor {
     }
 
     pub fn wait(&mut self) -> ExitStatus {
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_mins(2);
         while Instant::now() < until {
             if let Some(status) = self.child.try_wait().expect("wait") {
                 return status;
@@ -99,7 +99,7 @@ impl Drop for Editor {
 
 /// Waits until something is so.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_mins(2);
     while !is_so() {
         assert!(Instant::now() < end, "{what}");
         std::thread::sleep(Duration::from_millis(5));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub const NARROWS: &str = env!("CARGO_BIN_EXE_narrows");
 
 /// How long anything may take before a test fails.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A scripted agent. `cargo test` builds it, but not when a single test is named.
 pub fn agent(name: &str) -> PathBuf {
@@ -49,6 +49,14 @@ pub fn stat(pid: u32) -> Option<(char, u32)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = text.rsplit_once(") ")?.1.split(' ');
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+/// Whether a process has taken SIGTERM for itself.
+pub fn catches_term(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask & (1 << 14) != 0)
 }
 
 /// How many children of a process have ended and were not taken up.

@@ -7,39 +7,47 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long a node that is silent keeps its agents, in these tests.
-pub(crate) const LEASE: &str = "2";
+/// How many seconds a silent node keeps its agents: longer than any test takes, and, where a node is to
+/// be lost, as short as a busy machine allows.
+const LONG: &str = "600";
+const SHORT: &str = "4";
 
 /// Two nodes. Agents keep their sessions below the folder of the first.
 pub(crate) struct Nodes {
     pub(crate) a: Running,
     pub(crate) b: Running,
     url: String,
+    lease: &'static str,
 }
 
 fn env(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name}: run this by scripts/services"))
 }
 
-fn node(data: &Path, config: &Path, url: &str, more: &[&str]) -> Served {
+fn node(data: &Path, config: &Path, url: &str, lease: &str, more: &[&str]) -> Served {
     let config = config.to_str().expect("text");
     let mut all = vec!["--no-follow", "--config", config, "--store", url];
     all.extend(more);
-    let lease = [("NARROWS_RUN_LEASE_SECONDS", Path::new(LEASE))];
+    let lease = [("NARROWS_RUN_LEASE_SECONDS", Path::new(lease))];
     serve_with(data, &[], &all, &lease).expect("server")
 }
 
 /// Two nodes; none where nobody asked for these tests.
 pub(crate) fn nodes() -> Option<Nodes> {
-    start(true)
+    start(true, LONG)
+}
+
+/// Two nodes of which one will be lost.
+pub(crate) fn nodes_to_lose() -> Option<Nodes> {
+    start(true, SHORT)
 }
 
 /// Two nodes that cannot wake each other.
 pub(crate) fn nodes_without_bus() -> Option<Nodes> {
-    start(false)
+    start(false, LONG)
 }
 
-fn start(bus: bool) -> Option<Nodes> {
+fn start(bus: bool, lease: &'static str) -> Option<Nodes> {
     if std::env::var("NARROWS_TEST_STORE").as_deref() != Ok("postgres") {
         return None;
     }
@@ -55,10 +63,10 @@ fn start(bus: bool) -> Option<Nodes> {
     let file = config(first.path(), "");
     let nats = env("NARROWS_TEST_NATS");
     let more = if bus { vec!["--allow-run", "--bus", &nats] } else { vec!["--allow-run"] };
-    let a = node(&first.path().join("data"), &file, &url, &more);
-    let b = node(&second.path().join("data"), &file, &url, &more);
+    let a = node(&first.path().join("data"), &file, &url, lease, &more);
+    let b = node(&second.path().join("data"), &file, &url, lease, &more);
     let (a, b) = (Running { folder: first, served: a }, Running { folder: second, served: b });
-    Some(Nodes { a, b, url })
+    Some(Nodes { a, b, url, lease })
 }
 
 impl Nodes {
@@ -67,14 +75,16 @@ impl Nodes {
         let config = self.a.folder.path().join("config.toml");
         let nats = env("NARROWS_TEST_NATS");
         let more = ["--allow-run", "--bus", &nats];
-        self.a.served = node(&self.a.folder.path().join("data"), &config, &self.url, &more);
+        let data = self.a.folder.path().join("data");
+        self.a.served = node(&data, &config, &self.url, self.lease, &more);
     }
 
     /// A node that runs nothing itself.
     pub(crate) fn guest(&self) -> Served {
         let config = self.a.folder.path().join("config.toml");
         let nats = env("NARROWS_TEST_NATS");
-        node(&self.b.folder.path().join("guest"), &config, &self.url, &["--bus", &nats])
+        let data = self.b.folder.path().join("guest");
+        node(&data, &config, &self.url, self.lease, &["--bus", &nats])
     }
 
     /// Cuts every connection to the database.

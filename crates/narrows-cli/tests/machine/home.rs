@@ -12,8 +12,8 @@ use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
 const NARROWS: &str = env!("CARGO_BIN_EXE_narrows");
-/// What is written is seen within so long.
-pub(crate) const SOON: Duration = Duration::from_secs(2);
+/// How long anything may take before a test fails.
+pub(crate) const SOON: Duration = Duration::from_mins(2);
 /// A user without rights.
 const NOBODY: u32 = 65_534;
 
@@ -99,6 +99,19 @@ impl Script {
     pub(crate) fn titled(mut self, title: &str) -> Script {
         let record = json!({ "type": "custom-title", "customTitle": title, "sessionId": self.id });
         self.text += &(record.to_string() + "\n");
+        self
+    }
+
+    /// The same, a while ago.
+    pub(crate) fn aged(mut self, by: Duration) -> Script {
+        let lines = self.text.lines().map(|line| {
+            let mut record: Value = serde_json::from_str(line).expect("JSON");
+            let at: jiff::Timestamp =
+                record["timestamp"].as_str().expect("time").parse().expect("time");
+            record["timestamp"] = json!((at - by).to_string());
+            record.to_string() + "\n"
+        });
+        self.text = lines.collect();
         self
     }
 
@@ -270,7 +283,7 @@ impl Machine {
         words.extend(more);
         let mut running = self.start(&words);
         let data = self.data();
-        let url = within(Duration::from_secs(20), "a server", || {
+        let url = within(SOON, "a server", || {
             assert!(running.ended().is_none(), "{}", running.err());
             // It is greeted by its last line.
             running.out().contains("\n  found  ").then_some(())?;
@@ -281,7 +294,7 @@ impl Machine {
         let token = fs::read_to_string(data.join("token")).expect("token").trim().to_owned();
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(20)))
+            .timeout_global(Some(SOON))
             .proxy(None)
             .build();
         Server { running, url, token, agent: ureq::Agent::new_with_config(agent) }
@@ -351,7 +364,7 @@ impl Running {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([&format!("-{name}"), &id]).status();
         assert!(sent.expect("kill").success());
-        self.ends(Duration::from_secs(20))
+        self.ends(SOON)
     }
 }
 

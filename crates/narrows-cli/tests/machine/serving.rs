@@ -2,7 +2,6 @@
 
 use crate::home::{Machine, SOON, Script, Server, within};
 use std::fs;
-use std::time::Duration;
 
 /// Waits for a session that has so many items.
 fn with_items(server: &Server, script: &Script, items: u64) -> serde_json::Value {
@@ -47,10 +46,9 @@ fn an_agent_that_is_installed_while_a_server_runs_is_found() {
     let machine = Machine::new();
     let server = machine.serve(&[]);
     assert!(server.running.out().contains("no sessions of agents yet"));
-    std::thread::sleep(Duration::from_millis(300));
     let script = Script::new(1, "first of all");
     machine.write(&script);
-    within(SOON * 2, "the first session", || server.session(&script));
+    within(SOON, "the first session", || server.session(&script));
     // From then on it is followed like any other.
     machine.grow(&script, script.clone().says("and on"));
     with_items(&server, &script, 2);
@@ -62,7 +60,8 @@ fn a_server_that_is_told_not_to_follow_reads_nothing() {
     let server = machine.serve(&["--no-follow"]);
     assert!(server.running.out().contains("(--no-follow)"), "{}", server.running.out());
     machine.write(&Script::new(2, "two"));
-    std::thread::sleep(SOON);
+    // Nothing looks at the folder: no reading is under way that could be waited for.
+    assert_eq!(server.get("/api/sources")["following"], false);
     assert_eq!(server.sessions().len(), 0);
     // Nobody else may write, so nothing is shown either.
     assert_eq!(machine.rows().len(), 0);
@@ -120,14 +119,14 @@ fn what_is_deleted_is_not_read_again() {
     machine.grow(&gone, gone.clone().says("I go on."));
     machine.grow(&kept, kept.clone().says("So do I."));
     with_items(&server, &kept, 2);
-    std::thread::sleep(Duration::from_millis(300));
     assert_eq!(server.session(&gone), None);
     assert_eq!(server.running.signal("TERM"), Some(0));
     // Nor by the next one, nor by a command.
     assert_eq!(machine.labels(), std::slice::from_ref(&kept.id));
     assert_eq!(machine.out(&["index"]), "nothing new\n");
     let server = machine.serve(&[]);
-    std::thread::sleep(Duration::from_millis(500));
+    machine.grow(&kept, kept.clone().says("So do I.").says("Again."));
+    with_items(&server, &kept, 3);
     assert_eq!((server.sessions().len(), server.session(&gone)), (1, None));
 }
 

@@ -4,8 +4,6 @@ use crate::home::{Machine, Running, SOON, Script};
 use serde_json::json;
 use std::time::Duration;
 
-/// So long a command may take until it prints for the first time.
-const START: Duration = Duration::from_secs(10);
 /// A session whose file has not changed for so long is over.
 const OVER: Duration = Duration::from_mins(10);
 
@@ -18,7 +16,7 @@ fn is_free(machine: &Machine) {
 
 /// The newest session, as it grows, until another begins.
 fn follows(machine: &Machine, watch: &Running, old: &Script, new: &Script) {
-    watch.prints(START, "The newest answer");
+    watch.prints(SOON, "The newest answer");
     assert!(!watch.out().contains("An old question"), "{}", watch.out());
     let grown = new.clone().says("It goes on here.");
     let grown = machine.grow(new, grown);
@@ -42,8 +40,7 @@ fn follows(machine: &Machine, watch: &Running, old: &Script, new: &Script) {
 }
 
 fn two() -> (Script, Script) {
-    let old = Script::new(1, "An old question").says("An old answer");
-    std::thread::sleep(Duration::from_millis(20));
+    let old = Script::new(1, "An old question").says("An old answer").aged(Duration::from_mins(1));
     (old, Script::new(2, "The newest question").says("The newest answer"))
 }
 
@@ -65,7 +62,10 @@ fn watch_beside_a_server_shows_the_same() {
     let (old, new) = two();
     let machine = Machine::with(&[old.clone(), new.clone()]);
     let mut server = machine.serve(&[]);
-    crate::home::within(SOON, "both", || (server.sessions().len() == 2).then_some(()));
+    crate::home::within(SOON, "both, with their answers", || {
+        let rows = server.sessions();
+        (rows.len() == 2 && rows.iter().all(|row| row["items"] == 2)).then_some(())
+    });
     let mut watch = machine.start(&["watch"]);
     follows(&machine, &watch, &old, &new);
     assert_eq!(watch.signal("INT"), Some(0));
@@ -80,9 +80,9 @@ fn watch_beside_a_server_shows_the_same() {
 fn watch_waits_for_the_first_session() {
     let machine = Machine::new();
     let mut watch = machine.start(&["watch"]);
-    crate::home::within(START, "a word", || watch.err().contains("waiting for one").then_some(()));
+    crate::home::within(SOON, "a word", || watch.err().contains("waiting for one").then_some(()));
     machine.write(&Script::new(1, "At last").says("Here I am."));
-    watch.prints(SOON * 2, "Here I am.");
+    watch.prints(SOON, "Here I am.");
     assert_eq!(watch.signal("TERM"), Some(0));
 }
 
@@ -92,15 +92,16 @@ fn watch_begins_with_the_last_items() {
     for n in 1..=30 {
         script = script.says(&format!("number {n}."));
     }
-    let machine = Machine::with(&[script]);
+    let machine = Machine::with(std::slice::from_ref(&script));
     let watch = machine.start(&["watch", "-n", "3"]);
-    watch.prints(START, "number 30.");
+    watch.prints(SOON, "number 30.");
     let out = watch.out();
     assert!(out.contains("number 28.") && !out.contains("number 27."), "{out}");
     drop(watch);
     let watch = machine.start(&["watch", "-n", "0"]);
-    watch.prints(START, "Count");
-    std::thread::sleep(Duration::from_millis(300));
+    watch.prints(SOON, "Count");
+    machine.grow(&script, script.clone().says("Done counting."));
+    watch.prints(SOON, "Done counting.");
     assert!(!watch.out().contains("number"), "{}", watch.out());
 }
 
@@ -109,7 +110,7 @@ fn a_session_can_be_named_before_anything_was_read() {
     let (old, new) = two();
     let machine = Machine::with(&[old.clone(), new.clone()]);
     let mut watch = machine.start(&["watch", "00000001"]);
-    watch.prints(START, "An old answer");
+    watch.prints(SOON, "An old answer");
     // Others do not matter to it.
     machine.grow(&new, new.clone().says("Look at me"));
     machine.grow(&old, old.clone().says("I am watched"));
@@ -129,9 +130,7 @@ fn watch_ends_with_the_session_where_that_is_asked_for() {
     let script = Script::new(1, "Do it").says("It is done.");
     let machine = Machine::with(std::slice::from_ref(&script));
     let mut watch = machine.start(&["watch", "--until-end"]);
-    watch.prints(START, "It is done.");
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(watch.ended().is_none(), "it has not ended yet: {}", watch.err());
+    watch.prints(SOON, "It is done.");
     let script = machine.grow(&script, script.clone().says("Goodbye."));
     watch.prints(SOON, "Goodbye.");
     machine.age(&script, OVER);
@@ -139,7 +138,7 @@ fn watch_ends_with_the_session_where_that_is_asked_for() {
     is_free(&machine);
     // One that is over is shown, and that is all.
     let mut watch = machine.start(&["watch", &script.id, "--until-end"]);
-    assert_eq!(watch.ends(START), Some(0));
+    assert_eq!(watch.ends(SOON), Some(0));
     assert!(watch.out().contains("Goodbye."), "{}", watch.out());
 }
 
@@ -154,11 +153,10 @@ fn watch_ends_when_nobody_reads_it() {
     std::io::Read::read_exact(&mut out, &mut [0; 5]).expect("something");
     drop(out);
     let mut grown = script;
-    let ended = crate::home::within(START, "an end", || {
+    let ended = crate::home::within(SOON, "an end", || {
         let done = child.try_wait().expect("wait");
         if done.is_none() {
             grown = machine.grow(&grown, grown.clone().says("Anybody there?"));
-            std::thread::sleep(Duration::from_millis(100));
         }
         done
     });

@@ -2,7 +2,6 @@
 
 use crate::helper::{BOTH, Running, last, said};
 use serde_json::json;
-use std::time::{Duration, Instant};
 
 #[test]
 fn an_agent_that_ends_is_told_with_its_last_words() {
@@ -68,10 +67,8 @@ fn an_agent_that_hangs_is_ended_when_it_is_cancelled() {
         let (_, mut frames) = running.frames(&id, "say begun\nhang", None);
         let first = frames.next().expect("prompt");
         running.until(&id, "running", |run| run["state"] == "running");
-        let began = Instant::now();
         running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
         let end = frames.last().unwrap_or(first).1;
-        assert!(began.elapsed() < Duration::from_secs(15));
         assert_eq!(
             (&end["type"], &end["stopReason"]),
             (&json!("prompt_response"), &json!("cancelled")),

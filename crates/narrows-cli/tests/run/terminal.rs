@@ -5,7 +5,6 @@ use crate::helper::{BOTH, config, narrows};
 use crate::served::serve;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 #[test]
 fn a_turn_in_the_terminal() {
@@ -85,14 +84,11 @@ fn ctrl_c_cancels_and_then_ends() {
             .expect("run");
         let mut lines = BufReader::new(child.stdout.take().expect("output")).lines();
         assert!(lines.any(|line| line.is_ok_and(|l| l.contains("begun") && !l.contains("say"))));
-        let began = Instant::now();
+        let mut errors = BufReader::new(child.stderr.take().expect("errors")).lines();
         kill("-INT", child.id());
-        std::thread::sleep(Duration::from_millis(300));
+        assert!(errors.any(|line| line.is_ok_and(|l| l.contains("cancelling"))));
+        // One that has not ended by the first is ended by the second.
         kill("-INT", child.id());
-        let output = child.wait_with_output().expect("end");
-        assert!(began.elapsed() < Duration::from_secs(20));
-        assert!(!output.status.success());
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert!(err.contains("cancelling"), "{err}");
+        assert!(!child.wait().expect("end").success());
     }
 }

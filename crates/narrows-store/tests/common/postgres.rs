@@ -17,7 +17,7 @@ pub fn client(program: &str) -> Command {
 }
 
 /// The name of a directory's database.
-fn name(dir: &Path) -> String {
+pub fn name(dir: &Path) -> String {
     let name = dir.file_name().unwrap().to_str().unwrap();
     format!("t{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "").to_lowercase())
 }
