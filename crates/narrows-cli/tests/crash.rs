@@ -217,7 +217,7 @@ fn fill(served: &Served, path: &str) -> (u16, serde_json::Value) {
 }
 
 fn eventually(mut ask: impl FnMut() -> Result<(u16, serde_json::Value), String>) -> u16 {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_mins(2);
     loop {
         let (status, answer) = ask().expect("answer");
         if status == 200 || Instant::now() > until {

@@ -8,7 +8,6 @@ use callers::{Place, bearer, probe, token};
 use common::{PATIENCE, TestServer, fixture};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -125,13 +124,11 @@ async fn only_so_many_are_written_at_once_and_readers_that_go_make_room() {
     assert!(is_whole(first).await);
     drop(second);
     let mut reply = server.send("GET", &path, b"").await;
-    for _ in 0..100 {
-        if reply.status == 200 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    common::until("there is room", async || {
         reply = server.send("GET", &path, b"").await;
-    }
+        reply.status == 200
+    })
+    .await;
     assert_eq!(reply.text().lines().count(), 1000);
 }
 

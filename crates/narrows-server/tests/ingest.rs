@@ -6,8 +6,7 @@ mod common;
 use common::{Frame, Post, TestServer, expected, fixture};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 const SAMPLE: &str = "acp/opencode-1.18-c-files";
 
@@ -216,12 +215,13 @@ async fn whoever_comes_while_packets_come_misses_nothing() {
     let input = fixture("acp/claude-acp-c-files");
     let lines: Vec<Vec<u8>> = input.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
     let session = server.session().await;
-    let done = Arc::new(AtomicBool::new(false));
+    // How many lines were sent, and whether these are all.
+    let (sent, _) = watch::channel((0_u64, false));
     let mut readers = Vec::new();
     for n in 0..40_u64 {
-        let (server, session, done) = (Arc::clone(&server), session.clone(), Arc::clone(&done));
+        let (server, session, mut sent) = (Arc::clone(&server), session.clone(), sent.subscribe());
         readers.push(tokio::spawn(async move {
-            tokio::time::sleep(std::time::Duration::from_millis(n * 7)).await;
+            sent.wait_for(|(lines, all)| *lines >= 2 * n || *all).await.expect("a writer");
             // A window of items first, then what comes after it: the two must join exactly.
             let page =
                 server.get(&format!("/api/sessions/{session}/items?limit=500&preview=0")).await;
@@ -231,13 +231,9 @@ async fn whoever_comes_while_packets_come_misses_nothing() {
             let path = format!("/api/sessions/{session}/events?view=events");
             let mut whole = server.sse(&path, None).await;
             let mut seqs = Vec::new();
-            let head = loop {
-                if done.load(Ordering::Relaxed) {
-                    let now = server.get(&format!("/api/sessions/{session}")).await;
-                    break now["cursor"].as_str().expect("cursor").to_owned();
-                }
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            };
+            sent.wait_for(|(_, all)| *all).await.expect("a writer");
+            let now = server.get(&format!("/api/sessions/{session}")).await;
+            let head = now["cursor"].as_str().expect("cursor").to_owned();
             while whole.last_id.as_ref() != Some(&head) {
                 let frame = whole.next().await.expect("goes on");
                 if frame.data.is_some() && !frame.is_control() {
@@ -260,10 +256,11 @@ async fn whoever_comes_while_packets_come_misses_nothing() {
     let mut post = Post::open(&server, &path, &[]).await;
     for line in &lines {
         post.push(line).await;
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        sent.send_modify(|(lines, _)| *lines += 1);
+        tokio::task::yield_now().await;
     }
     assert_eq!(post.finish().await.status, 200);
-    done.store(true, Ordering::Relaxed);
+    sent.send_modify(|(_, all)| *all = true);
     let truth = expected(&server, &input, &session, None);
     let dense: Vec<u64> = (1..=truth.events.len() as u64).collect();
     for reader in readers {
@@ -289,7 +286,11 @@ async fn bad_packets_are_events_and_a_broken_body_keeps_what_came() {
     let mut post = Post::open(&server, &path, &[]).await;
     post.push(good).await;
     post.push(b"\n").await;
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    common::until("it is read", async || {
+        let state = server.get(&path).await;
+        state["sources"].as_array().is_some_and(|all| all.iter().any(|s| s["read"] == 5))
+    })
+    .await;
     drop(post);
     let answer = server.packets(&session, "end=true", b"").await;
     assert_eq!(answer["read"], 5);
@@ -403,12 +404,10 @@ async fn what_was_answered_is_told_though_rows_wait_for_each_other() {
         }
     }
     // Nobody asks, and nothing comes: they are written nevertheless.
-    let key = store.session(&session).await.expect("session").key;
-    let until = Instant::now() + common::PATIENCE;
-    while store.session_row(&session).await.expect("row").calls < 140 {
-        assert!(Instant::now() < until, "rows of {key} still wait");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    common::until("the rows are written", async || {
+        store.session_row(&session).await.expect("row").calls >= 140
+    })
+    .await;
     assert_eq!(told(&server, &session).await, [100, 140, 140]);
 }
 
@@ -423,11 +422,10 @@ async fn rows_that_wait_are_written_though_the_next_request_is_refused() {
         let path = format!("/api/sessions/{session}/packets?wrapped=true");
         let refused = server.send("POST", &path, b"no wrapped line\n").await;
         assert_eq!(refused.status, 400, "{}", refused.text());
-        let until = Instant::now() + common::PATIENCE;
-        while store.session_row(&session).await.expect("row").calls < n {
-            assert!(Instant::now() < until, "the row of call {n} was never written");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        common::until("the row is written", async || {
+            store.session_row(&session).await.expect("row").calls >= n
+        })
+        .await;
     }
 }
 
@@ -443,11 +441,7 @@ async fn rows_that_waited_when_a_server_crashed_are_written_by_the_next() {
         call(&server, &session, n).await;
     }
     let again = crash_copy(&server).await;
-    let until = Instant::now() + common::PATIENCE;
-    while told(&again, &session).await != [5; 3] {
-        assert!(Instant::now() < until, "{:?}", told(&again, &session).await);
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    common::until("all are told", async || told(&again, &session).await == [5; 3]).await;
     let items = again.items(&session).await;
     assert_eq!(items, server.items(&session).await);
 }

@@ -247,13 +247,11 @@ async fn sources_are_told_without_where_they_lie_and_to_whom_all_is_shown() {
     let folder =
         |path: &str, exists: bool| json!({ "agent": "claude", "path": path, "exists": exists });
     let mut told = server.send("GET", "/api/sources", b"").await;
-    for _ in 0..500 {
-        if told.json()["indexing"].is_null() && server.get("/api/facets").await["total"] == 1 {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    common::until("everything is read", async || {
         told = server.send("GET", "/api/sources", b"").await;
-    }
+        told.json()["indexing"].is_null() && server.get("/api/facets").await["total"] == 1
+    })
+    .await;
     let expected = json!({
         "following": true,
         "folders": [folder("~/.claude/projects", true), folder("…/claude-two/projects", false)],

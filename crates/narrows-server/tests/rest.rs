@@ -125,7 +125,11 @@ async fn a_reader_that_stops_is_cut_off_and_goes_on_where_it_was() {
     for n in 0..120 {
         server.packets(&session, "", call(&format!("c{n}"), &long).as_bytes()).await;
     }
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    common::until("it is cut off", async || {
+        let metrics = server.send("GET", "/metrics", b"").await.text();
+        metrics.lines().any(|line| line == "narrows_streams 0")
+    })
+    .await;
     let mut seqs = Vec::new();
     while let Some(frame) = stopped.next().await {
         seqs.extend(frame.json()["seq"].as_u64());

@@ -197,7 +197,7 @@ fn commands_at_the_same_time_do_not_fail() {
         let words = [&["ls"][..], &["index"], &["ls"], &["stats"], &["ls"]];
         let mut all: Vec<_> = words.iter().map(|words| machine.start(words)).collect();
         for (one, words) in all.iter_mut().zip(words) {
-            let code = one.ends(Duration::from_secs(20));
+            let code = one.ends(crate::home::SOON);
             let told = format!("{round} {words:?}: {}{}", one.out(), one.err());
             assert_eq!(code, Some(0), "{told}");
             assert!(!told.contains("fails") && !told.contains("another narrows"), "{told}");

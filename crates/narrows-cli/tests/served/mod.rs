@@ -128,7 +128,7 @@ impl Served {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status();
         assert!(sent.is_ok_and(|s| s.success()));
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_mins(2);
         while Instant::now() < until {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return status;

@@ -16,7 +16,16 @@ use tokio_tungstenite::tungstenite::protocol::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 /// Nothing in a test takes longer, whatever the machine does.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Asks until the answer is yes.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let end = std::time::Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(std::time::Instant::now() < end, "waited in vain until {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
 
 #[path = "../../../narrows-store/tests/common/postgres.rs"]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// The home directory on this machine, which is hidden.
 pub(crate) const HOME: &str = "/home/ada-lovelace";
 /// Nothing that is waited for takes longer, whatever the machine does.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../narrows/tests/fixtures")
@@ -318,11 +318,10 @@ fn truth(main: &Path, key: [u8; 32]) -> Vec<Value> {
 }
 
 /// Asks until the answer is yes.
-pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) -> Duration {
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !holds().await {
         assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    began.elapsed()
 }

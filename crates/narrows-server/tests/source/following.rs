@@ -4,10 +4,6 @@ use crate::bed::{Bed, append, fixtures, id_in, input, until, write};
 use crate::lines::{Talk, session_id};
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::time::Duration;
-
-/// Soon enough, on a machine that is busy.
-const SOON: Duration = Duration::from_secs(5);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn new_files_and_lines_appear_soon_whether_told_or_looked_for() {
@@ -24,16 +20,14 @@ async fn new_files_and_lines_appear_soon_whether_told_or_looked_for() {
                 append(&path, talk.lines(last - 1..=last));
             }
             let known = async || parts.texts(&talk.session).await == talk.texts(1..=last);
-            let took = until("the lines are there", known).await;
-            assert!(took < SOON, "{poll}: {took:?}");
+            until("the lines are there", known).await;
         }
         // Another folder, another session, one written in one go.
         for n in 2..6 {
             let talk = Talk::new(n);
             bed.write(&format!("-other-{n}"), &talk.session, talk.lines(1..=3));
             let known = async || parts.texts(&talk.session).await == talk.texts(1..=3);
-            let took = until("the session is there", known).await;
-            assert!(took < SOON, "{poll}: {took:?}");
+            until("the session is there", known).await;
         }
         assert_eq!(parts.items(&talk.session).await, parts.truth(&path));
         follower.stop().await;
@@ -49,25 +43,20 @@ async fn a_folder_of_sessions_that_is_made_later_is_found() {
         fs::remove_dir_all(bed.path().join("claude")).expect("remove");
         let parts = bed.open();
         let follower = parts.follow(&bed.options);
-        tokio::time::sleep(Duration::from_millis(300)).await;
         let talk = Talk::new(1);
         bed.write("-app", &talk.session, talk.lines(1..=2));
         let known = async || parts.texts(&talk.session).await == talk.texts(1..=2);
-        let took = until("the session is there", known).await;
-        assert!(took < SOON, "{poll}: {took:?}");
+        until("the session is there", known).await;
         // It goes away and comes back.
         fs::remove_dir_all(bed.projects()).expect("remove");
         let gone = async || parts.row(&talk.session).await.file_exists == Some(false);
-        let took = until("the file is gone", gone).await;
-        assert!(took < SOON, "{poll}: {took:?}");
+        until("the file is gone", gone).await;
         let path = bed.write("-app", &talk.session, talk.lines(1..=4));
         let known = async || parts.texts(&talk.session).await == talk.texts(1..=4);
-        let took = until("it is back", known).await;
-        assert!(took < SOON, "{poll}: {took:?}");
+        until("it is back", known).await;
         append(&path, talk.lines(5..=6));
         let known = async || parts.texts(&talk.session).await == talk.texts(1..=6);
-        let took = until("it grows", known).await;
-        assert!(took < SOON, "{poll}: {took:?}");
+        until("it grows", known).await;
         follower.stop().await;
         parts.end().await;
     }
@@ -85,7 +74,7 @@ async fn one_missing_folder_of_two_is_found_when_it_comes() {
     until("the first is there", async || !parts.texts(&one.session).await.is_empty()).await;
     write(&second.join(format!("projects/-app/{}.jsonl", two.session)), two.lines(1..=2));
     let known = async || parts.texts(&two.session).await == two.texts(1..=2);
-    assert!(until("the second is there", known).await < SOON);
+    until("the second is there", known).await;
     follower.stop().await;
     parts.end().await;
 }
@@ -138,7 +127,7 @@ async fn a_subagent_that_begins_while_its_session_runs_is_read() {
         let items = parts.items(&id).await;
         items.iter().any(|i| i["parentToolCallId"].is_string())
     };
-    assert!(until("the subagent is seen", side).await < SOON);
+    until("the subagent is seen", side).await;
     append(&path, lines[24..].concat());
     let whole = async || parts.items(&id).await == parts.truth(&path);
     until("all is there", whole).await;
@@ -155,7 +144,6 @@ async fn links_are_not_followed_when_they_are_told_either() {
     let main = bed.write("-app", &one.session, one.lines(1..=2));
     until("the session is there", async || !parts.texts(&one.session).await.is_empty()).await;
     symlink(&main, bed.file("-app", &session_id(9))).expect("link");
-    tokio::time::sleep(Duration::from_millis(300)).await;
     bed.write("-app", &two.session, two.lines(1..=2));
     until("the next is there", async || !parts.texts(&two.session).await.is_empty()).await;
     assert_eq!(parts.labels().await, [one.session.clone(), two.session.clone()]);

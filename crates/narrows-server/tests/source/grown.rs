@@ -1,6 +1,6 @@
 //! Files that have grown since they were read: only what is new is read, and nothing is lost.
 
-use crate::bed::{Bed, append, fixtures, id_in, input, make_old, texts, write};
+use crate::bed::{Bed, append, fixtures, id_in, input, make_old, texts, until, write};
 use crate::lines::Talk;
 use serde_json::{Value, json};
 use std::fs;
@@ -132,12 +132,14 @@ async fn a_record_that_waits_for_its_end_is_looked_at_again_though_nothing_chang
     let bed = Bed::new();
     let talk = Talk::new(1);
     let path = bed.write("-app", &talk.session, talk.lines(1..=3).trim_end());
-    make_old(&path, 9);
+    make_old(&path, 4);
     bed.pass().await;
     assert_eq!(bed.texts(&talk.session).await, talk.texts(1..=2));
-    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
-    bed.pass().await;
-    assert_eq!(bed.texts(&talk.session).await, talk.texts(1..=3));
+    until("it is read", async || {
+        bed.pass().await;
+        bed.texts(&talk.session).await == talk.texts(1..=3)
+    })
+    .await;
 }
 
 /// Which kinds of items there are, with what they are called: whatever order they have.

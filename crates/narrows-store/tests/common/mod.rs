@@ -17,7 +17,7 @@ use tempfile::TempDir;
 pub mod postgres;
 
 /// How long something may take that happens by itself.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// An empty store; it is gone with the directory.
 pub fn fresh() -> (TempDir, Store) {
