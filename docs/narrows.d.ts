@@ -1130,7 +1130,7 @@ export interface components {
             sessionId: string;
             /** @description When it was. */
             timestamp?: string | null;
-            /** @description What it is about. */
+            /** @description What it is about: its title, else how its first prompt begins. */
             title?: string | null;
             /** @description Its type. */
             type: string;
@@ -1814,7 +1814,10 @@ export interface components {
             createdAt: number;
             /** @description Follow its log from here. */
             cursor: string;
-            /** @description Whether its source said that nothing more comes. */
+            /**
+             * @description Whether nothing more is expected: its source said so, or is silent for long. It is false again
+             *     when the session goes on. The status of a session that has ended is never `running`.
+             */
             ended: boolean;
             /**
              * Format: int64
@@ -1828,6 +1831,11 @@ export interface components {
             failed: number;
             /** @description Whether the agent's own file is still there, where the session was read from one. */
             fileExists?: boolean | null;
+            /**
+             * Format: int64
+             * @description When something of it arrived last, in milliseconds since 1970 by the clock of the server.
+             */
+            heardAt: number;
             /** @description Its id. */
             id: string;
             /** @description Agent, model, title, status, tokens. */
@@ -1839,6 +1847,8 @@ export interface components {
             items: number;
             /** @description The caller's own name for it. */
             label?: string | null;
+            /** @description Whether something goes on in it: its agent works, or waits for an answer. */
+            live: boolean;
             /** @description The agent's own id of the session. */
             nativeId?: string | null;
             /** @description The last name of the folder in which the agent works. */
@@ -1849,9 +1859,14 @@ export interface components {
             tags: string[];
             /**
              * Format: int64
-             * @description Milliseconds since 1970.
+             * @description Milliseconds since 1970, by the clock of whoever wrote it.
              */
             updatedAt: number;
+            /**
+             * Format: int64
+             * @description Requests of its agent that wait for an answer.
+             */
+            waiting: number;
         };
         /** @description A session of the list, new or changed. */
         SessionFrame: {

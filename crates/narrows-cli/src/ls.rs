@@ -9,7 +9,7 @@ use narrows_show::escape;
 use narrows_show::pen::{BOLD, CYAN, DIM, GREEN, PLAIN};
 use narrows_show::words::dollars;
 use narrows_show::wrap::{Line, cut, line_width, span};
-use narrows_store::{ListFilter, Query, STALE_MS, SessionRow};
+use narrows_store::{ListFilter, Query, SessionRow};
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
@@ -86,7 +86,7 @@ fn print(
     for row in rows {
         let about = About::of(row);
         let mut title = Cell::new(&title(row));
-        if about.runs(row, clock) {
+        if row.live {
             title = title.before("●", GREEN);
         }
         if row.file_exists == Some(false) {
@@ -182,7 +182,6 @@ pub(crate) fn title(row: &SessionRow) -> String {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct About {
-    status: String,
     #[serde(deserialize_with = "or_empty")]
     pub(crate) agent: String,
     #[serde(deserialize_with = "or_empty")]
@@ -201,10 +200,6 @@ fn or_empty<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Erro
 impl About {
     pub(crate) fn of(row: &SessionRow) -> About {
         serde_json::from_str(row.info.get()).unwrap_or_default()
-    }
-
-    fn runs(&self, row: &SessionRow, clock: &Clock) -> bool {
-        self.status == "running" && !row.ended && clock.now() - row.updated_at < STALE_MS
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn sources(hide: &HideArgs) -> Result<Option<SourceOptions>, Fault> {
         return Ok(None);
     }
     let exclude = file.exclude.into_iter().map(full).collect();
-    Ok(Some(SourceOptions { home, claude_dirs, exclude, poll: file.poll }))
+    Ok(Some(SourceOptions { home, claude_dirs, exclude, poll: file.poll, silence: None }))
 }
 
 /// The data directory.

@@ -52,10 +52,17 @@ pub struct Session {
     pub bytes: u64,
     /// Milliseconds since 1970.
     pub created_at: i64,
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970, by the clock of whoever wrote it.
     pub updated_at: i64,
-    /// Whether its source said that nothing more comes.
+    /// When something of it arrived last, in milliseconds since 1970 by the clock of the server.
+    pub heard_at: i64,
+    /// Whether nothing more is expected: its source said so, or is silent for long. It is false again
+    /// when the session goes on. The status of a session that has ended is never `running`.
     pub ended: bool,
+    /// Whether something goes on in it: its agent works, or waits for an answer.
+    pub live: bool,
+    /// Requests of its agent that wait for an answer.
+    pub waiting: u64,
     /// Agent, model, title, status, tokens.
     #[schema(value_type = crate::api_item::SessionInfo)]
     pub info: Value,
@@ -265,7 +272,7 @@ pub struct SearchPage {
 pub struct Hit {
     /// The session.
     pub session_id: String,
-    /// What it is about.
+    /// What it is about: its title, else how its first prompt begins.
     pub title: Option<String>,
     /// The caller's own name for it.
     pub label: Option<String>,

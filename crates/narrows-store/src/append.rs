@@ -121,6 +121,10 @@ pub struct Append {
     pub request: Option<Request>,
     /// Whether the source is over.
     pub ended: Option<bool>,
+    /// When this arrived, in milliseconds since 1970 by the clock of this machine.
+    pub heard: Option<i64>,
+    /// How many requests of the agent wait for an answer now.
+    pub waiting: Option<u64>,
     /// Whoever writes: if somebody else has written since, nothing is appended. Where others can write
     /// at all.
     pub pen: Option<Pen>,

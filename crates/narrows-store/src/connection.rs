@@ -30,6 +30,7 @@ const MIGRATIONS: &[&[Part]] = &[
     &[Part::Sql(include_str!("sql/005.sql"))],
     // Rows of the log that hold several events, which earlier programs cannot read.
     &[],
+    &[Part::Sql(include_str!("sql/007.sql"))],
 ];
 
 /// The number of the newest schema.

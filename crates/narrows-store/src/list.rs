@@ -13,8 +13,17 @@ use std::ops::ControlFlow;
 
 /// Names of one kind that are told.
 const MAX_FACETS: usize = 200;
-/// A session in which nothing happened for so many milliseconds does not run, whatever it says.
+/// A session of which nothing arrived for so many milliseconds does not run, whatever its last word
+/// was; one whose agent waits for an answer does.
 pub const STALE_MS: i64 = 10 * 60 * 1000;
+
+/// Whether something goes on in a session. This and [`LIVE`] are the only places that decide it.
+pub(crate) fn is_live(ended: bool, waiting: u64, status: &str, heard: i64, now: i64) -> bool {
+    !ended && (waiting > 0 || status == "running" && heard > now - STALE_MS)
+}
+
+/// The same as a condition; it takes the time before which what arrived is stale.
+const LIVE: &str = "s.ended = 0 AND (s.waiting > 0 OR s.status = 'running' AND s.heard > ?)";
 
 /// Which sessions are listed.
 #[derive(Debug, Clone, Default)]
@@ -108,7 +117,8 @@ fn seen(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
 
 fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
     let touched = last_touched(db)?;
-    let (mut sql, mut values) = (format!("SELECT {COLUMNS} FROM session s WHERE true"), Vec::new());
+    let (mut sql, mut values) =
+        (format!("SELECT {COLUMNS} FROM session s WHERE s.copy_of IS NULL"), Vec::new());
     let mut only = |clause: &str, given: &[Value<'f>]| {
         sql.push_str(" AND ");
         sql.push_str(clause);
@@ -179,8 +189,7 @@ fn says(row: &Row<'_>, columns: &[usize], part: Option<&str>) -> bool {
 fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
     let (clause, seen) = seen(sight).unwrap_or_else(|| ("true".to_owned(), Vec::new()));
     let sql = format!(
-        "SELECT s.agent, s.project, s.status = 'running' AND s.ended = 0 AND s.updated > ?
-         FROM session s WHERE {clause}"
+        "SELECT s.agent, s.project, {LIVE} FROM session s WHERE s.copy_of IS NULL AND {clause}"
     );
     let mut values = vec![Value::Int(now() - STALE_MS)];
     values.extend(seen);

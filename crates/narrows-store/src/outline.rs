@@ -130,14 +130,15 @@ impl Store {
                 ItemBody::TodoList { todo_list } => Some(todo_list),
                 _ => None,
             });
-            let mut waiting = Vec::new();
-            // Whoever asked is not there any more when the source is over.
-            if !log.ended {
-                let asks = open_items(db, session, &log.tail)?.into_iter().filter(|item| {
-                    matches!(item.body, ItemBody::Permission { .. } | ItemBody::Question { .. })
+            // Whatever else is known: who asks is answered, or takes it back. Nobody takes back what
+            // stands in a file.
+            let asks =
+                open_items(db, session, &log.tail)?.into_iter().filter(|item| match &item.body {
+                    ItemBody::Permission { .. } => true,
+                    ItemBody::Question { request_id, .. } => request_id.is_some() || !log.ended,
+                    _ => false,
                 });
-                waiting = asks.map(|item| item.id.as_str().to_owned()).take(MAX_WAITING).collect();
-            }
+            let waiting = asks.map(|item| item.id.as_str().to_owned()).take(MAX_WAITING).collect();
             let (files, files_cut) = files(db, session, &log.tail)?;
             let (seq, epoch) = (log.seq, log.epoch);
             Ok(Outline {

@@ -228,12 +228,14 @@ impl Store {
         .await
     }
 
-    /// The sessions that have messages whose turn is not over.
+    /// The sessions that have messages whose turn is not over, or whose agent waits for an answer.
     pub async fn unfinished(&self) -> Result<Vec<String>> {
         self.read(|db| {
             db.all(
-                "SELECT DISTINCT s.key, s.id FROM message m JOIN session s ON s.key = m.session
-                 WHERE m.state IN ('queued', 'running') ORDER BY s.key",
+                "SELECT s.key, s.id FROM message m JOIN session s ON s.key = m.session
+                 WHERE m.state IN ('queued', 'running')
+                 UNION SELECT s.key, s.id FROM run r JOIN session s ON s.key = r.session
+                 WHERE s.waiting > 0 ORDER BY 1",
                 &[],
                 |r| r.get(1),
             )

@@ -63,7 +63,7 @@ pub struct Part {
 pub struct Hit {
     /// The session's id.
     pub session_id: String,
-    /// What the session is about.
+    /// What the session is about: its title, else how its first prompt begins.
     pub title: Option<String>,
     /// The caller's own name for the session.
     pub label: Option<String>,
@@ -205,7 +205,8 @@ fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
         Some(part) => fold_case(&name.unwrap_or_default()).contains(&fold_case(part)),
         None => true,
     };
-    let all = db.all("SELECT key, updated, agent, project FROM session", &[], |r| {
+    let sql = "SELECT key, updated, agent, project FROM session WHERE copy_of IS NULL";
+    let all = db.all(sql, &[], |r| {
         let (key, updated): (i64, i64) = (r.get(0)?, r.get(1)?);
         let is_meant = query.since.is_none_or(|t| updated >= t)
             && query.until.is_none_or(|t| updated < t)
@@ -228,7 +229,7 @@ struct Found {
 }
 
 fn fetch(db: &Db<'_>, keys: impl Iterator<Item = i64>) -> Result<HashMap<i64, Found>> {
-    const ITEM: &str = "SELECT i.key, s.id, s.title, s.label, i.id, i.kind, i.body,
+    const ITEM: &str = "SELECT i.key, s.id, coalesce(nullif(s.title, ''), s.prompt), s.label, i.id, i.kind, i.body,
          (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key)
          FROM item i JOIN session s ON s.key = i.session WHERE i.key = ";
     let mut keys = keys.map(Value::Int);

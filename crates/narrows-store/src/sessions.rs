@@ -3,6 +3,7 @@
 use crate::db::{Db, Row, Value, params};
 use crate::era::{LAST_COUNT, TOUCHED, of_time, told};
 use crate::error::{Error, Result};
+use crate::list::is_live;
 use crate::names::{new_epoch, new_id, now};
 use crate::news::{Gone, gone};
 use crate::store::Store;
@@ -60,10 +61,16 @@ pub struct SessionRow {
     pub bytes: u64,
     /// Milliseconds since 1970.
     pub created_at: i64,
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970, by the clock of whoever wrote it.
     pub updated_at: i64,
-    /// Whether its source said that nothing more comes.
+    /// When something of it arrived last, in milliseconds since 1970 by the clock of this machine.
+    pub heard_at: i64,
+    /// Whether nothing more is expected: its source said so, or is silent for long.
     pub ended: bool,
+    /// Whether something goes on in it: its agent works, or waits for an answer.
+    pub live: bool,
+    /// Requests of its agent that wait for an answer.
+    pub waiting: u64,
     /// Agent, model, title, status, tokens.
     pub info: Box<RawValue>,
     /// The last name of the folder in which the agent works.
@@ -111,7 +118,8 @@ const MAX_TAGS: usize = 32;
 pub(crate) const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
      s.ended, s.info, (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), s.title, \
      s.project, s.native, (SELECT min(gone) = 0 FROM source WHERE session = s.key \
-     AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed, s.agent";
+     AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed, s.agent, \
+     s.heard, s.waiting, s.status";
 
 /// The next count of changes, as an expression within a statement. With PostgreSQL, where several
 /// nodes write at the same time, it is the number of the transaction.
@@ -389,6 +397,8 @@ fn lines(text: Option<&str>) -> Vec<String> {
 pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
     let (epoch, seq): (String, u64) = (r.get(3)?, r.get(4)?);
     let info: String = r.get(10)?;
+    let (heard_at, waiting, ended): (i64, u64, bool) = (r.get(21)?, r.get(22)?, r.get(9)?);
+    let status = r.get::<Option<String>>(23)?.unwrap_or_default();
     Ok(SessionRow {
         id: r.get(1)?,
         label: r.get(2)?,
@@ -398,7 +408,10 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
         bytes: r.get(6)?,
         created_at: r.get(7)?,
         updated_at: r.get(8)?,
-        ended: r.get(9)?,
+        heard_at,
+        ended,
+        live: is_live(ended, waiting, &status, heard_at, now()),
+        waiting,
         info: RawValue::from_string(info).unwrap_or_default(),
         tags: lines(r.get::<Option<String>>(11)?.as_deref()),
         project: r.get(13)?,

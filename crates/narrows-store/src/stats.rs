@@ -183,7 +183,7 @@ fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
                  CAST(sum(u.input) AS BIGINT), CAST(sum(u.output) AS BIGINT),
                  CAST(sum(u.cache_read) AS BIGINT), CAST(sum(u.cache_write) AS BIGINT)
                  FROM usage u JOIN session s ON s.key = u.session
-                 WHERE true{clause} GROUP BY 1, 2"
+                 WHERE s.copy_of IS NULL{clause} GROUP BY 1, 2"
             ),
             values,
             |row, n, cost| {
@@ -204,7 +204,7 @@ fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
         format!(
             "SELECT {by}, s.key, NULL, count(*), CAST(sum(c.failed) AS BIGINT),
              CAST(sum(coalesce(c.ms, 0)) AS BIGINT), 0, 0
-             FROM call c JOIN session s ON s.key = c.key >> 32 WHERE true{clause} GROUP BY 1, 2"
+             FROM call c JOIN session s ON s.key = c.key >> 32 WHERE s.copy_of IS NULL{clause} GROUP BY 1, 2"
         ),
         values,
         |row, n, _| {
@@ -221,7 +221,7 @@ fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
             format!(
                 "SELECT {by}, s.key, NULL, CAST(sum(a.ms) AS BIGINT), 0, 0, 0, 0
                  FROM active a JOIN session s ON s.key = a.session
-                 WHERE true{clause} GROUP BY 1, 2"
+                 WHERE s.copy_of IS NULL{clause} GROUP BY 1, 2"
             ),
             values,
             |row, n, _| row.active_ms += n[0].unsigned_abs(),

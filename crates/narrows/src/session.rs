@@ -78,6 +78,9 @@ pub struct SessionInfo {
     /// Whether the last turn has been answered.
     #[serde(skip)]
     pub answered: bool,
+    /// When it was, in milliseconds since 1970.
+    #[serde(skip)]
+    pub(crate) answered_at: Option<i64>,
     /// Somebody gave the session its title: one that is made up does not replace it.
     #[serde(skip)]
     pub(crate) named: bool,

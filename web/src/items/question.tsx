@@ -30,7 +30,7 @@ export function Question({ item, onAnswer, busy }: QuestionProps) {
         <CircleQuestionMark size={16} strokeWidth={2} aria-hidden="true" />
         <span>{item.questions.length > 1 ? "Questions" : "Question"}</span>
         <span className={open ? styles.state : styles.answered}>
-          {open ? "waiting for an answer" : "answered"}
+          {open ? "waiting for an answer" : item.answers?.length ? "answered" : "withdrawn, not answered"}
         </span>
       </p>
       {open && onAnswer ? (

@@ -2,14 +2,16 @@ import { api, type SessionFilter } from "../api/client";
 import type { Message, Socket } from "../api/socket";
 import type { Facets, Session, Sources } from "../api/types";
 
-/** A session that was not heard of for so long is not at work, whatever its last word was. */
+/** As the server has it: a session of which nothing arrived for so long is not at work. */
 const FRESH = 10 * 60_000;
 const PAGE = 100;
 
-export const isFresh = (session: Session, now = Date.now()): boolean => now - session.updatedAt < FRESH;
+/** Whether something of a session arrived lately, or its agent waits for a person. */
+export const isFresh = (session: Session, now = Date.now()): boolean =>
+  session.waiting > 0 || now - session.heardAt < FRESH;
 
-export const isLive = (session: Session, now = Date.now()): boolean =>
-  session.info.status === "running" && !session.ended && isFresh(session, now);
+/** The server tells; here only time goes on. */
+export const isLive = (session: Session, now = Date.now()): boolean => session.live && isFresh(session, now);
 
 export interface ListFilter extends SessionFilter {
   live?: boolean;

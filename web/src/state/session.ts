@@ -189,6 +189,7 @@ export class SessionModel {
       case "changes":
         this.cursor = message.cursor ?? this.cursor;
         this.queue.push({ seq: message.seq as number, changes: message.changes as Change[] });
+        if (this.view.ended) this.goesOn();
         this.schedule();
         break;
       case "cursor":
@@ -209,6 +210,15 @@ export class SessionModel {
         else setTimeout(() => this.stopped || this.anew(), 1000);
         break;
     }
+  }
+
+  /** A session that was over goes on: how it stands is asked for, as its changes need not tell. */
+  private goesOn(): void {
+    this.show({ ended: false });
+    api.session(this.id).then(
+      ({ info, ended }) => this.stopped || this.show({ info, ended }),
+      () => {},
+    );
   }
 
   /** The log is another one: everything is fetched again. */

@@ -35,8 +35,9 @@ export function Dialog({
 }
 
 const KEYS = [
-  ["/", "search all sessions"],
-  ["j  k", "next and previous row"],
+  ["/  Ctrl+K", "search all sessions"],
+  ["l", "to the list of sessions"],
+  ["j  k  ↓  ↑", "next and previous row, also of the list and of what was found"],
   ["Enter", "open or close the row; in the message: send it"],
   ["Shift+Enter", "new line in the message"],
   ["n", "new session"],

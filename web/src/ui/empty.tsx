@@ -48,6 +48,19 @@ export function Broken({ error, onRetry }: { error: string; onRetry(): void }) {
   );
 }
 
+/** The address names an item that the session does not have. */
+export function NoSuchItem({ onClose }: { onClose(): void }) {
+  return (
+    <div className={css.broken} role="status">
+      <CircleAlert size={16} aria-hidden />
+      <span>The link names an item that is not in this session. Its end is shown instead.</span>
+      <button type="button" className={css.button} onClick={onClose}>
+        Close
+      </button>
+    </div>
+  );
+}
+
 /** Nobody is logged in. */
 export function Refused() {
   return (

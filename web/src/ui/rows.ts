@@ -11,7 +11,8 @@ export type Line =
 
 /** Whether something is going on: a session that fell silent long ago is not at work. */
 export function isRunning(view: View, session: Session | undefined): boolean {
-  return view.info?.status === "running" && !view.ended && (!session || isFresh(session));
+  if (!view.info || view.ended) return false;
+  return (view.info.status === "running" || !!session?.waiting) && (!session || isFresh(session));
 }
 
 /** The rows of what is loaded. The same items give the same rows, however they came. */

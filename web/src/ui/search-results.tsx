@@ -58,7 +58,7 @@ export function SearchResults({ query, filter, list, onChoose }: Props) {
   if (found.error) return <p className={css.note}>The search failed: {found.error}</p>;
   if (!found.hits.length) return <p className={css.note}>Nothing has “{found.query}” in it.</p>;
   return (
-    <div className={css.results}>
+    <div className={css.results} data-query={found.query}>
       <p className="hidden-visually" role="status">
         {found.hits.length} hits
       </p>

@@ -5,12 +5,12 @@ import type { Session } from "../api/types";
 import { copyText } from "../content/copy";
 import { visible } from "../content/visible";
 import { formatCost, formatCount, formatTokens, plural, titleOf } from "../items/labels";
-import { isLive } from "../state/list";
 import { address } from "../state/route";
 import type { View } from "../state/session";
 import { span } from "../when";
 import { Menu, MenuItem } from "./menu";
 import { resumeCommand } from "./resume";
+import { isRunning } from "./rows";
 import css from "./session-header.module.css";
 
 interface Props {
@@ -31,7 +31,7 @@ export function SessionHeader(props: Props) {
   const info = view.info ?? session?.info;
   const named = session ? { ...session, info: info ?? session.info } : info?.title ? { info } : null;
   const title = named ? titleOf(named) : "";
-  const live = session ? isLive({ ...session, info: info ?? session.info, ended: view.ended }) : false;
+  const live = isRunning(view, session);
   const resume = resumeCommand(info?.agent, session?.nativeId ?? info?.nativeId);
   const copy = (text: string, done: string) => {
     const say = (words: string) => {

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
-import { api } from "../api/client";
+import { ApiError, api } from "../api/client";
 import type { Socket } from "../api/socket";
 import type { Item, Session } from "../api/types";
 import type { Leave } from "../state/agents";
@@ -9,7 +9,7 @@ import { RunModel } from "../state/run";
 import { SessionModel } from "../state/session";
 import type { Target } from "./arrive";
 import { Aside } from "./aside";
-import { Broken, Gone, Nothing, Skeleton } from "./empty";
+import { Broken, Gone, NoSuchItem, Nothing, Skeleton } from "./empty";
 import { FindBar } from "./find-bar";
 import { useKeys } from "./keys";
 import { Prompt } from "./prompt";
@@ -43,6 +43,8 @@ export function SessionPage({ id, route, socket, session, leave, listHidden, onM
   const [target, setTarget] = useState<Target | null>(null);
   const [finding, setFinding] = useState<string | null>(route.query);
   const [beside, setBeside] = useState(false);
+  /** An item that somebody asked for and that is not there. */
+  const [unknown, setUnknown] = useState<string | null>(null);
   const transcript = useRef<TranscriptHandle>(null);
   const find = useRef<HTMLInputElement>(null);
   const message = useRef<HTMLTextAreaElement>(null);
@@ -53,6 +55,7 @@ export function SessionPage({ id, route, socket, session, leave, listHidden, onM
   /** Goes to an item, wherever it is: below a subagent's call, in folded steps, not loaded yet. */
   const show = useCallback(
     async (item: string, query = "") => {
+      setUnknown(null);
       try {
         const found = await withParents(model, item);
         const chain = found.map(({ id }) => id);
@@ -71,7 +74,8 @@ export function SessionPage({ id, route, socket, session, leave, listHidden, onM
         for (let at = chain.length - 2; at >= 0; at--) {
           unfold(await model.reach(chain[at + 1]!, chain[at]!), chain[at]!);
         }
-      } catch {
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) setUnknown(item);
         if (!model.view.loaded) await model.start({ end: true });
       }
     },
@@ -138,6 +142,7 @@ export function SessionPage({ id, route, socket, session, leave, listHidden, onM
               onClose={() => setFinding(null)}
             />
           )}
+          {unknown && !view.gone && <NoSuchItem onClose={() => setUnknown(null)} />}
           {view.error && <Broken error={view.error} onRetry={model.retry} />}
           {!view.loaded && !view.error && <Skeleton />}
           {view.loaded && view.items.length === 0 && !running && <Nothing />}

@@ -6,6 +6,7 @@ import { formatCount } from "../items/labels";
 import { isLive, type ListView, type SessionList } from "../state/list";
 import { dayName } from "../when";
 import { Filters } from "./filters";
+import { firstFound, inList, LIST, STEPS, stepInList } from "./list-keys";
 import { SearchResults } from "./search-results";
 import { SessionRow } from "./session-row";
 import css from "./sidebar.module.css";
@@ -29,7 +30,18 @@ type Entry = { heading: string } | { session: Session };
 export function Sidebar({ list, view, chosen, query, onQuery, input, shown, onNew, onClose }: Props) {
   const entries = useMemo(() => listed(view.sessions), [view.sessions]);
   return (
-    <nav className={shown ? `${css.sidebar} ${css.shown}` : css.sidebar} aria-label="Sessions">
+    <nav
+      className={shown ? `${css.sidebar} ${css.shown}` : css.sidebar}
+      aria-label="Sessions"
+      {...{ [LIST]: "" }}
+      onKeyDown={(event) => {
+        const by = inList(event.target) ? STEPS[event.key] : undefined;
+        if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+        if (!stepInList(by)) input.current?.focus();
+        // Else the session beside the list would take it.
+        event.preventDefault();
+      }}
+    >
       <div className={css.top}>
         <div className={css.search}>
           <Search size={15} aria-hidden />
@@ -41,9 +53,14 @@ export function Sidebar({ list, view, chosen, query, onQuery, input, shown, onNe
             aria-label="Search all sessions"
             onChange={(event) => onQuery(event.target.value)}
             onKeyDown={(event) => {
-              if (event.key !== "Escape") return;
-              if (query) onQuery("");
-              else event.currentTarget.blur();
+              if (event.key === "Escape") {
+                if (query) onQuery("");
+                else event.currentTarget.blur();
+              } else if (event.key === "ArrowDown" && stepInList(1)) {
+                event.preventDefault();
+              } else if (event.key === "Enter" && query.trim()) {
+                firstFound(query.trim())?.click();
+              }
             }}
           />
           {query ? (

@@ -25,7 +25,8 @@ export function Waiting({ view, run, onShow }: Props) {
   const elsewhere = (view.outline?.waiting ?? []).filter((id) => !known.has(id));
   const far = useFar(elsewhere[0], !open.length);
   const all = far ? [...open, far] : open;
-  const here = view.ended ? undefined : all.find((item) => item.requestId && asked?.has(item.requestId));
+  // Whatever else is known of the session: what is asked is answered or taken back.
+  const here = all.find((item) => item.requestId && asked?.has(item.requestId));
   const [mine, setMine] = useState<string>();
   const faster = useFaster(here?.id, mine, run);
 
@@ -43,7 +44,7 @@ export function Waiting({ view, run, onShow }: Props) {
       </section>
     );
   }
-  const first = view.ended ? undefined : (open[0]?.id ?? elsewhere[0]);
+  const first = open[0]?.id ?? elsewhere[0];
   if (!first) {
     if (!faster) return null;
     return (

@@ -38,9 +38,9 @@ const question = {
   questions: [{ question: "Which?", multiSelect: false, options: [{ label: "Red" }, { label: "Blue" }] }],
 } as QuestionItem;
 
-function show(items: Item[], requests: string[]) {
+function show(items: Item[], requests: string[], ended = false) {
   const page = (items: Item[], requests: string[]) => {
-    const view = { items, ended: false, outline: null } as unknown as View;
+    const view = { items, ended, outline: null } as unknown as View;
     const run = runState({ state: requests.length ? "waiting" : "running", requests });
     return (
       <SessionProvider value={access(items, { asked: new Set(requests) })}>
@@ -62,6 +62,14 @@ describe("a permission", () => {
     show(items, []);
     expect(screen.getByText(/The agent waits for an answer/)).toBeTruthy();
     expect(screen.queryByRole("button", { name: /Allow/ })).toBeNull();
+  });
+
+  test("is shown whatever else is known of the session", () => {
+    show(items, ["r1.0"], true);
+    expect(button(/Allow once/)).toBeTruthy();
+    cleanup();
+    show(items, [], true);
+    expect(screen.getByText(/The agent waits for an answer/)).toBeTruthy();
   });
 
   test("is given once, with the command in sight", async () => {

@@ -8,12 +8,13 @@ use super::{Hidden, Reading};
 use crate::hub::{Delivery, Hub};
 use narrows::change::Change;
 use narrows::id::EventId;
-use narrows::session::SessionInfo;
+use narrows::session::{SessionInfo, Status};
 use narrows::view::{Activity, ActivityConfig};
 use narrows::{Clean, Config, Format, Pipeline, Row, Step, stored};
 use narrows_store::{
     Append, Error, EventRow, NewBlob, Pen, Request, Result, Session, SessionFacts, Store,
 };
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,6 +70,10 @@ pub(super) struct Live {
     pub(super) ended: bool,
     /// As the store has it.
     pub(super) ended_kept: bool,
+    /// When what is read now arrived, unless it arrives just now, in milliseconds since 1970.
+    pub(super) arrived: Option<i64>,
+    /// When the last packet that was new arrived.
+    pub(super) heard: Option<i64>,
 }
 
 impl Live {
@@ -150,6 +155,8 @@ impl Live {
             broken: Arc::default(),
             ended,
             ended_kept: ended,
+            arrived: reading.heard,
+            heard: None,
         })
     }
 
@@ -197,10 +204,14 @@ impl Live {
         if !append.items.is_empty() {
             self.kept_order = self.open.next_order;
         }
+        // What is over does not run, whatever its last word was; what goes on does again.
+        self.facts_changed |= self.ended != self.ended_kept;
         if std::mem::take(&mut self.facts_changed) {
             let project = self.pipeline.project();
-            append.facts = Some(facts(&self.info, project)?);
+            append.facts = Some(facts(&self.info, self.ended, project)?);
         }
+        append.waiting = Some(self.open.requests().count() as u64);
+        append.heard = self.heard;
         append.seen = std::mem::take(&mut self.rested_records);
         append.loose = self.new_loose();
         append.ended = Some(self.ended);
@@ -336,14 +347,20 @@ fn activity_config(session: &Session) -> ActivityConfig {
     }
 }
 
-fn facts(info: &SessionInfo, project: Option<Clean>) -> Result<SessionFacts> {
+fn facts(info: &SessionInfo, ended: bool, project: Option<Clean>) -> Result<SessionFacts> {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(unprintable);
     let own = |t: &Option<Clean>| t.as_ref().map(|t| t.as_str().to_owned());
+    // What is needed to go on is kept as it is.
+    let state = text(stored::print_info(info))?;
+    let mut info = Cow::Borrowed(info);
+    if ended && info.status == Status::Running {
+        info.to_mut().status = Status::Idle;
+    }
     let mut shown = Vec::new();
-    narrows::json::print(&mut shown, info).map_err(unprintable)?;
+    narrows::json::print(&mut shown, &*info).map_err(unprintable)?;
     Ok(SessionFacts {
         info: text(shown)?,
-        state: text(stored::print_info(info))?,
+        state,
         title: own(&info.title),
         agent: own(&info.agent),
         model: own(&info.model),

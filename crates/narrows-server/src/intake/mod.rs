@@ -9,6 +9,7 @@ mod sums;
 mod take;
 mod wrapped;
 
+pub(crate) use open::withdrawn;
 pub(crate) use places::OWN;
 pub(crate) use take::MAX_LINE;
 pub use take::{Answer, Arrival, Take};
@@ -56,6 +57,9 @@ pub struct Reading {
     pub wrapped: bool,
     /// Whether packets say which place they have, as those of files do.
     pub placed: bool,
+    /// When packets arrived that do not arrive just now, as those of a file that was written before:
+    /// milliseconds since 1970.
+    pub heard: Option<i64>,
     /// Whether the source is over with the last packet.
     pub end: bool,
     /// More roots to hide.
@@ -81,6 +85,8 @@ struct Inner {
     live: Mutex<HashMap<i64, Slot>>,
     /// Sessions of which rows wait.
     waiting: Mutex<BTreeSet<i64>>,
+    /// Sessions whose agents run here, however silent they are.
+    attended: Mutex<HashMap<i64, usize>>,
 }
 
 /// A session that somebody has.
@@ -102,6 +108,7 @@ impl Intake {
                 hidden,
                 live: Mutex::default(),
                 waiting: Mutex::default(),
+                attended: Mutex::default(),
             }),
         }
     }
@@ -139,6 +146,19 @@ impl Intake {
     pub fn is_free(&self, session: i64) -> bool {
         let live = self.inner.live.lock().unwrap_or_else(PoisonError::into_inner);
         live.get(&session).is_none_or(|slot| slot.gate.try_lock().is_ok())
+    }
+
+    /// The agent of a session runs here as long as this is kept.
+    pub(crate) fn attend(&self, session: i64) -> Attended {
+        let mut attended = self.inner.attended.lock().unwrap_or_else(PoisonError::into_inner);
+        *attended.entry(session).or_default() += 1;
+        Attended { inner: Arc::clone(&self.inner), session }
+    }
+
+    /// Whether the agent of a session runs here.
+    pub(crate) fn is_attended(&self, session: i64) -> bool {
+        let attended = self.inner.attended.lock().unwrap_or_else(PoisonError::into_inner);
+        attended.contains_key(&session)
     }
 
     fn gate(&self, session: i64) -> Arc<Gate<Option<Live>>> {
@@ -211,6 +231,25 @@ impl Intake {
             live.rest(&self.inner.store, &self.inner.hub).await;
         }
         self.inner.live.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+    }
+}
+
+/// Somebody sees to a session: it is not over, however silent it is.
+#[derive(Debug)]
+pub(crate) struct Attended {
+    inner: Arc<Inner>,
+    session: i64,
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        let mut attended = self.inner.attended.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = attended.get_mut(&self.session) {
+            *count -= 1;
+            if *count == 0 {
+                attended.remove(&self.session);
+            }
+        }
     }
 }
 

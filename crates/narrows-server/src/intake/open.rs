@@ -1,8 +1,10 @@
 //! Items whose rows wait: those of which more is expected, and those that closed a moment ago. They are
 //! kept here, so that a row is not written with each piece, nor a commit made larger for each item.
 
-use narrows::Item;
 use narrows::change::Change;
+use narrows::event::{Answer, Decision, QuestionAnswer};
+use narrows::item::ItemBody;
+use narrows::{Body, Item, Raw};
 use narrows_store::ItemWrite;
 use std::collections::HashMap;
 
@@ -176,9 +178,45 @@ impl OpenItems {
         names.into_iter().map(|(_, id)| id.clone()).collect()
     }
 
+    /// Requests of the agent that wait for an answer.
+    pub(super) fn requests(&self) -> impl Iterator<Item = &Item> {
+        self.items.values().map(|open| &open.item).filter(|item| is_request(item))
+    }
+
     /// The last event up to which all rows are complete, in a log that ends at `seq`.
     pub(super) fn settled(&self, seq: u64) -> u64 {
         self.items.values().filter_map(|open| open.since).min().map_or(seq, |first| first - 1)
+    }
+}
+
+/// Whether an item is a request of the agent that somebody can answer, and nobody has.
+fn is_request(item: &Item) -> bool {
+    let asked = match &item.body {
+        ItemBody::Permission { .. } => true,
+        ItemBody::Question { request_id, .. } => request_id.is_some(),
+        _ => false,
+    };
+    asked && item.is_open()
+}
+
+/// Tells that nobody can answer a request any more; nothing for items that are none.
+pub(crate) fn withdrawn(item: &Item) -> Option<Body<Raw>> {
+    match &item.body {
+        _ if !is_request(item) => None,
+        ItemBody::Permission { request_id, tool_call_id, .. } => {
+            Some(Body::PermissionAnswer(Box::new(Answer {
+                request_id: Raw::new(request_id.as_str()),
+                tool_call_id: Raw::new(tool_call_id.as_str()),
+                decision: Decision::Cancelled,
+                option_id: None,
+                option: None,
+            })))
+        }
+        ItemBody::Question { tool_call_id, .. } => {
+            let (tool_call_id, answers) = (Raw::new(tool_call_id.as_str()), Vec::new());
+            Some(Body::QuestionAnswer(Box::new(QuestionAnswer { tool_call_id, answers })))
+        }
+        _ => None,
     }
 }
 

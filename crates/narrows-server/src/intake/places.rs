@@ -224,11 +224,14 @@ impl Live {
             mark.resting_offset = position.offset;
         }
         mark.fed = position.line;
-        self.ended = false;
         if position.line > mark.read {
+            self.ended = false;
             mark.read = position.line;
             mark.offset = position.offset;
             mark.changed = true;
+            // A file that was written in the future was written by now.
+            let now = narrows_store::now();
+            self.heard = self.heard.max(Some(self.arrived.map_or(now, |at| at.min(now))));
         }
         true
     }

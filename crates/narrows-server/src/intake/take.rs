@@ -1,7 +1,7 @@
 //! A request that writes a session.
 
 use super::live::{Live, unprintable};
-use super::open::Rows;
+use super::open::{Rows, withdrawn};
 use super::{Intake, Reading};
 use narrows::event::{Body, Position};
 use narrows::time::Time;
@@ -118,6 +118,7 @@ impl Take {
         if let Some(live) = guard.as_mut() {
             live.at_once = reading.placed && reading.end;
             live.placed = reading.placed;
+            live.arrived = reading.heard;
             live.fence = reading.fence;
             let known = live.roots.clone();
             let new = reading.roots.iter().filter(|root| !known.contains(root));
@@ -256,11 +257,19 @@ impl Take {
             }
         });
         let all = reading.end;
+        if all && live.open.requests().next().is_some() {
+            // Whoever asked is not there any more. Some of it may have been answered just now.
+            self.keep(false, Rows::Closed).await?;
+            self.withdraw();
+        }
+        let Take { live, steps, .. } = &mut self;
+        let Some(live) = live.as_mut() else { return Err(Error::Closed) };
         if all {
             live.pipeline.finish(steps);
             live.look_for_rest(steps.len());
         }
-        live.ended = all;
+        // What adds nothing to a session that is over leaves it so.
+        live.ended |= all;
         // Nobody waits for the rows of its items: they are written with those of the next requests.
         self.keep(true, if all { Rows::All } else { Rows::Later }).await?;
         while !self.on_the_way.is_empty() {
@@ -270,6 +279,15 @@ impl Take {
             self.intake.settle_soon(live.session.key);
         }
         Ok(self.before.take().unwrap_or_else(|| std::mem::take(&mut self.answer)))
+    }
+
+    /// Takes back the requests that nobody can answer any more.
+    fn withdraw(&mut self) {
+        let requests = self.live.iter().flat_map(|live| live.open.requests());
+        let mut requests: Vec<_> =
+            requests.filter_map(|item| Some((item.order, withdrawn(item)?))).collect();
+        requests.sort_unstable_by_key(|(order, _)| *order);
+        requests.into_iter().for_each(|(_, body)| self.tell(body));
     }
 
     fn now(&self) -> Option<Time> {

@@ -193,6 +193,7 @@ fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
         arrival: query.arrived.unwrap_or_default(),
         wrapped: query.wrapped.unwrap_or(false),
         placed: false,
+        heard: None,
         end: query.end.unwrap_or(false),
         roots: query.root.iter().flat_map(|r| r.lines()).map(str::to_owned).collect(),
         fence: None,

@@ -16,7 +16,7 @@ use super::machine::Machine;
 use super::state::{Known, RunState};
 use super::turns::Progress;
 use crate::hub::Hub;
-use crate::intake::Intake;
+use crate::intake::{Attended, Intake};
 use narrows::event::Note;
 use narrows::time::Time;
 use narrows::{Body, Raw, TextCleaner};
@@ -70,6 +70,8 @@ struct Process {
     ready: bool,
     /// Questions that wait: their calls, and whether the agent asks or wants leave.
     asked: BTreeMap<String, (String, bool)>,
+    /// As long as it lives, its session is not over.
+    _attended: Attended,
 }
 
 /// What an agent got of the machine: the request, and the answer to it.

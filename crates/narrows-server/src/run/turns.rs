@@ -3,11 +3,10 @@
 use super::Accepted;
 use super::feed::Feed;
 use crate::hub::{Ahead, Hub};
-use crate::intake::Intake;
+use crate::intake::{self, Intake};
 use crate::stream::{After, Filter, Subscription, View, Wire};
 use bytes::Bytes;
 use narrows::event::{Answer, Decision, Failure, Note, QuestionAnswer, Response};
-use narrows::item::ItemBody;
 use narrows::{Body, Format, Raw, Tree};
 use narrows_store::{
     Cursor, Error, EventRow, MessageRow, MessageState, Place, Result, Session, Store,
@@ -240,21 +239,10 @@ pub(super) async fn close(
         let dropped = MessageState::Dropped;
         store.set_message(session.key, message.number, dropped, (None, None), fence).await?;
     }
-    if running.is_empty() && !told {
-        return Ok(());
-    }
     let kept = store.kept(session.key, RECENT).await?;
-    let mut bodies: Vec<Body<Raw>> = Vec::new();
-    for item in kept.items.iter().filter(|item| item.is_open()) {
-        match &item.body {
-            ItemBody::Permission { request_id, tool_call_id, .. } => {
-                bodies.push(withdrawn(request_id.as_str(), tool_call_id.as_str(), false));
-            }
-            ItemBody::Question { request_id: Some(_), tool_call_id, .. } => {
-                bodies.push(withdrawn("", tool_call_id.as_str(), true));
-            }
-            _ => {}
-        }
+    let mut bodies: Vec<Body<Raw>> = kept.items.iter().filter_map(intake::withdrawn).collect();
+    if running.is_empty() && bodies.is_empty() && !told {
+        return Ok(());
     }
     bodies.push(if running.is_empty() {
         Body::Notice(Note { kind: Raw::new("warning"), text: Raw::new(what) })

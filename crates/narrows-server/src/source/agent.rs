@@ -5,6 +5,7 @@ use super::{Found, Lying};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// An agent, and where it keeps its sessions.
 pub trait Agent: Send + Sync + std::fmt::Debug {
@@ -35,9 +36,19 @@ pub struct SourceOptions {
     pub exclude: Vec<PathBuf>,
     /// Look at all files again and again, rather than waiting to be told of changes.
     pub poll: bool,
+    /// A session whose files have not changed for so long is taken to be over; else five minutes.
+    pub silence: Option<Duration>,
 }
 
+/// How long the files of a session that goes on may be silent.
+const SILENCE: Duration = Duration::from_mins(5);
+
 impl SourceOptions {
+    /// How long the files of a session that goes on may be silent.
+    pub(super) fn silence(&self) -> Duration {
+        self.silence.unwrap_or(SILENCE)
+    }
+
     /// Whether the sessions of a working directory are left out.
     pub(super) fn leaves_out(&self, cwd: &str) -> bool {
         self.exclude.iter().any(|folder| Path::new(cwd).starts_with(folder))

@@ -319,7 +319,7 @@ impl All {
             self.reader.hub.changed();
         }
         for agent in &seen {
-            for (_, bytes, main) in agent.news(&by_path) {
+            for (_, bytes, main) in agent.news(&by_path, self.reader.options.silence()) {
                 self.push(Job { agent: Arc::clone(&agent.agent), main, bytes }, false);
             }
         }

@@ -9,9 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A session whose files have not changed for so long is taken to be over.
-pub(super) const OLD: Duration = Duration::from_mins(5);
-
 /// A file of some session, as it lies there.
 #[derive(Debug, Clone)]
 pub struct Lying {
@@ -98,7 +95,11 @@ pub fn look(agents: &[Arc<dyn Agent>]) -> Vec<Seen> {
 
 impl Seen {
     /// The sessions of which something is not in the store, the newest first, with the bytes to read.
-    pub(super) fn news(&self, known: &HashMap<String, FileMark>) -> Vec<(i64, u64, PathBuf)> {
+    pub(super) fn news(
+        &self,
+        known: &HashMap<String, FileMark>,
+        silence: Duration,
+    ) -> Vec<(i64, u64, PathBuf)> {
         let mut news: Vec<(i64, u64, PathBuf)> = Vec::new();
         for (main, files) in &self.sessions {
             let mut bytes = 0;
@@ -119,7 +120,7 @@ impl Seen {
             let newest = files.iter().map(|f| f.changed).max().unwrap_or(0);
             // One that nobody writes any more is over: it is read once more to say so.
             let own = known.get(&*main.to_string_lossy());
-            changed |= own.is_some_and(|m| !m.ended) && age(newest) > OLD;
+            changed |= own.is_some_and(|m| !m.ended) && age(newest) > silence;
             if changed {
                 news.push((newest, bytes, main.clone()));
             }

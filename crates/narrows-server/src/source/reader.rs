@@ -1,7 +1,7 @@
 //! Reads the files of one session into the store, from where they were read last.
 
 use super::identity::{goes_on, label_of, place};
-use super::look::{OLD, age, facts};
+use super::look::{age, facts};
 use super::outputs::Outputs;
 use super::part::{CHUNK, MAX_LINE, OUTPUTS, Part, STILL, Skip, continued, has_line};
 use super::{Agent, Found, Progress, SourceOptions};
@@ -93,10 +93,12 @@ impl Reader {
         }
         let mut parts = self.parts(&session, &found, &sources, &marks, sent).await?;
         let newest = parts.iter().map(|p| p.changed).max().unwrap_or(0);
-        let old = age(newest) > OLD;
+        let silent = age(newest) > self.options.silence();
+        let old = silent && !self.goes_on(&session).await?;
         let reading = Reading {
             format: Format::ClaudeHistory,
             arrival: Arrival::None,
+            heard: Some(newest / 1000),
             placed: true,
             end: old,
             ..Reading::default()
@@ -109,8 +111,18 @@ impl Reader {
         }
         read?;
         let waits = parts.iter().any(|p| p.waits);
-        let over = OLD.saturating_sub(age(newest)) + SOON;
-        Ok(Outcome::Read(if old { None } else { Some(if waits { STILL } else { over }) }))
+        let over = self.options.silence().saturating_sub(age(newest)) + SOON;
+        Ok(Outcome::Read(if silent { None } else { Some(if waits { STILL } else { over }) }))
+    }
+
+    /// Whether a session is not over though its files are silent: its agent runs here or waits for an
+    /// answer, or something arrived by another way.
+    async fn goes_on(&self, session: &Session) -> Result<bool, Error> {
+        let row = self.store.session_row(&session.id).await?;
+        let heard = Duration::from_millis(u64::try_from(now() - row.heard_at).unwrap_or(0));
+        Ok(row.waiting > 0
+            || heard <= self.options.silence()
+            || self.intake.is_attended(session.key))
     }
 
     /// Reads the files, and remembers what they are.
@@ -164,7 +176,7 @@ impl Reader {
         }
         // Which one it is may still be told.
         let (_, _, changed) = facts(&main.metadata().map_err(failed)?);
-        Ok(age(changed) <= OLD)
+        Ok(age(changed) <= self.options.silence())
     }
 
     /// How long to wait for somebody who sends the session.
@@ -180,7 +192,7 @@ impl Reader {
         if !self.intake.is_free(session.key) {
             return Ok(Some(SOON));
         }
-        let waited = now() - self.store.session_row(&session.id).await?.updated_at;
+        let waited = now() - self.store.session_row(&session.id).await?.heard_at;
         let left = u64::try_from(SENT_MS - waited).unwrap_or(0);
         Ok((left > 0).then(|| Duration::from_millis(left.clamp(1000, 60_000))))
     }

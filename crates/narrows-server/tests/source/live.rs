@@ -9,11 +9,22 @@ use serde_json::Value;
 
 /// Sends packets as a request does.
 async fn send(parts: &Parts, label: &str, text: &[u8], end: bool) {
+    send_at(parts, label, text, end, None).await;
+}
+
+/// Packets that came at a time; else they come now.
+pub(crate) async fn send_at(
+    parts: &Parts,
+    label: &str,
+    text: &[u8],
+    end: bool,
+    heard: Option<i64>,
+) {
     let label = Some(label.to_owned());
     let (session, _) =
         parts.store.create(NewSession { label, tags: Vec::new() }).await.expect("session");
-    let reading =
-        Reading { format: Format::ClaudeStream, arrival: Arrival::None, end, ..Reading::default() };
+    let (format, arrival) = (Format::ClaudeStream, Arrival::None);
+    let reading = Reading { format, arrival, heard, end, ..Reading::default() };
     let mut take = parts.intake.open(&session, reading).await.expect("open");
     take.push(text).await.expect("push");
     take.finish().await.expect("finish");
@@ -114,7 +125,9 @@ async fn a_session_that_was_sent_and_cut_off_is_completed_from_its_file() {
     let talk = Talk::new(1);
     // Sent long ago, never ended; the program that took it is gone.
     let parts = bed.open();
-    send(&parts, &talk.session, printed(&talk.lines(1..=4)).as_bytes(), false).await;
+    let long_ago = narrows_store::now() - 3_600_000;
+    let text = printed(&talk.lines(1..=4));
+    send_at(&parts, &talk.session, text.as_bytes(), false, Some(long_ago)).await;
     parts.store.close().await;
     bed.write("-app", &talk.session, talk.lines(1..=8));
     bed.pass().await;

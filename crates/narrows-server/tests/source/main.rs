@@ -13,5 +13,6 @@ mod live;
 mod private;
 mod replaced;
 mod replaced_anyhow;
+mod requests;
 mod upgrade;
 mod used;

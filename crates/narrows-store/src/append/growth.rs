@@ -18,6 +18,9 @@ pub(super) struct Growth<'a> {
     pub(super) next_order: u64,
     pub(super) bytes: u64,
     pub(super) ended: Option<bool>,
+    /// When the last of it arrived, and how many requests wait.
+    pub(super) heard: Option<i64>,
+    pub(super) waiting: Option<u64>,
     pub(super) more: More,
     /// When its first and its last event were.
     pub(super) first: Option<i64>,
@@ -33,6 +36,8 @@ impl<'a> Growth<'a> {
         (self.seq, self.settled, self.next_order) = (next.seq, next.settled, next.next_order);
         self.bytes += next.bytes;
         self.ended = next.ended.or(self.ended);
+        self.heard = self.heard.max(next.heard);
+        self.waiting = next.waiting.or(self.waiting);
         self.more += next.more;
         // None is less than any.
         self.first = self.first.into_iter().chain(next.first).min();
@@ -43,7 +48,7 @@ impl<'a> Growth<'a> {
 }
 
 /// The columns of what is changed; the last three tell what is expected to be there.
-const COLUMNS: [(&str, &str); 16] = [
+const COLUMNS: [(&str, &str); 18] = [
     ("key", "bigint"),
     ("seq", "bigint"),
     ("settled", "bigint"),
@@ -56,6 +61,8 @@ const COLUMNS: [(&str, &str); 16] = [
     ("calls", "bigint"),
     ("failed", "bigint"),
     ("pen", "bigint"),
+    ("heard", "bigint"),
+    ("waiting", "bigint"),
     ("touched", "bigint"),
     ("was", "bigint"),
     ("before", "bigint"),
@@ -96,15 +103,17 @@ pub(super) fn keep(
             g.more.calls,
             g.more.failed,
             g.pen,
+            g.heard,
+            g.waiting,
             count
         ];
-        let mut row = [const { Value::Null }; 16];
+        let mut row = [const { Value::Null }; 18];
         let expected = known.and_then(|known| known.get(session)).map(Expected::values);
         let values = written.into_iter().chain(expected.into_iter().flatten());
         row.iter_mut().zip(values).for_each(|(place, value)| *place = value);
         row
     });
-    let rows: Vec<[Value<'_>; 16]> = rows.collect();
+    let rows: Vec<[Value<'_>; 18]> = rows.collect();
     let writer = Pen::WRITER;
     // As [`Pen::knows`] has it.
     let as_known = known.map(|_| {
@@ -120,7 +129,8 @@ pub(super) fn keep(
          ended = coalesce(v.ended, session.ended), items = session.items + v.items,
          created = CASE WHEN v.first < created THEN v.first ELSE created END, updated = {UPDATED},
          calls = session.calls + v.calls, failed = session.failed + v.failed,
-         pen = coalesce(v.pen, session.pen){era} FROM {{v}} WHERE session.key = v.key {as_known}"
+         pen = coalesce(v.pen, session.pen), waiting = coalesce(v.waiting, session.waiting),
+         heard = CASE WHEN v.heard > session.heard THEN v.heard ELSE session.heard END{era} FROM {{v}} WHERE session.key = v.key {as_known}"
     );
     db.update(&update, COLUMNS, rows, known.is_some())?;
     for (session, facts) in sessions.iter().flat_map(|(s, g)| g.facts.iter().map(move |f| (s, f))) {

@@ -100,6 +100,8 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
         next_order: append.next_order,
         bytes: *bytes,
         ended: append.ended,
+        heard: append.heard,
+        waiting: append.waiting,
         more,
         first,
         newest,

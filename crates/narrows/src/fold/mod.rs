@@ -25,6 +25,9 @@ const MAX_PLANS: usize = 64;
 /// Questions and background tasks that are remembered, to update them in place.
 const MAX_BESIDE: usize = 256;
 
+/// What comes within so many milliseconds of an answer belongs to it.
+const LATE_MS: i64 = 3000;
+
 /// The state of one session's fold.
 #[derive(Debug)]
 pub struct Fold {
@@ -122,7 +125,7 @@ impl Fold {
             Body::TextChunk(chunk) | Body::ThinkingChunk(chunk) => self.chunk(event, chunk, out),
             Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => self.tool(event, tool, out),
             Body::PlanUpdate(plan) => self.plan(event, plan, out),
-            Body::PromptResponse(response) => self.answered(response, out),
+            Body::PromptResponse(response) => self.answered(event, response, out),
             Body::ArtifactCreated(made) => {
                 let id = match made.artifact.id.as_str() {
                     "" => self.name("artifact", event),
@@ -172,7 +175,7 @@ impl Fold {
                 if event.parent.is_none() {
                     self.info.status = Status::Failed;
                     self.info.error = Some(failure.message.clone());
-                    self.end_turn(out);
+                    self.end_turn(event, out);
                 }
             }
             Body::FileChanged(_) | Body::PlanFile(_) | Body::SkillFile(_) => {}
@@ -200,10 +203,20 @@ impl Fold {
         name
     }
 
-    /// Something of the session itself is being worked on.
-    fn running(&mut self, event: &Event) {
-        let runs = event.parent.is_none() && !self.info.answered;
-        if runs && self.info.status != Status::Running {
+    /// Whether an event comes a while after the last answer: what comes right after it is late.
+    fn is_after_answer(&self, event: &Event) -> bool {
+        let times = event.time.as_ref().zip(self.info.answered_at);
+        times.is_some_and(|(time, answered)| time.millis() - answered >= LATE_MS)
+    }
+
+    /// Something of the session itself is being worked on. After an answer that is late news of the
+    /// same turn, unless it begins the next one.
+    fn running(&mut self, event: &Event, begins_turn: bool) {
+        if event.parent.is_some() || self.info.answered && !begins_turn {
+            return;
+        }
+        if self.info.answered || self.info.status != Status::Running {
+            self.info.answered = false;
             self.info.status = Status::Running;
             self.news = true;
         }
@@ -221,5 +234,37 @@ impl Fold {
         self.prompt = None;
         self.tail = None;
         out.push(Change::Put { item: Box::new(item) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Items, Packets, Pipeline};
+
+    /// The status after each of some lines of a stream in which no prompt is seen.
+    fn statuses(lines: &[&str]) -> Vec<&'static str> {
+        let (mut pipeline, mut items) = (Pipeline::new(Config::default()), Items::new());
+        let mut packets = Packets::default();
+        let mut after = Vec::new();
+        for line in lines {
+            let mut steps = Vec::new();
+            packets.push(format!("{line}\n").as_bytes(), |given| pipeline.push(given, &mut steps));
+            steps.into_iter().flat_map(|s| s.changes).for_each(|change| items.apply(change));
+            after.push(items.info().status.name());
+        }
+        after
+    }
+
+    #[test]
+    fn a_stream_without_prompts_runs_again_after_an_answer() {
+        let said = |second: u32, text: &str| {
+            format!(
+                r#"{{"ts":"2026-11-18T07:00:{second:02}Z","dir":"agent","msg":{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}\n"}}}}}}}}}}"#
+            )
+        };
+        let answer = r#"{"ts":"2026-11-18T07:00:02Z","dir":"agent","msg":{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}}"#;
+        let lines = [said(1, "one"), answer.to_owned(), said(2, "late"), said(30, "two")];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        assert_eq!(statuses(&lines), ["running", "idle", "idle", "running"]);
     }
 }

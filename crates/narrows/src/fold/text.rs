@@ -83,7 +83,8 @@ impl Fold {
     }
 
     pub(super) fn chunk(&mut self, event: &Event, chunk: &Chunk, out: &mut Vec<Change>) {
-        self.running(event);
+        // Where prompts are not seen, a text begins the next turn.
+        self.running(event, self.info.turns == 0 && self.is_after_answer(event));
         let kind = match event.body {
             Body::ThinkingChunk(_) => Kind::Thinking,
             _ => Kind::Text,

@@ -45,7 +45,8 @@ pub(super) struct OpenAsk {
 
 impl Fold {
     pub(super) fn tool(&mut self, event: &Event, tool: &ToolEvent, out: &mut Vec<Change>) {
-        self.running(event);
+        // An agent that goes on by itself begins with a call.
+        self.running(event, tool.first && self.is_after_answer(event));
         let status = tool.call.status;
         let ended = status.is_some_and(ToolStatus::is_final);
         if tool.call.is_todo && status != Some(ToolStatus::Failed) {

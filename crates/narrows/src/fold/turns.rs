@@ -6,6 +6,7 @@ use crate::event::{Event, Info, Plan, Response};
 use crate::item::{Item, ItemBody, TodoList};
 use crate::sanitize::Clean;
 use crate::session::Status;
+use crate::time::Time;
 use crate::tool::{Todo, ToolStatus};
 
 /// The todo list of the turn.
@@ -26,19 +27,20 @@ impl Fold {
 
     /// The agent has answered. That is not always the last thing of its turn: what comes late
     /// still lands in it.
-    pub(super) fn answered(&mut self, response: &Response, out: &mut Vec<Change>) {
+    pub(super) fn answered(&mut self, event: &Event, response: &Response, out: &mut Vec<Change>) {
         self.info.status = Status::Idle;
         self.info.cost_usd = response.cost_usd.or(self.info.cost_usd);
         if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
             self.info.count(|ledger| ledger.turn(usage));
         }
-        self.end_turn(out);
+        self.end_turn(event, out);
     }
 
-    pub(super) fn end_turn(&mut self, out: &mut Vec<Change>) {
+    pub(super) fn end_turn(&mut self, event: &Event, out: &mut Vec<Change>) {
         self.news = true;
         self.info.answers += 1;
         self.info.answered = true;
+        self.info.answered_at = event.time.as_ref().map(Time::millis);
         self.prompt = None;
         self.settle_text(out);
         self.close_keyed(usize::MAX, out);

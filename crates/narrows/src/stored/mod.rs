@@ -51,6 +51,8 @@ struct Hidden {
     #[serde(default)]
     answered: bool,
     #[serde(default)]
+    answered_at: Option<i64>,
+    #[serde(default)]
     named: bool,
 }
 
@@ -60,6 +62,8 @@ struct Whole<'a> {
     info: &'a SessionInfo,
     ledger: &'a Ledger,
     answered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered_at: Option<i64>,
     named: bool,
 }
 
@@ -72,6 +76,7 @@ pub fn info(json: &str) -> Result<SessionInfo, Error> {
         .ledger
         .unwrap_or_else(|| Ledger::of(info.usage.as_ref(), info.subagent_usage.as_ref()));
     info.answered = hidden.answered;
+    info.answered_at = hidden.answered_at;
     info.named = hidden.named;
     Ok(info)
 }
@@ -80,7 +85,8 @@ pub fn info(json: &str) -> Result<SessionInfo, Error> {
 pub fn print_info(info: &SessionInfo) -> Vec<u8> {
     let mut out = Vec::new();
     let (ledger, answered, named) = (&info.ledger, info.answered, info.named);
-    if print(&mut out, &Whole { info, ledger, answered, named }).is_err() {
+    let answered_at = info.answered_at;
+    if print(&mut out, &Whole { info, ledger, answered, answered_at, named }).is_err() {
         out.clear();
     }
     out

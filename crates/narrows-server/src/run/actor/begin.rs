@@ -85,9 +85,17 @@ impl Actor {
         let machine = Machine::new(root.to_owned(), Arc::clone(spec), Arc::clone(options));
         let effects = driver.start();
         self.feed = Some(feed);
-        let (ready, asked) = (false, BTreeMap::new());
-        self.process =
-            Some(Process { child, driver, files, machine, began: now, rested: now, ready, asked });
+        self.process = Some(Process {
+            child,
+            driver,
+            files,
+            machine,
+            began: now,
+            rested: now,
+            ready: false,
+            asked: BTreeMap::new(),
+            _attended: self.intake.attend(self.session.key),
+        });
         self.show();
         self.keep_shown().await;
         self.apply(effects).await;

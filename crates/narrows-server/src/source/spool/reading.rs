@@ -181,7 +181,8 @@ impl Spools {
         let (read, rest) = main.map_or((0, 0), |m| (m.read, m.rest));
         let (first, known) = spool.goes_on(read, rest).map_err(failed)?;
         let mut at = spool.after(known).map_err(failed)?;
-        let end = spool.file.metadata().map_err(failed)?.len();
+        let about = spool.file.metadata().map_err(failed)?;
+        let end = about.len();
         if lives && at >= end {
             return Ok(0);
         }
@@ -189,6 +190,7 @@ impl Spools {
             format: Format::Acp,
             first: Some(first + known),
             arrival: Arrival::None,
+            heard: (!lives).then(|| facts(&about).2 / 1000),
             // It goes on where it was left: nothing that is held back must come out before.
             placed: true,
             end: !lives,
