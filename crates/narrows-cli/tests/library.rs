@@ -78,6 +78,7 @@ fn ls_prints_rows_for_programs() {
         // By chance, and by the work of others.
         row["cursor"] = "…".into();
         row["bytes"] = 0.into();
+        row["heardAt"] = 0.into();
         serde_json::to_string_pretty(&row).expect("JSON") + "\n"
     });
     snapshot("ls-json", &rows.collect::<String>());

@@ -291,7 +291,7 @@ async fn facets_count_what_is_seen() {
         let facts = next.facts.as_mut().unwrap();
         facts.project = project.map(str::to_owned);
         // One says that it runs, and was left alone long ago; one is over.
-        next.times = (label == "three").then_some((1, 1000));
+        next.heard = Some(if label == "three" { 1000 } else { narrows_store::now() });
         next.ended = Some(label == "two");
         append(&store, next).await.unwrap();
     }

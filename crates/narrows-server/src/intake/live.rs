@@ -72,6 +72,8 @@ pub(super) struct Live {
     pub(super) ended_kept: bool,
     /// When what is read now arrived, unless it arrives just now, in milliseconds since 1970.
     pub(super) arrived: Option<i64>,
+    /// A file is read of which nothing was read before.
+    pub(super) found: bool,
     /// When the last packet that was new arrived.
     pub(super) heard: Option<i64>,
 }
@@ -156,6 +158,7 @@ impl Live {
             ended,
             ended_kept: ended,
             arrived: reading.heard,
+            found: false,
             heard: None,
         })
     }
@@ -211,7 +214,9 @@ impl Live {
             append.facts = Some(facts(&self.info, self.ended, project)?);
         }
         append.waiting = Some(self.open.requests().count() as u64);
-        append.heard = self.heard;
+        // What is found is as old as it says, whenever its file was copied here; what grows is new.
+        let newest = append.times.filter(|_| self.found).map(|(_, newest)| newest);
+        append.heard = self.heard.map(|heard| newest.map_or(heard, |newest| heard.min(newest)));
         append.seen = std::mem::take(&mut self.rested_records);
         append.loose = self.new_loose();
         append.ended = Some(self.ended);

@@ -119,6 +119,7 @@ impl Take {
             live.at_once = reading.placed && reading.end;
             live.placed = reading.placed;
             live.arrived = reading.heard;
+            live.found = reading.heard.is_some() && live.seq == 0;
             live.fence = reading.fence;
             let known = live.roots.clone();
             let new = reading.roots.iter().filter(|root| !known.contains(root));

@@ -94,7 +94,9 @@ impl Reader {
         let mut parts = self.parts(&session, &found, &sources, &marks, sent).await?;
         let newest = parts.iter().map(|p| p.changed).max().unwrap_or(0);
         let silent = age(newest) > self.options.silence();
-        let old = silent && !self.goes_on(&session).await?;
+        let is_file = |source: &SourceMark| marks.iter().any(|m| m.number == source.number);
+        let others = sources.iter().any(|s| s.number < OUTPUTS && !is_file(s));
+        let old = silent && !self.goes_on(&session, others).await?;
         let reading = Reading {
             format: Format::ClaudeHistory,
             arrival: Arrival::None,
@@ -116,13 +118,12 @@ impl Reader {
     }
 
     /// Whether a session is not over though its files are silent: its agent runs here or waits for an
-    /// answer, or something arrived by another way.
-    async fn goes_on(&self, session: &Session) -> Result<bool, Error> {
+    /// answer, or something arrived lately by another way, where there are others.
+    async fn goes_on(&self, session: &Session, others: bool) -> Result<bool, Error> {
         let row = self.store.session_row(&session.id).await?;
         let heard = Duration::from_millis(u64::try_from(now() - row.heard_at).unwrap_or(0));
-        Ok(row.waiting > 0
-            || heard <= self.options.silence()
-            || self.intake.is_attended(session.key))
+        let lately = others && heard <= self.options.silence();
+        Ok(row.waiting > 0 || lately || self.intake.is_attended(session.key))
     }
 
     /// Reads the files, and remembers what they are.
