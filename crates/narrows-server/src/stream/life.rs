@@ -64,9 +64,105 @@ impl Quiet {
     }
 }
 
+/// What a socket has to do for its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beat {
+    /// Ask for a sign of life.
+    Ask,
+    /// Nothing was heard since it was asked for one.
+    Dead,
+}
+
+/// Asks the other side of a socket for a sign of life now and then. Whatever is heard after that is one,
+/// however soon it comes. Its timer is set when it rings: what is heard only notes that it was.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    every: Duration,
+    patience: Duration,
+    ask: Instant,
+    /// Until when something must be heard; nothing while nobody was asked.
+    due: Option<Instant>,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Pulse {
+    pub(super) fn new(every: Duration, patience: Duration) -> Self {
+        let ask = Instant::now() + every;
+        Pulse { every, patience, ask, due: None, timer: Box::pin(tokio::time::sleep_until(ask)) }
+    }
+
+    /// Something came from the other side.
+    pub(super) fn heard(&mut self) {
+        self.due = None;
+    }
+
+    /// Nobody listened since `began`, since something was sent: that time does not count.
+    pub(super) fn was_deaf(&mut self, began: Instant) {
+        if let Some(due) = &mut self.due {
+            *due += began.elapsed();
+        }
+    }
+
+    /// Waits until there is something to do.
+    pub(super) async fn next(&mut self) -> Beat {
+        loop {
+            self.timer.as_mut().await;
+            let now = Instant::now();
+            if self.due.is_some_and(|due| now >= due) {
+                return Beat::Dead;
+            }
+            let asks = now >= self.ask;
+            if asks {
+                self.ask = now + self.every;
+                self.due.get_or_insert(now + self.patience);
+            }
+            self.timer.as_mut().reset(self.due.map_or(self.ask, |due| due.min(self.ask)));
+            if asks {
+                return Beat::Ask;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const EVERY: Duration = Duration::from_secs(25);
+    const PATIENCE: Duration = Duration::from_secs(8);
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_answers_lives_for_ever() {
+        let mut pulse = Pulse::new(EVERY, PATIENCE);
+        for answer in [0, 1, 3999, 7999] {
+            for _ in 0..1000 {
+                assert_eq!(pulse.next().await, Beat::Ask, "an answer after {answer} ms");
+                tokio::time::sleep(Duration::from_millis(answer)).await;
+                pulse.heard();
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_does_not_answer_is_dead() {
+        let (mut pulse, began) = (Pulse::new(EVERY, PATIENCE), Instant::now());
+        // What was heard before it was asked is no answer.
+        tokio::time::sleep(EVERY - Duration::from_millis(1)).await;
+        pulse.heard();
+        assert_eq!((pulse.next().await, began.elapsed()), (Beat::Ask, EVERY));
+        assert_eq!((pulse.next().await, began.elapsed()), (Beat::Dead, EVERY + PATIENCE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_in_which_nobody_listened_does_not_count() {
+        let mut pulse = Pulse::new(EVERY, PATIENCE);
+        assert_eq!(pulse.next().await, Beat::Ask);
+        let sending = Instant::now();
+        tokio::time::sleep(PATIENCE * 2).await;
+        pulse.was_deaf(sending);
+        let listening = Instant::now();
+        assert_eq!((pulse.next().await, listening.elapsed()), (Beat::Dead, PATIENCE));
+    }
 
     #[tokio::test]
     async fn quiet_is_counted_from_what_was_sent_last() {

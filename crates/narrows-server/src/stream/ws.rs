@@ -3,7 +3,7 @@
 use super::answer::{AnswerMessage, give};
 use super::asked::{ClientMessage, Subscribe, WsView};
 use super::filter::{Filter, View};
-use super::life::{Over, over};
+use super::life::{Beat, Over, Pulse, over};
 use super::list::ListFollower;
 use super::subscription::{After, Output, Subscription, Wire};
 use crate::app::App;
@@ -18,7 +18,8 @@ use narrows_store::{Error, ListFilter, Result, Session};
 use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Subscriptions of one socket.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
@@ -73,30 +74,17 @@ pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, stay: Stay)
     let (sink, mut incoming) = socket.split();
     let mut socket =
         Socket { app, grant, sink, active: HashMap::new(), followed: SelectAll::new(), count: 0 };
-    let mut heard = Instant::now();
-    let mut ping = tokio::time::interval(PING);
-    ping.tick().await;
-    let mut deadline = None;
+    let mut pulse = Pulse::new(PING, PONG);
     let why = loop {
-        let overdue = async {
-            match deadline {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
         let done = tokio::select! {
             biased;
             over = &mut end => break (
                 if over == Over::Revoked { 4001 } else { 1001 },
                 over.reason(),
             ),
-            () = overdue => {
-                if heard.elapsed() > PONG { break (4008, "no sign of life") }
-                deadline = None;
-                Ok(())
-            }
+            // Before the pulse: an answer that is there counts, however late it is looked at.
             message = incoming.next() => {
-                heard = Instant::now();
+                pulse.heard();
                 match message {
                     None | Some(Ok(Message::Close(_))) => return,
                     Some(Err(_)) => break (1009, "message too large or broken"),
@@ -108,12 +96,15 @@ pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, stay: Stay)
                     Some(Ok(_)) => Ok(()),
                 }
             }
+            beat = pulse.next() => match beat {
+                Beat::Ask => socket.sink.send(Message::Ping(bytes::Bytes::new())).await,
+                Beat::Dead => break (4008, "no sign of life"),
+            },
             Some((name, next)) = socket.followed.next(), if !socket.followed.is_empty() => {
-                socket.told(&name, next).await
-            }
-            _ = ping.tick() => {
-                deadline = Some(tokio::time::Instant::now() + PONG);
-                socket.sink.send(Message::Ping(bytes::Bytes::new())).await
+                let began = Instant::now();
+                let told = socket.told(&name, next).await;
+                pulse.was_deaf(began);
+                told
             }
         };
         if done.is_err() {
