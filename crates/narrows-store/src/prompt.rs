@@ -34,9 +34,48 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// How an item begins, if it is a prompt of the session itself and says something.
+/// Commands that ask the program and not the agent: a session is not called by them.
+const SETTINGS: [&str; 24] = [
+    "/clear",
+    "/model",
+    "/login",
+    "/logout",
+    "/config",
+    "/cost",
+    "/usage",
+    "/compact",
+    "/context",
+    "/help",
+    "/status",
+    "/doctor",
+    "/mcp",
+    "/memory",
+    "/permissions",
+    "/resume",
+    "/exit",
+    "/quit",
+    "/vim",
+    "/theme",
+    "/agents",
+    "/hooks",
+    "/ide",
+    "/add-dir",
+];
+
+/// How an item begins, if it is a prompt of the session itself and says something. A command that the
+/// agent carries out, with its arguments, is one.
 pub(crate) fn of(item: &Item) -> Option<String> {
-    let ItemBody::UserMessage { text, .. } = &item.body else { return None };
+    let text = match &item.body {
+        ItemBody::UserMessage { text, .. } => text,
+        ItemBody::Notice { kind, text } if kind.as_str() == "command" => {
+            let name = text.split_whitespace().next().unwrap_or_default();
+            if SETTINGS.contains(&name) {
+                return None;
+            }
+            text
+        }
+        _ => return None,
+    };
     let line = item.parent.is_none().then(|| one_line(text, MAX_PROMPT))?;
     (!line.is_empty()).then_some(line)
 }
@@ -78,6 +117,20 @@ pub(crate) fn find(db: &Db<'_>, session: i64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_for_the_agent_is_a_prompt() {
+        let notice = |kind: &str, text: &str| {
+            let item = format!(
+                r#"{{"type":"notice","id":"n","order":0,"timestamp":null,"kind":"{kind}","text":"{text}"}}"#
+            );
+            of(&read_item(&item).unwrap())
+        };
+        assert_eq!(notice("command", "/greet  World").as_deref(), Some("/greet World"));
+        assert_eq!(notice("command", "/clear"), None);
+        assert_eq!(notice("command", "/model opus"), None);
+        assert_eq!(notice("command_output", "/greet"), None);
+    }
 
     #[test]
     fn a_line_is_the_beginning_without_breaks() {

@@ -54,7 +54,10 @@ async fn told(store: &Store, books: &[Book]) -> Vec<Value> {
     let mut all = Vec::new();
     for book in books {
         let key = book.key();
-        let row = store.session_row(&book.session.id).await.unwrap();
+        let mut row = json!(store.session_row(&book.session.id).await.unwrap());
+        // An older store does not know when something arrived.
+        row["heardAt"] = 0.into();
+        row["live"] = false.into();
         all.push(json!({ "row": row, "outline": store.outline(key, None, 99).await.unwrap() }));
         let mut which = vec![Which::All, Which::Top, Which::Prompts, Which::TodoLists];
         which.extend(book.items.iter().map(|item| Which::Of(item.id.as_str().to_owned())));
@@ -133,6 +136,35 @@ async fn a_store_of_version_2_has_all_that_a_new_one_has() {
         rows.map(Result::unwrap).collect::<Vec<_>>()
     };
     assert_eq!(schema(&path), schema(&newer));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_over_does_not_run_and_what_was_asked_still_waits() {
+    let (dir, store) = fresh();
+    let (mut over, mut asks) = (Book::new(&store, "over").await, Book::new(&store, "asks").await);
+    for book in [&mut over, &mut asks] {
+        book.head(&json!({ "status": "running" }));
+        book.put(&json!({
+            "type": "permission", "id": "p", "order": 0, "timestamp": null, "requestId": "r",
+            "toolCallId": "c", "title": null, "options": [],
+        }));
+        book.rest(&store).await;
+    }
+    let last = narrows_store::Append { ended: Some(true), ..over.next(false) };
+    common::append(&store, last).await.unwrap();
+    let path = store.dir().database();
+    store.close().await;
+    let newer = dir.path().join("newer.db");
+    std::fs::rename(&path, &newer).unwrap();
+    older(&newer, &path);
+    let store = open(&dir);
+    let row = async |book: &Book| json!(store.session_row(&book.session.id).await.unwrap());
+    let (over, asks) = (row(&over).await, row(&asks).await);
+    assert_eq!((&over["ended"], &over["info"]["status"]), (&json!(true), &json!("idle")));
+    assert_eq!((&over["live"], &over["waiting"]), (&json!(false), &json!(0)));
+    assert_eq!((&asks["ended"], &asks["info"]["status"]), (&json!(false), &json!("running")));
+    assert_eq!((&asks["live"], &asks["waiting"]), (&json!(true), &json!(1)));
+    assert!(asks["heardAt"].as_i64().is_some_and(|at| at > 0), "{asks}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
