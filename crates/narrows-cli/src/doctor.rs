@@ -17,11 +17,14 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use told::{Mark, print, told};
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
 /// What is deleted within so many days is at risk.
 const SOON_DAYS: i64 = 7;
+/// The store is looked at for so long.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// What has just been written need not have been read.
 const FRESH_MS: i64 = 60 * 1000;
 
@@ -90,8 +93,10 @@ struct StoreReport {
     wal_bytes: u64,
     /// Whether nothing waits for the index.
     indexed: bool,
-    /// What is not whole in the database.
+    /// What cannot be read, in words.
     damage: Vec<String>,
+    /// Whether all of it was looked at in the time that there is.
+    checked: bool,
     error: Option<String>,
 }
 
@@ -138,6 +143,10 @@ fn running(data: &Path) -> Running {
 
 /// Adds what the store tells.
 fn of_store(library: &Library, report: &mut Report, kept: &mut Kept) -> Result<(), Fault> {
+    // First of all: what comes after may fail on what is damaged.
+    let checked = library.wait(library.store.check(PATIENCE, Duration::ZERO))?;
+    report.store.damage = checked.damage.iter().map(|(d, session)| d.words(session)).collect();
+    report.store.checked = checked.complete;
     let marks = library.wait(library.store.files())?;
     kept.marks = marks.into_iter().map(|mark| (mark.path.clone(), mark)).collect();
     kept.forgotten = library.wait(library.store.forgotten())?.into_iter().collect();
@@ -159,7 +168,6 @@ fn of_store(library: &Library, report: &mut Report, kept: &mut Kept) -> Result<(
     report.store.schema = SCHEMA;
     (report.store.database_bytes, report.store.wal_bytes) = (size.database, size.wal);
     report.store.indexed = library.wait(library.store.is_settled())?;
-    report.store.damage = library.wait(library.store.check())?;
     Ok(())
 }
 

@@ -399,13 +399,18 @@ pub struct Me {
 /// Whether the server works.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Health {
-    /// `ok`, or `degraded` while the store cannot be written or other nodes cannot be told.
+    /// `ok`, or `degraded` while the store cannot be written, something in it cannot be read, or other
+    /// nodes cannot be told.
     pub status: String,
     /// The version.
     pub version: String,
     /// `ok`, or `down` while nodes cannot wake each other; only where there may be several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bus: Option<String>,
+    /// Places of the store that cannot be read, where there are some: the log and `narrows doctor` say
+    /// which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<u64>,
 }
 
 /// What was done that cannot be undone.

@@ -103,6 +103,7 @@ impl Server {
         let serving =
             tokio::spawn(listen::serve(listener, acceptor, router, app.clone(), stop.clone()));
         let tidying = tokio::spawn(tidy(app.clone(), stop.clone()));
+        tokio::spawn(look_over(app.store.clone(), stop.clone()));
         if let Some(far) = far {
             tokio::spawn(far.run(heard, stop.clone()));
         }
@@ -200,6 +201,25 @@ pub fn owner_secret(data: &Path) -> io::Result<String> {
             let secret = new_secret().map_err(io::Error::other)?;
             write_private(&path, secret.as_bytes())?;
             Ok(secret)
+        }
+    }
+}
+
+/// The whole store is looked at once a day, without haste.
+const LOOK_OVER: Duration = Duration::from_hours(24);
+const BETWEEN: Duration = Duration::from_millis(50);
+
+/// Looks whether everything can still be read; what cannot be is in the log and in `/healthz`.
+async fn look_over(store: Store, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            // The store says itself what it found.
+            _ = store.check(LOOK_OVER, BETWEEN) => {}
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(LOOK_OVER) => {}
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::connection::{check_schema, check_version};
 use crate::dir::{DataDir, make_private};
+use crate::durable::Durable;
 use crate::error::{Error, Result};
 use crate::names::{new_epoch, now};
+use crate::sessions::name_sum;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,6 +85,7 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     }
     let _ = fs::remove_file(beside(&database, "-shm"));
     fs::rename(&fresh, &database).map_err(failed(&database))?;
+    Durable::forget(&dir);
     fs::File::open(dir.path()).and_then(|d| d.sync_all()).map_err(failed(data))?;
     Ok(sessions)
 }
@@ -103,15 +106,21 @@ fn move_wal_in(database: &Path) -> Result<()> {
 fn begin_anew(path: &Path) -> Result<u64> {
     let mut db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let tx = db.transaction()?;
-    let keys: Vec<i64> = tx
-        .prepare("SELECT key FROM session")?
-        .query_map([], |r| r.get(0))?
+    // A copy of an earlier version has no checksums yet.
+    let sums = tx.prepare("SELECT name_crc FROM session").is_ok();
+    let sum = if sums { ", name_crc = ?3" } else { "" };
+    let keys: Vec<(i64, String, Option<String>)> = tx
+        .prepare("SELECT key, id, label FROM session")?
+        .query_map([], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?
         .collect::<rusqlite::Result<_>>()?;
-    for key in &keys {
-        tx.execute(
-            "UPDATE session SET epoch = ?2 WHERE key = ?1",
-            rusqlite::params![key, new_epoch()?],
-        )?;
+    for (key, id, label) in &keys {
+        let epoch = new_epoch()?;
+        let names = name_sum(id, &epoch, label.as_deref());
+        let mut values: Vec<&dyn rusqlite::ToSql> = vec![key, &epoch];
+        if sums {
+            values.push(&names);
+        }
+        tx.execute(&format!("UPDATE session SET epoch = ?2{sum} WHERE key = ?1"), &values[..])?;
     }
     tx.commit()?;
     Ok(keys.len() as u64)

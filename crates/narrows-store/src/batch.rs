@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The columns of `item`.
-const ITEM: [&str; 9] =
-    ["bigint", "bigint", "text", "bigint", "text", "bigint", "bytea", "text", "bigint"];
+const ITEM: [&str; 10] =
+    ["bigint", "bigint", "text", "bigint", "text", "bigint", "bytea", "text", "bigint", "bigint"];
 
 /// Whoever else appends to them waits here, and everybody takes them in the same order.
 const HEADS: &str =
@@ -299,6 +299,7 @@ impl Batch {
                 row.body.value(),
                 row.parent.value(),
                 top.value(),
+                Value::Int(row.sum(*key, row.body.bytes()).at(*top)),
             ]
         });
         db.insert("item", ITEM, rows.collect(), "")?;
@@ -328,7 +329,7 @@ fn take_below<'a>(db: &Db<'_>, new: impl Iterator<Item = &'a New>) -> Result<()>
     let calls = new.filter(|new| takes_below(&new.row));
     // There is an index of just these, in which there is hardly ever anything.
     db.update(
-        "UPDATE item SET top = 0 FROM {v} WHERE item.session = v.session AND item.parent = v.id
+        "UPDATE item SET top = 0, crc = item.crc & 4294967295 FROM {v} WHERE item.session = v.session AND item.parent = v.id
          AND item.top = 1 AND item.parent IS NOT NULL",
         [("session", "bigint"), ("id", "text")],
         calls.map(|new| [new.session.value(), new.row.id.value()]).collect(),

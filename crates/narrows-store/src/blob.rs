@@ -1,9 +1,14 @@
 //! Pictures, kept once by their content.
 
+use crate::damage::{self, Damage};
 use crate::db::{Db, params};
 use crate::error::{Error, Result};
 use crate::store::Store;
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+/// Letters of a SHA-256.
+const HASH: usize = 64;
 
 /// A picture to be kept.
 #[derive(Debug, Clone)]
@@ -41,6 +46,15 @@ pub(crate) fn keep(db: &Db<'_>, session: i64, blob: &NewBlob) -> Result<()> {
     )
 }
 
+/// The SHA-256 of some bytes, in hexadecimal.
+fn name_of(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    Sha256::digest(bytes).iter().fold(String::new(), |mut name, byte| {
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
+}
+
 impl Store {
     /// A picture of a session.
     pub async fn blob(&self, session: i64, hash: &str) -> Result<Blob> {
@@ -52,7 +66,14 @@ impl Store {
                 &params![session, hash],
                 |r| Ok(Blob { mime: r.get(0)?, bytes: r.get::<Vec<u8>>(1)?.into() }),
             )?;
-            found.ok_or(Error::NotFound("picture"))
+            let blob = found.ok_or(Error::NotFound("picture"))?;
+            // It is named by its content.
+            if hash.len() == HASH && name_of(&blob.bytes) != hash {
+                let what = "a picture is not as it was written";
+                damage::found(Damage { session, ..Damage::other(what) });
+                return Err(Error::Damaged(what.to_owned()));
+            }
+            Ok(blob)
         })
         .await
     }

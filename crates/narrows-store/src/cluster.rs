@@ -10,8 +10,12 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(7234116)";
 /// The first schema that there was on PostgreSQL.
 const FIRST: u32 = 5;
 /// Migrations are only ever added; they have the numbers of those of SQLite.
-const MIGRATIONS: &[&str] =
-    &[include_str!("sql/postgres/005.sql"), "", include_str!("sql/postgres/007.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("sql/postgres/005.sql"),
+    "",
+    include_str!("sql/postgres/007.sql"),
+    include_str!("sql/postgres/008.sql"),
+];
 
 /// Brings the schema up to date; returns the installation's key for the marks of secrets.
 pub(crate) fn prepare(address: &PgAddress) -> Result<[u8; 32]> {

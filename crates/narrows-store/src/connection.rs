@@ -1,6 +1,7 @@
 //! Connections to the database, and its schema.
 
 use crate::db::Db;
+use crate::deadline;
 use crate::dir::{DataDir, make_private};
 use crate::error::{Error, Result};
 use crate::fill;
@@ -31,6 +32,7 @@ const MIGRATIONS: &[&[Part]] = &[
     // Rows of the log that hold several events, which earlier programs cannot read.
     &[],
     &[Part::Sql(include_str!("sql/007.sql"))],
+    &[Part::Sql(include_str!("sql/008.sql")), Part::Fill(fill::sums)],
 ];
 
 /// The number of the newest schema.
@@ -71,14 +73,16 @@ pub(crate) fn open_writer(dir: &DataDir, max_bytes: Option<u64>) -> Result<Conne
         db.execute_batch(&format!("PRAGMA max_page_count = {}", (bytes / page).max(64)))?;
     }
     db.set_prepared_statement_cache_capacity(64);
+    deadline::watch(&mut db)?;
     Ok(db)
 }
 
 /// A connection that only reads.
 pub(crate) fn open_reader(dir: &DataDir) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(dir.database(), flags)?;
+    let mut db = Connection::open_with_flags(dir.database(), flags)?;
     db.busy_timeout(Duration::from_secs(5))?;
+    deadline::watch(&mut db)?;
     db.execute_batch(
         "PRAGMA cache_size = -2048; PRAGMA temp_store = MEMORY; PRAGMA query_only = 1;",
     )?;

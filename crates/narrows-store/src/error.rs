@@ -118,6 +118,7 @@ impl From<rusqlite::Error> for Error {
             Some(Code::DiskFull) => Error::Full,
             Some(Code::ReadOnly | Code::PermissionDenied) => Error::ReadOnly,
             Some(Code::DatabaseCorrupt | Code::NotADatabase) => Error::Damaged(words(&error)),
+            Some(Code::OperationInterrupted) => Error::Io("it takes too long".to_owned()),
             Some(_) => Error::Io(words(&error)),
             None => Error::Damaged(words(&error)),
         }

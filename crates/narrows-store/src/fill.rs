@@ -1,11 +1,13 @@
 //! What a migration cannot say in SQL: rows that are made of what stands in others.
 
-use crate::db::{Db, params};
+use crate::db::{Db, Row, params};
 use crate::error::Result;
 use crate::items::read_item;
+use crate::log::read_row;
 use crate::pack::text;
 use crate::prompt;
 use crate::rows::{is_there, keep_files};
+use crate::sum::{self, ItemSum, Sum};
 use narrows::item::ItemBody;
 use narrows::tool::ChangedFile;
 use serde::Deserialize;
@@ -105,4 +107,96 @@ pub(crate) fn sessions(db: &Db<'_>) -> Result<()> {
         prompt::find(db, key)?;
     }
     Ok(())
+}
+
+/// Checksums of the rows that there are few of. Those of events and items come when there is time.
+pub(crate) fn sums(db: &Db<'_>) -> Result<()> {
+    let sql = "SELECT key, id, epoch, label, info, title, agent, model, status, state FROM session";
+    let found = db.all(sql, &[], |r| {
+        let sum = |columns: &[usize]| -> Result<i64> {
+            let mut sum = Sum::default();
+            for at in columns {
+                sum.add(&r.value(*at)?);
+            }
+            Ok(sum.end())
+        };
+        Ok((r.get::<i64>(0)?, sum(&[1, 2, 3])?, sum(&[4, 5, 6, 7, 8])?, sum(&[9])?))
+    })?;
+    let tally = sum::tally("seq", "settled", "next_order", "items");
+    let sql = format!(
+        "UPDATE session SET name_crc = ?2, facts_crc = ?3, state_crc = ?4, tally = {tally}
+         WHERE key = ?1"
+    );
+    for (key, names, facts, state) in found {
+        db.later(&sql, &params![key, names, facts, state])?;
+    }
+    Ok(())
+}
+
+/// Rows that get checksums in one go.
+const SOME: usize = 200;
+/// Up to where the rows of earlier versions have them.
+const SUMMED: [(&str, &str); 2] = [("event", "summed_events"), ("item", "summed_items")];
+
+/// Gives some rows of an earlier version their checksums; true when there are more.
+pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
+    if db.is_postgres() {
+        return Ok(false);
+    }
+    for (table, place) in SUMMED {
+        let known = "SELECT value FROM meta WHERE key = ?1";
+        let known: Option<i64> = db.optional(known, &params![place], |r| r.get(0))?;
+        if known == Some(i64::MAX) {
+            continue;
+        }
+        let columns = if table == "event" {
+            "key, kind, event, changes, activity, crc"
+        } else {
+            crate::items::COLUMNS
+        };
+        let after = known.unwrap_or(i64::MIN);
+        let sql = format!("SELECT {columns} FROM {table} WHERE key > ?1 ORDER BY key LIMIT ?2");
+        let (mut last, mut sums) = (None, Vec::new());
+        db.each(&sql, &params![after, SOME], |row| {
+            let key: i64 = row.get(0)?;
+            last = Some(key);
+            sums.extend(sum_of(table, key, row)?.map(|sum| (key, sum)));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let set = format!("UPDATE {table} SET crc = ?2 WHERE key = ?1");
+        for (key, sum) in sums {
+            db.later(&set, &params![key, sum])?;
+        }
+        let keep = "INSERT INTO meta VALUES (?1, ?2)
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+        db.later(keep, &params![place, last.unwrap_or(i64::MAX)])?;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// The checksum of a row that has none and can be read.
+fn sum_of(table: &str, key: i64, row: &Row<'_>) -> Result<Option<i64>> {
+    if table == "event" {
+        if row.get::<Option<i64>>(5)?.is_some() || read_row(row).is_none() {
+            return Ok(None);
+        }
+        let parts = [row.bytes(2)?, row.bytes(3)?, row.bytes(4)?];
+        return Ok(Some(sum::event(key, &row.get::<String>(1)?, parts)));
+    }
+    if row.get::<Option<i64>>(8)?.is_some() || crate::items::read_row(row).is_none() {
+        return Ok(None);
+    }
+    let (id, kind) = (row.get::<String>(3)?, row.get::<String>(4)?);
+    let parent: Option<String> = row.get(6)?;
+    let sum = ItemSum {
+        key,
+        id: &id,
+        seq: row.get(1)?,
+        kind: &kind,
+        open: row.get(5)?,
+        body: row.bytes(2)?.unwrap_or_default(),
+        parent: parent.as_deref(),
+    };
+    Ok(Some(sum.at(row.get(7)?)))
 }

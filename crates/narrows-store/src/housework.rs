@@ -2,12 +2,12 @@
 
 use crate::db::{Db, params};
 use crate::error::Result;
-use crate::index;
 use crate::log::keys;
 use crate::names::now;
 use crate::news::{self, Gone, gone};
 use crate::sessions::doom;
 use crate::store::Store;
+use crate::{fill, index};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are removed in one go.
@@ -45,7 +45,7 @@ pub(crate) fn some(db: &Db<'_>, removed: &AtomicBool, idle: bool) -> Result<bool
         return Ok(false);
     }
     // What is removed makes room, which the index needs.
-    let more = remove_some(db, removed)? || index::some(db, idle)?;
+    let more = remove_some(db, removed)? || index::some(db, idle)? || fill::some_sums(db)?;
     if !more {
         news::forget(db)?;
     }

@@ -1,10 +1,13 @@
 //! Rows of items: written when an item closes, completed from the log's tail on read.
 
-use crate::db::{Db, params};
+use crate::damage::{self, Damage};
+use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
-use crate::log::{event_key, keys};
+use crate::log::{NUMBERS, Numbers, event_key, keys, number};
 use crate::pack::text;
+use crate::sessions::damaged_info;
 use crate::store::Store;
+use crate::sum::{self, ItemSum};
 use crate::tail::Tail;
 use crate::which::{Which, take};
 use narrows::session::SessionInfo;
@@ -58,6 +61,9 @@ pub struct WindowPage {
     pub next_order: u64,
 }
 
+/// What the header's checksum is of, beside the header itself, and the checksum.
+const FACTS: &str = "title, agent, model, status, facts_crc";
+
 /// The state of a session's log.
 pub(crate) struct Log {
     pub(crate) seq: u64,
@@ -71,25 +77,22 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn read(db: &Db<'_>, session: i64) -> Result<Log> {
-        let found = db.optional(
-            "SELECT seq, settled, epoch, info, ended, items, next_order FROM session WHERE key = ?1",
-            &params![session],
-            |r| {
-                let log = Log {
-                    seq: r.get(0)?,
-                    epoch: r.get(2)?,
-                    info: r.get(3)?,
-                    ended: r.get(4)?,
-                    items: r.get(5)?,
-                    next_order: r.get(6)?,
-                    tail: Tail::default(),
-                };
-                Ok((r.get(1)?, log))
-            },
-        )?;
-        let (settled, mut log) = found.ok_or(Error::NotFound("session"))?;
-        log.tail = Tail::read(db, session, settled)?;
-        Ok(log)
+        let sql =
+            format!("SELECT {NUMBERS}, epoch, info, ended, {FACTS} FROM session WHERE key = ?1");
+        let found = db.optional(&sql, &params![session], |r| {
+            let facts = sum::row_holds(r, &[6, 8, 9, 10, 11], 12)?;
+            Ok((Numbers::read(r)?, r.get(5)?, r.get(6)?, r.get(7)?, facts))
+        })?;
+        let (numbers, epoch, info, ended, facts) = found.ok_or(Error::NotFound("session"))?;
+        let Numbers { seq, settled, next_order, items, .. } = numbers.checked(db, session)?;
+        let info = if facts {
+            info
+        } else {
+            damage::found(Damage::new(session, damage::Part::Session, 0, 0));
+            damaged_info()
+        };
+        let tail = Tail::read(db, session, settled, seq)?;
+        Ok(Log { seq, epoch, ended, tail, info, items, next_order })
     }
 }
 
@@ -106,13 +109,50 @@ pub struct Kept {
     pub next_order: u64,
 }
 
-/// The row of an item: the last event in it, and the item.
+/// The columns by which the row of an item is read and checked.
+pub(crate) const COLUMNS: &str = "key, seq, body, id, kind, open, parent, top, crc";
+
+/// A row as [`COLUMNS`] has it: the last event in it, and the item; none if it is not what was written.
+pub(crate) fn read_row(row: &Row<'_>) -> Option<(u64, Item)> {
+    let body = row.bytes(2).ok()??;
+    let seq = row.get(1).ok()?;
+    if let Some(kept) = row.get::<Option<i64>>(8).ok()? {
+        let (id, kind) = (row.get::<String>(3).ok()?, row.get::<String>(4).ok()?);
+        let parent: Option<String> = row.get(6).ok()?;
+        let is = ItemSum {
+            key: row.get(0).ok()?,
+            id: &id,
+            seq,
+            kind: &kind,
+            open: row.get(5).ok()?,
+            body,
+            parent: parent.as_deref(),
+        };
+        if is.at(row.get(7).ok()?) != kept {
+            return None;
+        }
+    }
+    Some((seq, read_item(&text(body).ok()?).ok()?))
+}
+
+/// The row of an item: the last event in it, and the item. One that cannot be read is none.
 pub(crate) fn row(db: &Db<'_>, session: i64, id: &str) -> Result<Option<(u64, Item)>> {
-    db.optional(
-        "SELECT seq, body FROM item WHERE session = ?1 AND id = ?2",
-        &params![session, id],
-        |r| Ok((r.get(0)?, read_item(&text(r.bytes(1)?.unwrap_or_default())?)?)),
-    )
+    let sql = format!("SELECT {COLUMNS} FROM item WHERE session = ?1 AND id = ?2");
+    let found = db.optional(&sql, &params![session, id], |r| {
+        let key = r.get(0)?;
+        Ok((key, read_row(r)))
+    })?;
+    Ok(found.and_then(|(key, read)| {
+        if read.is_none() {
+            lost(session, key, key);
+        }
+        read
+    }))
+}
+
+/// Remembers that items cannot be read.
+pub(crate) fn lost(session: i64, first: i64, last: i64) {
+    damage::found(Damage::new(session, damage::Part::Items, number(first), number(last)));
 }
 
 pub(crate) fn read_item(body: &str) -> Result<Item> {
@@ -195,12 +235,13 @@ impl Store {
         let id = id.to_owned();
         self.read(move |db| {
             let known = db.optional(
-                "SELECT settled, ended FROM session WHERE key = ?1",
+                &format!("SELECT {NUMBERS}, ended FROM session WHERE key = ?1"),
                 &params![session],
-                |r| Ok((r.get(0)?, r.get(1)?)),
+                |r| Ok((Numbers::read(r)?, r.get(5)?)),
             )?;
-            let (settled, ended) = known.ok_or(Error::NotFound("session"))?;
-            let tail = Tail::read(db, session, settled)?;
+            let (numbers, ended) = known.ok_or(Error::NotFound("session"))?;
+            let Numbers { seq, settled, .. } = numbers.checked(db, session)?;
+            let tail = Tail::read(db, session, settled, seq)?;
             let found = tail.item(db, session, &id)?;
             found.map(|item| (item, ended)).ok_or(Error::NotFound("item"))
         })
@@ -211,18 +252,25 @@ impl Store {
     pub async fn kept(&self, session: i64, recent: usize) -> Result<Kept> {
         self.read(move |db| {
             let found = db.optional(
-                "SELECT seq, settled, next_order, state FROM session WHERE key = ?1",
+                &format!("SELECT {NUMBERS}, state, state_crc FROM session WHERE key = ?1"),
                 &params![session],
-                |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?)),
+                |r| Ok((Numbers::read(r)?, r.get(5)?, sum::row_holds(r, &[5], 6)?)),
             )?;
-            let (seq, settled, next_order, state): (u64, u64, u64, Option<String>) =
+            let (numbers, state, sound): (_, Option<String>, bool) =
                 found.ok_or(Error::NotFound("session"))?;
+            if !sound || !numbers.hold() {
+                // What is written after a wrong end or on a wrong header would be wrong, too.
+                damage::found(Damage::new(session, damage::Part::Session, 0, 0));
+                let what = "the row of the session is not as it was written";
+                return Err(Error::Damaged(what.to_owned()));
+            }
+            let Numbers { seq, settled, next_order, .. } = numbers;
             let info = match state {
                 Some(state) => stored::info(&state)
                     .map_err(|e| Error::Damaged(format!("a header cannot be read: {e}")))?,
                 None => SessionInfo::default(),
             };
-            let tail = Tail::read(db, session, settled)?;
+            let tail = Tail::read(db, session, settled, seq)?;
             let (first, last) = keys(session);
             let recent = take(db, session, &Which::All, (first, last + 1), true, recent, &tail)?;
             let mut found: Vec<Item> = recent.into_iter().map(|row| row.item).collect();

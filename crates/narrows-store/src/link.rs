@@ -1,6 +1,7 @@
 //! A connection that writes, and its transactions.
 
 use crate::db::{Db, Pg, PgAddress};
+use crate::durable::Durable;
 use crate::error::{Error, Result};
 use rusqlite::Connection;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ pub(crate) type AfterCommits = Box<dyn FnMut(&Connection, u32) + Send>;
 
 /// A connection that writes.
 pub(crate) enum Link {
-    Sqlite { db: Connection, after: AfterCommits },
+    Sqlite { db: Connection, after: AfterCommits, durable: Box<Durable> },
     Postgres(Box<Far>),
 }
 
@@ -59,6 +60,7 @@ impl Link {
         match &done {
             Ok(()) => run(db, "RELEASE job")?,
             Err(_) if !db.is_autocommit() => {
+                // Only the last thing that is done says where a log ends.
                 db.execute_batch("ROLLBACK TO job; RELEASE job")?;
             }
             Err(_) => {}
@@ -78,13 +80,19 @@ impl Link {
     /// more, all of it may have been.
     pub(crate) fn commit(&mut self) -> Result<()> {
         match self {
-            Link::Sqlite { db, .. } => Ok(run(db, "COMMIT")?),
+            Link::Sqlite { db, durable, .. } => {
+                durable.check_files()?;
+                run(db, "COMMIT")?;
+                durable.committed(db);
+                Ok(())
+            }
             Link::Postgres(far) => far.commit(),
         }
     }
 
     /// Ends the transaction without a trace.
     pub(crate) fn roll_back(&mut self) {
+        Durable::roll_back();
         match self {
             Link::Sqlite { db, .. } if db.is_autocommit() => {}
             Link::Sqlite { db, .. } => {
@@ -96,7 +104,7 @@ impl Link {
 
     /// What is to be done after so many commits, when nobody waits.
     pub(crate) fn after_commits(&mut self, commits: u32) {
-        if let Link::Sqlite { db, after } = self {
+        if let Link::Sqlite { db, after, .. } = self {
             after(db, commits);
         }
     }

@@ -1,10 +1,13 @@
 //! Reading a session's log.
 
 use crate::bundle;
+use crate::careful::{Careful, Next};
+use crate::damage::{self, Damage};
 use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
 use crate::pack::{is_packed, unpack};
 use crate::store::Store;
+use crate::sum;
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -79,12 +82,13 @@ impl Store {
     ) -> Result<Page> {
         self.read(move |db| {
             let found = db.optional(
-                "SELECT seq, epoch, ended FROM session WHERE key = ?1",
+                &format!("SELECT {NUMBERS}, epoch, ended FROM session WHERE key = ?1"),
                 &params![session],
-                |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)),
+                |r| Ok((Numbers::read(r)?, r.get(5)?, r.get(6)?)),
             )?;
-            let (last, epoch, ended) = found.ok_or(Error::NotFound("session"))?;
-            let rows = after(db, session, seq, rows, bytes)?;
+            let (numbers, epoch, ended) = found.ok_or(Error::NotFound("session"))?;
+            let last = numbers.checked(db, session)?.seq;
+            let rows = after(db, session, seq, last, rows, bytes)?;
             Ok(Page { rows, last, epoch, ended })
         })
         .await
@@ -96,8 +100,8 @@ impl Store {
             let (first, last) = keys(session);
             let mut turn = Vec::new();
             db.each(
-                "SELECT key, kind, event, NULL, NULL FROM event WHERE key BETWEEN ?1 AND ?2
-                 ORDER BY key DESC LIMIT ?3",
+                "SELECT key, kind, event, changes, activity, crc FROM event
+                 WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3",
                 &params![first, last, rows],
                 |row| {
                     for event in read_all(row)?.into_iter().rev() {
@@ -117,41 +121,207 @@ impl Store {
     }
 }
 
+/// The numbers of a session's row, as [`Numbers::read`] takes them.
+pub(crate) const NUMBERS: &str = "seq, settled, next_order, items, tally";
+/// A log up to this length is read whole when it is not known up to where its items have rows.
+const SHORT: u64 = 100_000;
+
+/// The numbers of a session's row.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Numbers {
+    /// The last event, and the last one whose changes are in the rows of items.
+    pub(crate) seq: u64,
+    pub(crate) settled: u64,
+    pub(crate) next_order: u64,
+    pub(crate) items: u64,
+    tally: Option<i64>,
+}
+
+impl Numbers {
+    pub(crate) fn read(row: &Row<'_>) -> Result<Numbers> {
+        Ok(Numbers {
+            seq: row.get(0)?,
+            settled: row.get(1)?,
+            next_order: row.get(2)?,
+            items: row.get(3)?,
+            tally: row.get(4)?,
+        })
+    }
+
+    /// Whether they are those that were written.
+    pub(crate) fn hold(&self) -> bool {
+        let Numbers { seq, settled, next_order, items, tally } = *self;
+        sum::holds(tally, sum::tally_of(seq, settled, next_order, items))
+    }
+
+    /// As they are; where they are not what was written, the log itself tells where it ends, and
+    /// what is in the rows of items is not taken for granted.
+    pub(crate) fn checked(mut self, db: &Db<'_>, session: i64) -> Result<Numbers> {
+        if !self.hold() {
+            damage::found(Damage::new(session, damage::Part::Session, 0, 0));
+            let (first, last) = keys(session);
+            let sql = "SELECT max(key) FROM event WHERE key BETWEEN ?1 AND ?2";
+            let end: Option<i64> = db.one(sql, &params![first, last], |r| r.get(0))?;
+            self.seq = end.map_or(0, number);
+            self.settled = if self.seq > SHORT { self.settled.min(self.seq) } else { 0 };
+        }
+        Ok(self)
+    }
+}
+
+/// Columns of a row of the log, as [`read_all`] takes them.
+const COLUMNS: &str = "key, kind, event, changes, activity, crc";
+
+/// Rows after `seq` of a log that ends at `last`. What cannot be read is told by a row in its place.
 pub(crate) fn after(
     db: &Db<'_>,
     session: i64,
     seq: u64,
+    last: u64,
     rows: usize,
     bytes: usize,
 ) -> Result<Vec<EventRow>> {
-    let (mut out, mut size) = (Vec::new(), 0);
-    if rows == 0 {
-        return Ok(out);
+    let mut reading = Reading { out: Vec::new(), size: 0, next: seq + 1, rows, bytes };
+    if rows == 0 || seq >= last {
+        return Ok(reading.out);
     }
-    db.each(
-        "SELECT key, kind, event, changes, activity FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key",
-        &params![event_key(session, seq), keys(session).1],
-        |row| {
-            for event in read_all(row)?.into_iter().filter(|event| event.seq > seq) {
-                size += event.size();
-                out.push(event);
-                if out.len() >= rows || size >= bytes {
-                    return Ok(ControlFlow::Break(()));
-                }
+    let until = event_key(session, last);
+    let begin = event_key(session, seq);
+    let mut passed = begin;
+    let sql = format!("SELECT {COLUMNS} FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key");
+    let walked = db.each(&sql, &params![begin, until], |row| {
+        passed = row.get(0)?;
+        reading.take(db, session, read_row(row))
+    });
+    match walked {
+        Err(Error::Damaged(_)) if !db.is_postgres() => {
+            // A page cannot be read: row by row, and around it.
+            let mut keys = Careful::new("event", passed + 1, until, false);
+            let one = format!("SELECT {COLUMNS} FROM event WHERE key = ?1");
+            while !reading.is_full()
+                && let next = keys.next(db)?
+                && next != Next::End
+            {
+                let Next::Key(key) = next else { continue };
+                let read = match db.optional(&one, &params![key], |row| Ok(read_row(row))) {
+                    Err(Error::Damaged(_)) => None,
+                    read => read?.flatten(),
+                };
+                let _ = reading.take(db, session, read)?;
             }
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    Ok(out)
+        }
+        walked => walked?,
+    }
+    if !reading.is_full() {
+        reading.fill(db, session, last + 1)?;
+    }
+    Ok(reading.out)
 }
 
-/// The events of a row.
+/// Rows that were read so far, without a gap.
+struct Reading {
+    out: Vec<EventRow>,
+    size: usize,
+    /// The event that comes next.
+    next: u64,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Reading {
+    fn is_full(&self) -> bool {
+        self.out.len() >= self.rows || self.size >= self.bytes
+    }
+
+    /// Takes the events of a row, none if it cannot be read: what is missing is known when the next
+    /// row comes that can be.
+    fn take(
+        &mut self,
+        db: &Db<'_>,
+        session: i64,
+        events: Option<Vec<EventRow>>,
+    ) -> Result<ControlFlow<()>> {
+        let events = events.unwrap_or_default().into_iter();
+        for event in events {
+            // A row that comes again, or in another order, is not where it was written.
+            if event.seq < self.next {
+                continue;
+            }
+            // What stands for events that were lost for good stands for all before it.
+            if event.seq > self.next && event.kind != damage::KIND {
+                self.fill(db, session, event.seq)?;
+            }
+            self.next = event.seq + 1;
+            self.push(event);
+            if self.is_full() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Tells that all events before this one cannot be read.
+    fn fill(&mut self, db: &Db<'_>, session: i64, until: u64) -> Result<()> {
+        if self.next < until {
+            let (first, last) = (self.next, until - 1);
+            damage::found(Damage::new(session, damage::Part::Events, first, last));
+            let id = "SELECT id FROM session WHERE key = ?1";
+            let id: Option<String> = db.optional(id, &params![session], |r| r.get(0))?;
+            let order = place_of(db, session, first).unwrap_or(0);
+            self.push(damage::event(&id.unwrap_or_default(), first, last, order));
+            self.next = until;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, event: EventRow) {
+        self.size += event.size();
+        self.out.push(event);
+    }
+}
+
+/// The order at which a notice about an event stands: that of the first item that has changed since.
+fn place_of(db: &Db<'_>, session: i64, seq: u64) -> Option<u64> {
+    let (first, last) = keys(session);
+    let sql = "SELECT key FROM item WHERE key BETWEEN ?1 AND ?2 AND seq >= ?3 ORDER BY key LIMIT 1";
+    let key: Option<i64> = db.optional(sql, &params![first, last, seq], |r| r.get(0)).ok()?;
+    let next = "SELECT next_order FROM session WHERE key = ?1";
+    let next = || db.optional(next, &params![session], |r| r.get(0)).ok().flatten();
+    key.map(number).or_else(next)
+}
+
+/// The events of a row; none if they are not what was written.
+pub(crate) fn read_row(row: &Row<'_>) -> Option<Vec<EventRow>> {
+    let (key, kind) = (row.get::<i64>(0).ok()?, row.get::<String>(1).ok()?);
+    let [event, changes, activity] = [2, 3, 4].map(|at| row.bytes(at).ok());
+    let (event, changes, activity) = (event?, changes?, activity?);
+    match row.get::<Option<i64>>(5).ok()? {
+        Some(sum) if sum != sum::event(key, &kind, [event, changes, activity]) => None,
+        kept => {
+            let events = events_of(key, &kind, event?, changes, activity).ok()?;
+            // A row of an earlier version that has no checksum yet must at least be JSON.
+            let sound = kept.is_some() || events.iter().all(is_json);
+            sound.then_some(events)
+        }
+    }
+}
+
+fn is_json(event: &EventRow) -> bool {
+    let json = |part: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(part).is_ok();
+    let lines = |part: &Bytes| part.split(|b| *b == b'\n').all(json);
+    json(&event.event)
+        && event.changes.as_deref().is_none_or(json)
+        && event.activity.as_ref().is_none_or(lines)
+}
+
+/// The events of a row that can be read.
 pub(crate) fn read_all(row: &Row<'_>) -> Result<Vec<EventRow>> {
-    let (seq, kept) = (number(row.get(0)?), row.bytes(2)?.unwrap_or_default());
-    if let Some(events) = bundle::open(seq, kept)? {
+    if let Some(events) = read_row(row) {
         return Ok(events);
     }
-    Ok(vec![one(seq, row.get(1)?, kept, row.bytes(3)?, row.bytes(4)?)?])
+    let key: i64 = row.get(0)?;
+    damage::found(Damage::new(key >> 32, damage::Part::Events, number(key), number(key)));
+    Ok(Vec::new())
 }
 
 /// The events of a row of the database: of its key and its columns.

@@ -193,7 +193,7 @@ fn ends(
 ) -> Result<Vec<(u64, Response)>> {
     let order = if backwards { "DESC" } else { "ASC" };
     let sql = format!(
-        "SELECT key, kind, event, changes, activity FROM event INDEXED BY event_end
+        "SELECT key, kind, event, changes, activity, crc FROM event INDEXED BY event_end
          WHERE kind = 'prompt_response' AND key > ?1 AND key < ?2 ORDER BY key {order} LIMIT ?3"
     );
     let mut out = Vec::new();

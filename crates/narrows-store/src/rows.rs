@@ -9,6 +9,7 @@ use crate::items::{read_item, row};
 use crate::log::{event_key, keys, number};
 use crate::pack::{Kept, text};
 use crate::prompt;
+use crate::sum::ItemSum;
 use crate::threes::Threes;
 use narrows::item::ItemBody;
 use narrows::tool::{ChangedFile, ToolName, ToolStatus};
@@ -107,6 +108,12 @@ impl NewRow {
         };
         Ok((row, size))
     }
+
+    /// What its checksum is of, under a key and with a body.
+    pub(crate) fn sum<'a>(&'a self, key: i64, body: &'a [u8]) -> ItemSum<'a> {
+        let NewRow { id, seq, kind, open, parent, .. } = self;
+        ItemSum { key, id, seq: *seq, kind, open: *open, body, parent: parent.as_deref() }
+    }
 }
 
 fn print(item: &Item) -> Result<String> {
@@ -193,7 +200,7 @@ fn remove(db: &Db<'_>, session: i64, id: &str) -> Result<More> {
     // What stood below it is not hidden with it.
     let (first, last) = keys(session);
     db.later(
-        "UPDATE item INDEXED BY item_child SET top = 1
+        "UPDATE item INDEXED BY item_child SET top = 1, crc = (crc & 4294967295) + 4294967296
          WHERE parent = ?1 AND key BETWEEN ?2 AND ?3",
         &params![id, first, last],
     )?;
@@ -230,8 +237,19 @@ fn put(db: &Db<'_>, session: i64, row: &Arc<NewRow>, batch: &mut Batch) -> Resul
     if known.is_none() {
         let key = event_key(session, row.order);
         let new = db.execute(
-            "INSERT INTO item VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING",
-            &params![key, session, row.id, row.seq, row.kind, row.open, row.body, row.parent, top],
+            "INSERT INTO item VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING",
+            &params![
+                key,
+                session,
+                row.id,
+                row.seq,
+                row.kind,
+                row.open,
+                row.body,
+                row.parent,
+                top,
+                row.sum(key, row.body.bytes()).at(top)
+            ],
         )?;
         if new > 0 {
             // Only calls have something below them.
@@ -257,8 +275,19 @@ fn put(db: &Db<'_>, session: i64, row: &Arc<NewRow>, batch: &mut Batch) -> Resul
     };
     db.later(
         "UPDATE item SET seq = ?2, open = ?3, body = ?4, kind = ?5, parent = ?6,
-         top = CASE WHEN parent IS NOT DISTINCT FROM ?6 THEN top ELSE ?7 END WHERE key = ?1",
-        &params![key, row.seq, row.open, body, row.kind, row.parent, top],
+         top = CASE WHEN parent IS NOT DISTINCT FROM ?6 THEN top ELSE ?7 END,
+         crc = ?8 + 4294967296 * CASE WHEN parent IS NOT DISTINCT FROM ?6 THEN top ELSE ?7 END
+         WHERE key = ?1",
+        &params![
+            key,
+            row.seq,
+            row.open,
+            body,
+            row.kind,
+            row.parent,
+            top,
+            row.sum(key, body.bytes()).end()
+        ],
     )?;
     beside(db, session, key, row, false)
 }
@@ -284,7 +313,10 @@ fn take_below(db: &Db<'_>, session: i64, row: &NewRow) -> Result<()> {
     for (key, id) in early {
         // In a circle of calls somebody must be on top, or none of them is seen.
         if !above.contains(&id) {
-            db.later("UPDATE item SET top = 0 WHERE key = ?1", &params![key])?;
+            db.later(
+                "UPDATE item SET top = 0, crc = crc & 4294967295 WHERE key = ?1",
+                &params![key],
+            )?;
         }
     }
     Ok(())

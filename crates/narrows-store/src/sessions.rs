@@ -1,12 +1,15 @@
 //! Sessions: making, finding, listing, labelling, deleting.
 
+use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value, params};
+use crate::durable;
 use crate::era::{LAST_COUNT, TOUCHED, of_time, told};
 use crate::error::{Error, Result};
 use crate::list::is_live;
 use crate::names::{new_epoch, new_id, now};
 use crate::news::{Gone, gone};
 use crate::store::Store;
+use crate::sum;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -119,7 +122,7 @@ pub(crate) const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.it
      s.ended, s.info, (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), s.title, \
      s.project, s.native, (SELECT min(gone) = 0 FROM source WHERE session = s.key \
      AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed, s.agent, \
-     s.heard, s.waiting, s.status";
+     s.heard, s.waiting, s.status, s.model, s.facts_crc, s.name_crc";
 
 /// The next count of changes, as an expression within a statement. With PostgreSQL, where several
 /// nodes write at the same time, it is the number of the transaction.
@@ -276,16 +279,39 @@ fn empty_info() -> String {
     printed.ok().and_then(|()| String::from_utf8(text).ok()).unwrap_or_else(|| "{}".to_owned())
 }
 
+/// The header of a session whose own cannot be read.
+pub(crate) fn damaged_info() -> String {
+    let mut info: serde_json::Value = serde_json::from_str(&empty_info()).unwrap_or_default();
+    info["title"] = "The header of this session cannot be read: the store is damaged".into();
+    info.to_string()
+}
+
 /// Makes the row of a session, unless there is one of this id or label.
 fn insert(db: &Db<'_>, id: &str, label: Option<&str>, created: i64) -> Result<Option<i64>> {
     let touched = touched(db);
     let sql = format!(
-        "INSERT INTO session (id, epoch, label, created, updated, touched, info, updated_era, touched_era)
-         VALUES (?1, ?2, ?3, ?4, ?4, {touched}, ?5, ?6, {touched} >> {TOUCHED})
+        "INSERT INTO session (id, epoch, label, created, updated, touched, info, updated_era, touched_era,
+         facts_crc, name_crc, tally)
+         VALUES (?1, ?2, ?3, ?4, ?4, {touched}, ?5, ?6, {touched} >> {TOUCHED}, ?7, ?8, 0)
          ON CONFLICT DO NOTHING RETURNING key"
     );
-    let (info, era) = (empty_info(), of_time(created));
-    db.optional(&sql, &params![id, new_epoch()?, label, created, info, era], |r| r.get(0))
+    let (info, era, epoch) = (empty_info(), of_time(created), new_epoch()?);
+    let none = Value::Null;
+    let facts = sum::of(&params![info, none, none, none, none]);
+    let names = name_sum(id, &epoch, label);
+    let values = params![id, epoch, label, created, info, era, facts, names];
+    let made = db.optional(&sql, &values, |r| r.get(0))?;
+    if let Some(key) = made
+        && !db.is_postgres()
+    {
+        durable::wrote(key, Some(0));
+    }
+    Ok(made)
+}
+
+/// The checksum of what a session is called.
+pub(crate) fn name_sum(id: &str, epoch: &str, label: Option<&str>) -> i64 {
+    sum::of(&params![id, epoch, label])
 }
 
 pub(crate) fn doom(db: &Db<'_>, key: i64) -> Result<()> {
@@ -304,6 +330,9 @@ pub(crate) fn doom(db: &Db<'_>, key: i64) -> Result<()> {
              ON CONFLICT (label) DO UPDATE SET at = excluded.at",
             &params![name, now()],
         )?;
+    }
+    if !db.is_postgres() {
+        durable::wrote(key, None);
     }
     db.later("DELETE FROM session WHERE key = ?1", &params![key])?;
     db.later("DELETE FROM tag WHERE session = ?1", &params![key])?;
@@ -370,10 +399,14 @@ fn find_by_key(db: &Db<'_>, key: i64) -> Result<Option<Session>> {
 fn find(db: &Db<'_>, column: &str, value: Value<'_>) -> Result<Option<Session>> {
     let sql = format!(
         "SELECT s.key, s.id, s.epoch, s.label, s.seq,
-         (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), s.ended, s.pen
+         (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), s.ended, s.pen, s.name_crc
          FROM session s WHERE s.{column} = ?1"
     );
     db.optional(&sql, &[value], |r| {
+        if !sum::row_holds(r, &[1, 2, 3], 8)? {
+            damage::found(Damage::new(r.get(0)?, damage::Part::Session, 0, 0));
+            return Err(Error::Damaged("the row of a session is not as it was written".to_owned()));
+        }
         Ok(Session {
             key: r.get(0)?,
             id: r.get(1)?,
@@ -396,9 +429,13 @@ fn lines(text: Option<&str>) -> Vec<String> {
 
 pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
     let (epoch, seq): (String, u64) = (r.get(3)?, r.get(4)?);
-    let info: String = r.get(10)?;
+    let mut info: String = r.get(10)?;
     let (heard_at, waiting, ended): (i64, u64, bool) = (r.get(21)?, r.get(22)?, r.get(9)?);
     let status = r.get::<Option<String>>(23)?.unwrap_or_default();
+    if !sum::row_holds(r, &[10, 12, 20, 24, 23], 25)? || !sum::row_holds(r, &[1, 3, 2], 26)? {
+        damage::found(Damage::new(r.get(16)?, damage::Part::Session, 0, 0));
+        info = damaged_info();
+    }
     Ok(SessionRow {
         id: r.get(1)?,
         label: r.get(2)?,

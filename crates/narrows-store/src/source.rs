@@ -1,8 +1,10 @@
 //! Where packets come from, and how far they were read.
 
+use crate::damage::{self, Damage};
 use crate::db::{Db, Value, params};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::Store;
+use crate::sum;
 use std::collections::BTreeMap;
 
 /// How far a source was read. Roots and paths are those of this machine: nothing shows them.
@@ -32,9 +34,30 @@ pub struct SourceMark {
     pub at: u64,
 }
 
+impl SourceMark {
+    /// The checksum of what is written of it each time.
+    fn sum(&self, session: i64) -> i64 {
+        let SourceMark {
+            number, read, rest, offset, rest_offset, rest_order, last, roots, at, ..
+        } = self;
+        sum::of(&params![
+            session,
+            *number,
+            *read,
+            *rest,
+            *offset,
+            *rest_offset,
+            *rest_order,
+            last,
+            roots,
+            *at
+        ])
+    }
+}
+
 /// Keeps marks, each with its session. Of one source the last counts.
 pub(crate) fn keep(db: &Db<'_>, marks: &[(i64, &SourceMark)]) -> Result<()> {
-    let mut last: BTreeMap<(i64, u32), [Value<'_>; 12]> = BTreeMap::new();
+    let mut last: BTreeMap<(i64, u32), [Value<'_>; 13]> = BTreeMap::new();
     for (session, mark) in marks {
         let mut row = params![
             *session,
@@ -48,8 +71,10 @@ pub(crate) fn keep(db: &Db<'_>, marks: &[(i64, &SourceMark)]) -> Result<()> {
             mark.roots,
             mark.rest_order,
             mark.at,
-            mark.rest_offset
+            mark.rest_offset,
+            Value::Null
         ];
+        row[12] = Value::Int(mark.sum(*session));
         let known = last.remove(&(*session, mark.number));
         if let Some([_, _, format, path, ..]) = known {
             for (at, known) in [(2, format), (3, path)] {
@@ -63,14 +88,15 @@ pub(crate) fn keep(db: &Db<'_>, marks: &[(i64, &SourceMark)]) -> Result<()> {
     let (n, t) = ("bigint", "text");
     db.insert(
         r#"source (session, number, format, path, read, rest, "offset", last, roots, rest_order, at,
-         rest_offset)"#,
-        [n, n, t, t, n, n, n, t, t, n, n, n],
+         rest_offset, crc)"#,
+        [n, n, t, t, n, n, n, t, t, n, n, n, n],
         last.into_values().collect(),
         r#"ON CONFLICT (session, number) DO UPDATE SET
          format = coalesce(excluded.format, source.format),
          path = coalesce(excluded.path, source.path), read = excluded.read, rest = excluded.rest,
          "offset" = excluded."offset", last = excluded.last, roots = excluded.roots,
-         rest_order = excluded.rest_order, at = excluded.at, rest_offset = excluded.rest_offset"#,
+         rest_order = excluded.rest_order, at = excluded.at, rest_offset = excluded.rest_offset,
+         crc = excluded.crc"#,
     )
 }
 
@@ -80,10 +106,10 @@ impl Store {
         self.read(move |db| {
             db.all(
                 r#"SELECT format, path, read, rest, "offset", last, roots, number, rest_order, at,
-                 rest_offset FROM source WHERE session = ?1 ORDER BY number"#,
+                 rest_offset, crc FROM source WHERE session = ?1 ORDER BY number"#,
                 &params![session],
                 |r| {
-                    Ok(SourceMark {
+                    let mark = SourceMark {
                         number: r.get(7)?,
                         rest_order: r.get(8)?,
                         at: r.get(9)?,
@@ -95,7 +121,14 @@ impl Store {
                         offset: r.get(4)?,
                         last: r.get::<Option<String>>(5)?.unwrap_or_default(),
                         roots: r.get::<Option<String>>(6)?.unwrap_or_default(),
-                    })
+                    };
+                    if !sum::holds(r.get(11)?, mark.sum(session)) {
+                        // To go on from a wrong place would lose packets or take them twice.
+                        let what = "how far the packets of a session were read cannot be known";
+                        damage::found(Damage { session, ..Damage::other(what) });
+                        return Err(Error::Damaged(what.to_owned()));
+                    }
+                    Ok(mark)
                 },
             )
         })

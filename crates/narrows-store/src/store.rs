@@ -2,8 +2,11 @@
 
 use crate::cluster;
 use crate::connection::{SCHEMA, check_schema, open_reader, open_writer};
+use crate::damage::{self, Damage, Damages};
 use crate::db::{Db, Pg, PgAddress, params};
+use crate::deadline;
 use crate::dir::DataDir;
+use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
 use crate::housework;
 use crate::link::Link;
@@ -26,6 +29,8 @@ const FAR_WRITERS: usize = 2;
 const TICK: Duration = Duration::from_secs(2);
 /// A write that takes longer is as bad as none.
 const PROBE: Duration = Duration::from_secs(5);
+/// Whatever is read comes to its end in this time, or is given up.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// With less room than that, hardly anything can be appended.
 const MIN_PAGES: i64 = 16;
 
@@ -68,6 +73,8 @@ struct Inner {
     mark_key: [u8; 32],
     /// The size of a database that is not in the data directory, as it was told last.
     far_size: AtomicU64,
+    /// What was found that cannot be read.
+    damages: Damages,
 }
 
 /// A connection that reads.
@@ -84,6 +91,8 @@ impl Store {
         let lock = dir.lock()?;
         let db = open_writer(&dir, options.max_bytes)?;
         let mark_key = mark_key(&db)?;
+        let durable = Durable::open(&dir, &db)?;
+        let lost = durable::lost(&Db::Sqlite(&db))?;
         let (ended, end) = oneshot::channel();
         // Also at first: a store that was killed may have had no time for it.
         let removed = Arc::new(AtomicBool::new(true));
@@ -94,10 +103,12 @@ impl Store {
             drop(lock);
             let _ = ended.send(());
         };
-        let link = Link::Sqlite { db, after: restart_wal(&dir) };
+        let link = Link::Sqlite { db, after: restart_wal(&dir), durable: Box::new(durable) };
         let writer =
             Writer::start(Plan::alone(link, housework(removed), options.write_here), over)?;
-        Ok(Store { inner: Arc::new(Inner::new(dir, None, vec![writer], vec![end], mark_key)) })
+        let inner = Inner::new(dir, None, vec![writer], vec![end], mark_key);
+        inner.damages.keep(lost);
+        Ok(Store { inner: Arc::new(inner) })
     }
 
     /// Opens a store whose record is in PostgreSQL, which other nodes may use too. The data directory
@@ -144,6 +155,7 @@ impl Store {
             return Err(Error::Older { found, known: SCHEMA });
         }
         let inner = Inner::new(dir, None, Vec::new(), Vec::new(), [0; 32]);
+        inner.damages.keep(durable::lost(&Db::Sqlite(&db))?);
         inner.give_back(Reader::Sqlite(db));
         Ok(Store { inner: Arc::new(inner) })
     }
@@ -196,17 +208,8 @@ impl Store {
         }
     }
 
-    /// Looks whether the database is whole; tells what is not. Takes as long as reading all of it.
-    /// PostgreSQL looks after itself.
-    pub async fn check(&self) -> Result<Vec<String>> {
-        self.read(|db| {
-            if db.is_postgres() {
-                return Ok(Vec::new());
-            }
-            let told = db.all("PRAGMA quick_check(20)", &[], |r| r.get::<String>(0))?;
-            Ok(told.into_iter().filter(|line| line != "ok").collect())
-        })
-        .await
+    pub(crate) fn damages(&self) -> &Damages {
+        &self.inner.damages
     }
 
     /// Does everything that waits, then gives the data directory free.
@@ -261,7 +264,12 @@ impl Store {
         let inner = Arc::clone(&self.inner);
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            inner.read(work)
+            let made = inner.read(work);
+            inner.damages.keep(damage::take());
+            if let Err(Error::Damaged(what)) = &made {
+                inner.damages.keep(vec![Damage::database(what.clone())]);
+            }
+            made
         });
         done.await.map_err(|_| Error::Io("a read was cut off".to_owned()))?
     }
@@ -295,6 +303,7 @@ impl Inner {
             ended: Mutex::new(ended),
             mark_key,
             far_size: AtomicU64::new(0),
+            damages: Damages::default(),
         }
     }
 
@@ -313,6 +322,7 @@ impl Inner {
                     Some(Reader::Sqlite(db)) => db,
                     _ => open_reader(&self.dir)?,
                 };
+                let _limited = deadline::limit(PATIENCE);
                 let tx = db.unchecked_transaction()?;
                 let made = work(&Db::Sqlite(&tx));
                 drop(tx);

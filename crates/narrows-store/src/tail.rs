@@ -1,6 +1,7 @@
 //! The end of a log that the rows of items lack.
 
 use crate::append::ItemWrite;
+use crate::damage;
 use crate::db::{Db, Param, Value, params};
 use crate::error::{Error, Result};
 use crate::items::row;
@@ -20,20 +21,37 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    pub(crate) fn read(db: &Db<'_>, session: i64, settled: u64) -> Result<Tail> {
-        let mut tail = Tail::default();
-        for row in after(db, session, settled, usize::MAX, usize::MAX)? {
+    /// Of a log that ends at `last`.
+    pub(crate) fn read(db: &Db<'_>, session: i64, settled: u64, last: u64) -> Result<Tail> {
+        let (mut tail, mut notices) = (Tail::default(), Vec::new());
+        for row in after(db, session, settled, last, usize::MAX, usize::MAX)? {
             let Some(changes) = &row.changes else { continue };
             let text = std::str::from_utf8(changes).unwrap_or("[]");
             let changes = stored::changes(text)
                 .map_err(|e| Error::Damaged(format!("changes cannot be read: {e}")))?;
-            changes.into_iter().for_each(|change| tail.take(row.seq, change));
+            if row.kind == damage::KIND {
+                notices.extend(changes.into_iter().map(|change| (row.seq, change)));
+            } else {
+                changes.into_iter().for_each(|change| tail.take(row.seq, change));
+            }
         }
+        notices.into_iter().for_each(|(seq, change)| tail.tell(seq, change));
         // An item whose row is there takes its changes itself.
         let there = rows_of(db, session, tail.new.values().map(|(_, item)| item.id.as_str()))?;
         tail.new.retain(|_, (_, item)| !there.contains_key(item.id.as_str()));
         tail.orders.retain(|id, _| !there.contains_key(id));
         Ok(tail)
+    }
+
+    /// Shows a notice about events that cannot be read, beside the items: it gets no row.
+    fn tell(&mut self, seq: u64, change: Change) {
+        if let Change::Put { item } = change {
+            let mut order = item.order;
+            while self.new.contains_key(&order) {
+                order += 1;
+            }
+            self.new.insert(order, (seq, Item { order, ..*item }));
+        }
     }
 
     fn take(&mut self, seq: u64, change: Change) {

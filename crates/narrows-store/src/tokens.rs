@@ -1,11 +1,13 @@
 //! Tokens: who may do what. Only their hashes are kept.
 
-use crate::db::{Row, params};
+use crate::damage::{self, Damage};
+use crate::db::{Row, Value, params};
 use crate::error::{Error, Result};
 use crate::names::now;
 use crate::news::{Gone, gone};
 use crate::sessions::Sight;
 use crate::store::Store;
+use crate::sum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -151,7 +153,7 @@ impl Token {
     }
 }
 
-const COLUMNS: &str = "id, hash, kind, name, scopes, sessions, tags, created, expires";
+const COLUMNS: &str = "id, hash, kind, name, scopes, sessions, tags, created, expires, crc";
 
 fn words(list: Option<&Vec<String>>) -> Option<String> {
     list.map(|l| l.join("\n"))
@@ -168,23 +170,23 @@ impl Store {
             // One secret is one token.
             let other = "DELETE FROM token WHERE hash = ?1 AND id <> ?2";
             db.later(other, &params![token.hash[..], token.id])?;
+            let scopes = token.scopes.to_string();
+            let [sessions, tags] =
+                [&token.sight.sessions, &token.sight.tags].map(|list| words(list.as_ref()));
+            let (kind, hash) = (token.kind.name(), &token.hash[..]);
+            let columns = params![
+                token.id, hash, kind, token.name, scopes, sessions, tags, token.created, token.expires
+            ];
+            let sum = sum::of(&columns);
+            let values: Vec<Value<'_>> = columns.into_iter().chain(params![sum]).collect();
             db.later(
-                "INSERT INTO token VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL)
+                "INSERT INTO token (id, hash, kind, name, scopes, sessions, tags, created, expires, crc)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
                  ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, kind = excluded.kind,
                  name = excluded.name, scopes = excluded.scopes, sessions = excluded.sessions,
                  tags = excluded.tags, created = excluded.created, expires = excluded.expires,
-                 used = NULL",
-                &params![
-                    token.id,
-                    token.hash[..],
-                    token.kind.name(),
-                    token.name,
-                    token.scopes.to_string(),
-                    words(token.sight.sessions.as_ref()),
-                    words(token.sight.tags.as_ref()),
-                    token.created,
-                    token.expires
-                ],
+                 used = NULL, crc = excluded.crc",
+                &values,
             )
         })
         .await
@@ -205,14 +207,15 @@ impl Store {
     /// Every token that has not ended, oldest first.
     pub async fn tokens(&self) -> Result<Vec<Token>> {
         self.read(|db| {
-            db.all(
+            let tokens = db.all(
                 &format!(
                     "SELECT {COLUMNS} FROM token WHERE coalesce(expires, ?1) >= ?1
                      AND kind <> 'ticket' ORDER BY created, id"
                 ),
                 &params![now()],
-                read,
-            )
+                sound,
+            )?;
+            Ok(tokens.into_iter().flatten().collect())
         })
         .await
     }
@@ -221,7 +224,7 @@ impl Store {
     pub async fn token(&self, hash: [u8; 32]) -> Result<Option<Token>> {
         self.read(move |db| {
             let sql = format!("SELECT {COLUMNS} FROM token WHERE hash = ?1 AND kind <> 'ticket'");
-            db.optional(&sql, &params![hash[..]], read)
+            Ok(db.optional(&sql, &params![hash[..]], sound)?.flatten())
         })
         .await
     }
@@ -232,10 +235,21 @@ impl Store {
             let sql = format!(
                 "DELETE FROM token WHERE hash = ?1 AND kind = 'ticket' RETURNING {COLUMNS}"
             );
-            db.optional(&sql, &params![hash[..]], read)
+            Ok(db.optional(&sql, &params![hash[..]], sound)?.flatten())
         })
         .await
     }
+}
+
+/// A token that is not as it was written opens nothing.
+fn sound(r: &Row<'_>) -> Result<Option<Token>> {
+    if !sum::row_holds(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)? {
+        damage::found(Damage::other(
+            "the row of a token is not as it was written: it opens nothing",
+        ));
+        return Ok(None);
+    }
+    read(r).map(Some)
 }
 
 fn read(r: &Row<'_>) -> Result<Token> {

@@ -1,10 +1,11 @@
 //! Which items of a session are read, and reading them in order.
 
+use crate::careful::{Careful, Next};
+use crate::damage;
 use crate::db::{Db, Value, params};
-use crate::error::Result;
-use crate::items::{ItemRow, read_item};
+use crate::error::{Error, Result};
+use crate::items::{COLUMNS, ItemRow, lost, read_row};
 use crate::log::{event_key, number};
-use crate::pack::text;
 use crate::rows::{is_there, parent};
 use crate::tail::Tail;
 use narrows::Item;
@@ -54,7 +55,7 @@ impl Which {
         let (rows, value) = self.rows(session);
         let order = if backwards { "DESC" } else { "ASC" };
         let range = "key >= ?1 AND key < ?2 ORDER BY key";
-        (format!("SELECT key, seq, body FROM item {rows} AND {range} {order}"), value)
+        (format!("SELECT {COLUMNS} FROM item {rows} AND {range} {order}"), value)
     }
 
     /// Whether an item is one of them. A row that was found in their index is, unless the tail knows
@@ -103,32 +104,123 @@ pub(crate) fn take(
         item: item.clone(),
     };
     let mut out = Vec::new();
-    db.each(&sql, &values, |row| {
-        let place = number(row.get(0)?);
+    // Those without a row that come before a place.
+    let first = |out: &mut Vec<ItemRow>, new: &mut Vec<(u64, &(u64, Item))>, place: u64| {
         while out.len() < limit
             && let Some(next) = new.pop_if(|(order, _)| before(*order, place))
         {
             out.push(made(next));
         }
+    };
+    let mut passed = None;
+    let walked = db.each(&sql, &values, |row| {
+        let key = row.get(0)?;
+        let place = number(key);
+        // A row that comes in another order is not where it was written.
+        if passed.is_some_and(|passed: i64| !before(number(passed), place)) {
+            return Err(Error::Damaged("rows of items are out of order".to_owned()));
+        }
+        first(&mut out, &mut new, place);
         if out.len() == limit {
             return Ok(ControlFlow::Break(()));
         }
-        let (seq, body) = (row.get(1)?, text(row.bytes(2)?.unwrap_or_default())?);
-        // Of the calls with rows, the item's own row knows whether it stands below them.
-        let lost = |parent: &str| Ok(!tail.has_new(parent));
-        if let Some(item) = tail.complete(seq, read_item(&body)?)
-            && which.has(&item, lost)?
-        {
-            out.push(ItemRow { order: place, seq, item });
+        match read_row(row) {
+            Some(found) => out.extend(complete(which, tail, place, found)?),
+            None => out.extend(unread(session, which, key, key)),
         }
+        passed = Some(key);
         Ok(if out.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-    })?;
+    });
+    match walked {
+        Err(Error::Damaged(_)) if !db.is_postgres() => {
+            // A page of the index or of the items cannot be read: row by row, and around it.
+            let (low, high) = match passed {
+                Some(key) if backwards => (from, key - 1),
+                Some(key) => (key + 1, until - 1),
+                None => (from, until - 1),
+            };
+            let mut keys = Careful::new("item", low, high, backwards);
+            while out.len() < limit {
+                match keys.next(db)? {
+                    Next::End => break,
+                    Next::Gap(low, high) => {
+                        first(&mut out, &mut new, number(if backwards { high } else { low }));
+                        out.extend(unread(session, which, low, high.min(last_key(db, session)?)));
+                    }
+                    Next::Key(key) => {
+                        first(&mut out, &mut new, number(key));
+                        if out.len() < limit {
+                            out.extend(alone(db, session, which, key, tail)?);
+                        }
+                    }
+                }
+            }
+        }
+        walked => walked?,
+    }
     while out.len() < limit
         && let Some(next) = new.pop()
     {
         out.push(made(next));
     }
     Ok(out)
+}
+
+/// An item of a row as it is now, if it is meant.
+fn complete(
+    which: &Which,
+    tail: &Tail,
+    order: u64,
+    (seq, item): (u64, Item),
+) -> Result<Option<ItemRow>> {
+    // Of the calls with rows, the item's own row knows whether it stands below them.
+    let lost = |parent: &str| Ok(!tail.has_new(parent));
+    let Some(item) = tail.complete(seq, item) else { return Ok(None) };
+    Ok(which.has(&item, lost)?.then_some(ItemRow { order, seq, item }))
+}
+
+/// What stands in the place of items that cannot be read.
+fn unread(session: i64, which: &Which, first: i64, last: i64) -> Option<ItemRow> {
+    lost(session, first, last);
+    let parent = if let Which::Of(id) = which { Some(id.as_str()) } else { None };
+    let item = damage::item(number(first), number(last), parent)?;
+    Some(ItemRow { order: item.order, seq: 0, item })
+}
+
+/// The last key that an item of a session has.
+fn last_key(db: &Db<'_>, session: i64) -> Result<i64> {
+    let sql = "SELECT next_order FROM session WHERE key = ?1";
+    let next: u64 = db.optional(sql, &params![session], |r| r.get(0))?.unwrap_or(0);
+    Ok(event_key(session, next.saturating_sub(1)))
+}
+
+/// A row that is read by itself, without an index.
+fn alone(
+    db: &Db<'_>,
+    session: i64,
+    which: &Which,
+    key: i64,
+    tail: &Tail,
+) -> Result<Option<ItemRow>> {
+    let sql = format!("SELECT {COLUMNS} FROM item WHERE key = ?1");
+    let read = db.optional(&sql, &params![key], |row| {
+        let (kind, parent, top) =
+            (row.get::<String>(4)?, row.get::<Option<String>>(6)?, row.get::<bool>(7)?);
+        let meant = match which {
+            Which::All => true,
+            Which::Top => top,
+            Which::Of(id) => parent.as_ref() == Some(id),
+            Which::Prompts => parent.is_none() && kind == "user_message",
+            Which::TodoLists => parent.is_none() && kind == "todo_list",
+        };
+        Ok(meant.then(|| read_row(row)))
+    });
+    match read {
+        Ok(None | Some(None)) => Ok(None),
+        Ok(Some(Some(Some(found)))) => complete(which, tail, number(key), found),
+        Ok(Some(Some(None))) | Err(Error::Damaged(_)) => Ok(unread(session, which, key, key)),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

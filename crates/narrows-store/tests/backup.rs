@@ -202,7 +202,7 @@ async fn what_is_no_copy_of_a_store_is_refused_and_changes_nothing() {
         .filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm"))
         .collect();
     left.sort();
-    assert_eq!(left, ["lock", "narrows.db"]);
+    assert_eq!(left, ["lock", "narrows.db", "narrows.durable"]);
     assert_eq!(open(&dir).session(&made.id).await.unwrap(), made);
 }
 

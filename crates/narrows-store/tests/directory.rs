@@ -96,7 +96,10 @@ async fn only_its_owner_can_read_what_is_in_it() {
         names.push(path.file_name().unwrap().to_string_lossy().into_owned());
     }
     names.sort();
-    assert_eq!(names, ["lock", "narrows.db", "narrows.db-shm", "narrows.db-wal"]);
+    assert_eq!(
+        names,
+        ["lock", "narrows.db", "narrows.db-shm", "narrows.db-wal", "narrows.durable"]
+    );
     let copy = dir.path().join("copy.db");
     backup(&data(&dir), &copy).unwrap();
     assert_eq!(mode(&copy), 0o600);

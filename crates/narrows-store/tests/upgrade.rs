@@ -125,6 +125,15 @@ async fn a_store_of_version_2_has_all_that_a_new_one_has() {
         store.items_of(book.key(), Which::Of("top".to_owned()), Window::End, 9).await.unwrap();
     assert_eq!(page.items.iter().map(|row| row.order).collect::<Vec<_>>(), [2, 4]);
     common::settled(&store).await;
+    // Rows that were written without checksums have them when there was time for it.
+    let without = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL)
+         + (SELECT count(*) FROM item WHERE crc IS NULL)
+         + (SELECT count(*) FROM session WHERE name_crc IS NULL OR tally IS NULL)";
+    common::until("all rows have checksums", async || common::beside(&store, without) == ["0"])
+        .await;
+    let checked =
+        store.check(std::time::Duration::from_mins(1), std::time::Duration::ZERO).await.unwrap();
+    assert!(checked.complete && checked.damage.is_empty(), "{:?}", checked.damage);
     store.close().await;
     // The columns and indexes are the same in a store that was always new.
     let schema = |path: &Path| {

@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 /// Versions of agents that are listed.
 const VERSIONS: usize = 8;
 
+/// Damaged places that are listed.
+const PLACES: usize = 20;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Good,
@@ -172,7 +175,9 @@ fn of_version(drift: &Drift) -> Said {
 fn of_disk(store: &StoreReport) -> Vec<Said> {
     let folder = shown(&store.folder);
     if let Some(error) = &store.error {
-        return vec![bad(format!("{folder}: {}", escape::line(error)))];
+        let mut said = vec![bad(format!("{folder}: {}", escape::line(error)))];
+        said.extend(of_damage(store));
+        return said;
     }
     if !store.exists {
         return vec![note(format!("{folder}: nothing yet"))];
@@ -181,18 +186,34 @@ fn of_disk(store: &StoreReport) -> Vec<Said> {
     let wal =
         if wal > 0 { format!(" and {} to be moved into it", bytes(wal)) } else { String::new() };
     let mut said = vec![good(format!("{folder}: {size}{wal}, schema {}", store.schema))];
-    match store.damage.first() {
-        None => said.push(good("the database is whole")),
-        Some(first) => said.push(bad(format!(
-            "the database is damaged ({}): `narrows restore` puts a copy in its place",
-            escape::line(first)
-        ))),
+    said.extend(of_damage(store));
+    if store.damage.is_empty() {
+        said.push(if store.checked {
+            good("the database is whole")
+        } else {
+            note("no damage was found so far: there was no time to look at everything")
+        });
     }
     said.push(if store.indexed {
         good("everything is in the index of search")
     } else {
         note("something waits for the index: it is found, but more slowly")
     });
+    said
+}
+
+/// What cannot be read.
+fn of_damage(store: &StoreReport) -> Vec<Said> {
+    let mut said: Vec<Said> =
+        store.damage.iter().take(PLACES).map(|what| bad(escape::line(what))).collect();
+    if store.damage.len() > PLACES {
+        said.push(bad(format!("and {} more places", store.damage.len() - PLACES)));
+    }
+    if !said.is_empty() {
+        said.push(note(
+            "`narrows repair` keeps all that can be read; `narrows restore` puts a copy in its place",
+        ));
+    }
     said
 }
 

@@ -32,11 +32,13 @@ pub(super) async fn healthz(State(app): State<App>) -> impl IntoResponse {
     let works = app.store.is_writable().await;
     let bus = app.hub.bus();
     // Without it nodes find out later what others do, and that is all.
-    let status = if works && bus.is_up() { "ok" } else { "degraded" };
+    let damaged = app.store.damaged_places();
+    let status = if works && bus.is_up() && damaged == 0 { "ok" } else { "degraded" };
     let health = Health {
         status: status.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         bus: bus.is_shared().then(|| if bus.is_up() { "ok" } else { "down" }.to_owned()),
+        damaged: (damaged > 0).then_some(damaged as u64),
     };
     (if works { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(health))
 }

@@ -41,7 +41,10 @@ impl Filter {
 
     pub(super) fn takes_row(&self, view: View, row: &EventRow) -> bool {
         match &self.types {
-            Some(types) if view != View::Activity => types.contains(&*row.kind),
+            // That something cannot be read is told to everybody.
+            Some(types) if view != View::Activity => {
+                types.contains(&*row.kind) || row.kind == "damaged"
+            }
             _ => true,
         }
     }

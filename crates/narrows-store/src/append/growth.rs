@@ -7,7 +7,7 @@ use crate::era;
 use crate::error::Result;
 use crate::pen::Pen;
 use crate::rows::More;
-use crate::sessions;
+use crate::{sessions, sum};
 use std::collections::{BTreeMap, HashMap};
 
 /// By how much a session has grown.
@@ -123,8 +123,9 @@ pub(super) fn keep(
         )
     });
     let as_known = as_known.unwrap_or_default();
+    let tally = sum::tally("v.seq", "v.settled", "v.next_order", "session.items + v.items");
     let update = format!(
-        "UPDATE session SET seq = v.seq, settled = v.settled, next_order = v.next_order,
+        "UPDATE session SET tally = {tally}, seq = v.seq, settled = v.settled, next_order = v.next_order,
          touched = {touched}, bytes = session.bytes + v.bytes,
          ended = coalesce(v.ended, session.ended), items = session.items + v.items,
          created = CASE WHEN v.first < created THEN v.first ELSE created END, updated = {UPDATED},
@@ -135,11 +136,15 @@ pub(super) fn keep(
     db.update(&update, COLUMNS, rows, known.is_some())?;
     for (session, facts) in sessions.iter().flat_map(|(s, g)| g.facts.iter().map(move |f| (s, f))) {
         let SessionFacts { info, state, title, agent, model, status, native, project } = facts;
+        let sum = sum::of(&params![info, title, agent, model, status]);
+        let state_sum = sum::of(&params![state]);
         db.later(
             "UPDATE session SET info = ?2, state = ?3, title = ?4, agent = ?5, model = ?6,
-             status = ?7, native = coalesce(?8, native), project = coalesce(?9, project)
-             WHERE key = ?1",
-            &params![session, info, state, title, agent, model, status, native, project],
+             status = ?7, native = coalesce(?8, native), project = coalesce(?9, project),
+             facts_crc = ?10, state_crc = ?11 WHERE key = ?1",
+            &params![
+                session, info, state, title, agent, model, status, native, project, sum, state_sum
+            ],
         )?;
     }
     Ok(())

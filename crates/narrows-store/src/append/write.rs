@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::log::{MAX_SEQ, event_key};
 use crate::names::now;
 use crate::pen::Pen;
-use crate::{blob, files, rows, source, stats};
+use crate::{blob, durable, files, rows, source, stats, sum};
 use std::collections::BTreeMap;
 
 /// Appends. Each is answered by where its log ends then; when something goes wrong with the database,
@@ -42,6 +42,9 @@ pub(crate) fn all(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Vec<Re
     source::keep(db, &marks)?;
     keep_active(db, &active)?;
     growth::keep(db, &sessions, batch.expected())?;
+    if !db.is_postgres() {
+        sessions.iter().for_each(|(session, growth)| durable::wrote(*session, Some(growth.seq)));
+    }
     Ok(made)
 }
 
@@ -129,10 +132,19 @@ fn insert(db: &Db<'_>, events: &[(i64, &Row)]) -> Result<()> {
             }
         };
         let [event, changes, activity] = parts;
-        let key = Value::Int(event_key(*session, row.last));
-        rows.push([key, row.kind.value(), event, changes, activity]);
+        let key = event_key(*session, row.last);
+        let sum = sum::event(key, &row.kind, [&event, &changes, &activity].map(bytes));
+        rows.push([Value::Int(key), row.kind.value(), event, changes, activity, Value::Int(sum)]);
     }
-    db.insert("event", ["bigint", "text", "bytea", "bytea", "bytea"], rows, "")
+    db.insert("event", ["bigint", "text", "bytea", "bytea", "bytea", "bigint"], rows, "")
+}
+
+fn bytes<'a>(value: &Value<'a>) -> Option<&'a [u8]> {
+    match value {
+        Value::Text(text) => Some(text.as_bytes()),
+        Value::Bytes(bytes) => Some(bytes),
+        _ => None,
+    }
 }
 
 fn text(part: Option<&[u8]>) -> Result<Value<'_>> {

@@ -59,7 +59,8 @@ impl Row<'_> {
         }
     }
 
-    fn value(&self, at: usize) -> Result<Value<'_>> {
+    /// A column as it stands there.
+    pub(crate) fn value(&self, at: usize) -> Result<Value<'_>> {
         match self {
             Row::Sqlite(row) => value::of_sqlite(row.get_ref(at)?),
             Row::Postgres(row) => postgres::column(row, at),

@@ -3,6 +3,7 @@
 use super::job::{Group, Job, Waiting};
 use super::{Counts, Plan, Turn};
 use crate::append::{self, Ready};
+use crate::deadline;
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,8 @@ const LONG_IDLE: Duration = Duration::from_millis(500);
 const MUCH: usize = 128 << 10;
 /// Under load, housework gets one part in so many of the time.
 const LOAD_SHARE: u32 = 20;
+/// One part of it takes no longer than this: on damaged pages it could go in circles.
+const HOUSEWORK: Duration = Duration::from_secs(30);
 /// No sooner than so long after the last.
 const LEAST: Duration = Duration::from_millis(10);
 
@@ -244,6 +247,7 @@ impl Desk {
     fn do_housework(&mut self, idle: bool) -> bool {
         let Plan { link, housework: Some(housework), .. } = &mut self.plan else { return false };
         let began = Instant::now();
+        let _limited = deadline::limit(HOUSEWORK);
         let done = link.begin().and_then(|()| {
             let more = housework(&link.db()?, idle)?;
             link.commit()?;

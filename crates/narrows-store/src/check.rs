@@ -1,0 +1,226 @@
+//! Looking whether a store is whole: every row of every session, and the database around them.
+
+use crate::careful::{Careful, Next};
+use crate::damage::{self, Damage, Part};
+use crate::db::{Db, params};
+use crate::error::{Error, Result};
+use crate::log::{NUMBERS, Numbers, after, keys};
+use crate::store::Store;
+use crate::tail::Tail;
+use crate::which::{Which, take};
+use std::time::{Duration, Instant};
+
+/// Rows that are read in one go.
+const ROWS: usize = 1000;
+const BYTES: usize = 1 << 20;
+
+/// What was found.
+#[derive(Debug, Clone, Default)]
+pub struct Checked {
+    /// Places that cannot be read, each with the session's id.
+    pub damage: Vec<(Damage, String)>,
+    /// Sessions that were looked at.
+    pub sessions: u64,
+    /// Whether everything was looked at in the time that there was.
+    pub complete: bool,
+}
+
+impl Store {
+    /// What is known to be damaged, each place with the session's id.
+    pub async fn damage(&self) -> Result<Vec<(Damage, String)>> {
+        let all = self.damages().all();
+        self.read(move |db| {
+            let mut lost = crate::durable::lost(db).unwrap_or_default();
+            lost.extend(all.into_iter().filter(|damage| damage.part != Part::Lost));
+            Ok(lost.into_iter().map(|damage| named(db, damage)).collect())
+        })
+        .await
+    }
+
+    /// How many places are known to be damaged.
+    pub fn damaged_places(&self) -> usize {
+        self.damages().count()
+    }
+
+    /// Looks at everything, for so long at most, with a pause after each part: whoever works with the
+    /// store is not held up. What is not looked at is told.
+    pub async fn check(&self, patience: Duration, pause: Duration) -> Result<Checked> {
+        let until = Instant::now() + patience;
+        let mut checked = Checked { complete: true, ..Checked::default() };
+        if pause.is_zero() {
+            // One long read, which holds up whoever writes much meanwhile.
+            let around = self.read(move |db| Ok(around(db, patience / 2))).await;
+            checked.complete &= self.noted(around);
+        }
+        let found = self.read(sessions).await;
+        let sessions = self.noted_or(found, Vec::new(), &mut checked);
+        for session in sessions {
+            let (mut seq, mut from) = (0, 0);
+            loop {
+                if Instant::now() >= until {
+                    checked.complete = false;
+                    break;
+                }
+                let slice = self.read(move |db| slice(db, session, seq, from)).await;
+                match self.noted_or(slice, None, &mut checked) {
+                    Some(next) => (seq, from) = next,
+                    None => break,
+                }
+                if !pause.is_zero() {
+                    tokio::time::sleep(pause).await;
+                }
+            }
+            if !checked.complete && Instant::now() >= until {
+                break;
+            }
+            checked.sessions += 1;
+        }
+        checked.damage = self.damage().await?;
+        Ok(checked)
+    }
+
+    /// Notes what failed; true if it came to its end.
+    fn noted(&self, made: Result<bool>) -> bool {
+        match made {
+            Ok(complete) => complete,
+            Err(Error::Damaged(what)) => {
+                self.damages().keep(vec![Damage::database(what)]);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn noted_or<T>(&self, made: Result<T>, other: T, checked: &mut Checked) -> T {
+        match made {
+            Ok(made) => made,
+            // Deleted meanwhile.
+            Err(Error::NotFound(_)) => other,
+            Err(error) => {
+                checked.complete &= self.noted(Err(error));
+                other
+            }
+        }
+    }
+}
+
+fn named(db: &Db<'_>, damage: Damage) -> (Damage, String) {
+    let sql = "SELECT id FROM session WHERE key = ?1";
+    let id = db.optional(sql, &params![damage.session], |r| r.get::<String>(0));
+    let id = match id {
+        Ok(Some(id)) => id,
+        _ if damage.part == Part::Lost => damage.what.clone(),
+        _ => format!("#{}", damage.session),
+    };
+    (damage, id)
+}
+
+/// The pages of the database, and whether they are all there.
+fn around(db: &Db<'_>, patience: Duration) -> bool {
+    if db.is_postgres() {
+        return true;
+    }
+    let _limited = crate::deadline::limit(patience);
+    match db.all("PRAGMA quick_check(20)", &[], |r| r.get::<String>(0)) {
+        Ok(told) => {
+            let bad =
+                told.into_iter().flat_map(|t| t.lines().map(str::to_owned).collect::<Vec<_>>());
+            bad.filter(|line| line != "ok" && !line.starts_with("*** in"))
+                .for_each(|line| damage::found(Damage::database(line)));
+            true
+        }
+        Err(Error::Damaged(what)) => {
+            damage::found(Damage::database(what));
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+/// The keys of all sessions that can be found.
+pub(crate) fn sessions(db: &Db<'_>) -> Result<Vec<i64>> {
+    match db.all("SELECT key FROM session ORDER BY key", &[], |r| r.get(0)) {
+        Err(Error::Damaged(_)) if !db.is_postgres() => {}
+        found => return found,
+    }
+    let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'session'";
+    let last = db.optional(sql, &[], |r| r.get::<i64>(0)).ok().flatten();
+    let mut all = Careful::new("session", 1, last.unwrap_or(i64::from(u32::MAX)), false);
+    let mut keys = Vec::new();
+    loop {
+        match all.next(db)? {
+            Next::Key(key) => keys.push(key),
+            Next::Gap(first, last) => {
+                let what =
+                    format!("rows of sessions cannot be read (between #{first} and #{last})");
+                damage::found(Damage::database(what));
+            }
+            Next::End => return Ok(keys),
+        }
+    }
+}
+
+/// Looks at some events after `seq` and some items from an order on; then at where to go on.
+fn slice(db: &Db<'_>, session: i64, seq: u64, from: u64) -> Result<Option<(u64, u64)>> {
+    let sql = format!(
+        "SELECT {NUMBERS}, id, epoch, label, name_crc, info, title, agent, model, status, facts_crc,
+         state, state_crc FROM session WHERE key = ?1"
+    );
+    let found = db.optional(&sql, &params![session], |r| {
+        use crate::sum::row_holds;
+        let sound = row_holds(r, &[5, 6, 7], 8)?
+            && row_holds(r, &[9, 10, 11, 12, 13], 14)?
+            && row_holds(r, &[15], 16)?;
+        if !sound {
+            damage::found(Damage::new(session, Part::Session, 0, 0));
+        }
+        Numbers::read(r)
+    })?;
+    let numbers = found.ok_or(Error::NotFound("session"))?;
+    let written = numbers.hold();
+    let numbers = numbers.checked(db, session)?;
+    if seq < numbers.seq {
+        let rows = after(db, session, seq, numbers.seq, ROWS, BYTES)?;
+        if let Some(last) = rows.last() {
+            return Ok(Some((last.seq, from)));
+        }
+    }
+    let (_, last) = keys(session);
+    let low = crate::log::event_key(session, from);
+    let none = Tail::default();
+    let items = take(db, session, &Which::All, (low, last + 1), false, ROWS, &none)?;
+    if let Some(row) = items.last() {
+        return Ok(Some((numbers.seq, row.order.max(from) + 1)));
+    }
+    if written && !db.is_postgres() {
+        indexes(db, session, numbers.items)?;
+    }
+    Ok(None)
+}
+
+/// Whether the indexes have the items of a session, no more and no fewer than the session counts.
+fn indexes(db: &Db<'_>, session: i64, items: u64) -> Result<()> {
+    let (first, last) = keys(session);
+    let count = |of: &str| {
+        let sql = format!("SELECT count(*) FROM item {of} AND key BETWEEN ?1 AND ?2");
+        db.one(&sql, &params![first, last], |r| r.get::<u64>(0))
+    };
+    let rows = count("NOT INDEXED WHERE true")?;
+    if rows != items {
+        let what = format!("a session has {rows} rows of items where it should have {items}");
+        damage::found(Damage { session, ..Damage::database(what) });
+    }
+    let named = format!("INDEXED BY item_id WHERE session = {session}");
+    let top = format!("INDEXED BY item_top WHERE session = {session} AND top = 1");
+    for (table, index) in [
+        ("NOT INDEXED WHERE true", named.as_str()),
+        ("NOT INDEXED WHERE top = 1", top.as_str()),
+        ("NOT INDEXED WHERE parent IS NOT NULL", "INDEXED BY item_child WHERE parent IS NOT NULL"),
+    ] {
+        if count(table)? != count(index)? {
+            let what = "an index of items does not agree with them".to_owned();
+            damage::found(Damage { session, ..Damage::database(what) });
+        }
+    }
+    Ok(())
+}

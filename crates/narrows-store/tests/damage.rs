@@ -1,0 +1,328 @@
+//! Damage is seen: whatever byte of the database or of its write-ahead log has changed, what is read is
+//! equal to what was written, or says that it is not.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
+mod common;
+
+use common::{Book, data, fresh, print, steps};
+use narrows_store::{
+    Append, DamagedPart, Error, EventRow, ListFilter, Options, Result, Store, Window,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const FIXTURES: [&str; 4] = [
+    "acp/opencode-1.18-c-files",
+    "acp/claude-acp-g-subagent",
+    "claude-stream/2.1-g-subagent",
+    "acp/opencode-1.18-f-todos",
+];
+
+/// A session as it was written.
+struct Written {
+    key: i64,
+    id: String,
+    events: BTreeMap<u64, String>,
+    items: BTreeMap<String, String>,
+}
+
+/// What each event is, in one text.
+fn one(row: &EventRow) -> String {
+    format!("{:?}", (&row.event, &row.changes, &row.activity))
+}
+
+async fn events(store: &Store, key: i64) -> Result<Vec<EventRow>> {
+    let (mut all, mut after) = (Vec::new(), 0);
+    loop {
+        let page = store.events_after(key, after, 100, 1 << 20).await?;
+        let Some(last) = page.rows.last() else { return Ok(all) };
+        assert!(last.seq > after, "it does not go on");
+        after = last.seq;
+        all.extend(page.rows);
+        if after >= page.last {
+            return Ok(all);
+        }
+    }
+}
+
+/// Numbers that are the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
+/// A session of a recorded one.
+async fn session(store: &Store, fixture: &str) -> Written {
+    let mut book = Book::new(store, fixture).await;
+    for (n, step) in steps(fixture).into_iter().enumerate() {
+        book.step(step);
+        // Several appends: rows with one event, and rows with many.
+        if n % 7 == 0 {
+            book.keep(store).await;
+        }
+    }
+    book.keep(store).await;
+    let key = book.key();
+    let rows = events(store, key).await.unwrap();
+    let items = store.items(key, Window::End, usize::MAX - 1).await.unwrap().items;
+    Written {
+        key,
+        id: book.session.id.clone(),
+        events: rows.iter().map(|row| (row.seq, one(row))).collect(),
+        items: items.iter().map(|r| (r.item.id.as_str().to_owned(), print(&r.item))).collect(),
+    }
+}
+
+/// A store with sessions: its files after it was closed, and while it runs and the last session is in
+/// the write-ahead log.
+async fn written(to: &Path) -> Vec<Written> {
+    let (dir, store) = fresh();
+    let mut all = Vec::new();
+    for fixture in FIXTURES {
+        all.push(session(&store, fixture).await);
+    }
+    common::settled(&store).await;
+    store.close().await;
+    copy(&data(&dir), &to.join("closed"));
+    let store = common::open(&dir);
+    // It begins by emptying the write-ahead log.
+    let wal = data(&dir).join("narrows.db-wal");
+    let empty = async || std::fs::metadata(&wal).is_ok_and(|m| m.len() == 0);
+    common::until("the write-ahead log is empty", empty).await;
+    let last = session(&store, "acp/claude-acp-c-files").await;
+    copy(&data(&dir), &to.join("running"));
+    all.push(last);
+    store.close().await;
+    all
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _ = std::fs::remove_dir_all(to);
+    std::fs::create_dir_all(to).unwrap();
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        let name = file.file_name();
+        // What is only for those who run is made anew.
+        if name != "narrows.db-shm" && name != "lock" {
+            std::fs::copy(file.path(), to.join(name)).unwrap();
+        }
+    }
+}
+
+fn flip(path: &Path, dice: &mut Dice) -> u64 {
+    let mut bytes = std::fs::read(path).unwrap();
+    let at = dice.next(bytes.len() as u64);
+    bytes[usize::try_from(at).unwrap()] ^= 1 << dice.next(8);
+    std::fs::write(path, bytes).unwrap();
+    at
+}
+
+/// Reads everything; tells whether all of it is as it was written. What is not must be said.
+async fn compare(store: &Store, all: &[Written]) -> bool {
+    let mut equal = true;
+    for session in all {
+        let known = match store.session(&session.id).await {
+            Ok(known) => known,
+            Err(Error::NotFound(_) | Error::Damaged(_)) => {
+                equal = false;
+                continue;
+            }
+            Err(other) => panic!("{other:?}"),
+        };
+        assert_eq!(known.key, session.key);
+        match events(store, session.key).await {
+            Ok(rows) => {
+                let mut next = 1;
+                for row in rows {
+                    let json =
+                        |part: &[u8]| serde_json::from_slice::<serde_json::Value>(part).is_ok();
+                    assert!(json(&row.event), "no JSON");
+                    assert!(row.changes.as_deref().is_none_or(json), "no JSON");
+                    if row.kind == "damaged" {
+                        equal = false;
+                        assert!(row.event.starts_with(b"{\"type\":\"notice\""));
+                    } else {
+                        assert_eq!(row.seq, next, "a hole that nobody speaks of");
+                        assert_eq!(one(&row), session.events[&row.seq]);
+                    }
+                    next = row.seq + 1;
+                }
+                equal &= next > *session.events.keys().last().unwrap();
+            }
+            Err(Error::Damaged(_)) => equal = false,
+            Err(other) => panic!("{other:?}"),
+        }
+        match store.items(session.key, Window::End, usize::MAX - 1).await {
+            Ok(page) => {
+                let mut found = 0;
+                for row in page.items {
+                    let id = row.item.id.as_str();
+                    let item = session.items.get(id);
+                    // Of an item that lost its end something is missing, which is said.
+                    equal &= item.is_some_and(|item| *item == print(&row.item));
+                    assert!(item.is_some() || id.starts_with("damaged"), "{:?}", row.item);
+                    found += usize::from(item.is_some());
+                }
+                equal &= found == session.items.len();
+            }
+            Err(Error::Damaged(_)) => equal = false,
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    let list = ListFilter { limit: 99, ..ListFilter::default() };
+    match store.list(list).await {
+        Ok(page) => equal &= page.sessions.len() == all.len(),
+        Err(Error::Damaged(_)) => equal = false,
+        Err(other) => panic!("{other:?}"),
+    }
+    equal
+}
+
+/// How many places are tried.
+fn places() -> u64 {
+    std::env::var("NARROWS_FLIPS").ok().and_then(|n| n.parse().ok()).unwrap_or(150)
+}
+
+async fn flips(which: &str, file: &str, seed: u64) {
+    if common::is_postgres() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut all = written(dir.path()).await;
+    if which == "closed" {
+        all.pop();
+    }
+    let (mut dice, mut noticed, mut refused) = (Dice(seed), 0, 0);
+    let place: PathBuf = dir.path().join("data");
+    for n in 0..places() {
+        copy(&dir.path().join(which), &place);
+        let at = flip(&place.join(file), &mut dice);
+        let store = match Store::open(&place, &Options::default()) {
+            Ok(store) => store,
+            Err(Error::Damaged(_) | Error::Newer { .. } | Error::Refused(_)) => {
+                refused += 1;
+                continue;
+            }
+            Err(other) => panic!("{file} at {at}: {other:?}"),
+        };
+        let equal = compare(&store, &all).await;
+        let checked = store.check(Duration::from_mins(1), Duration::ZERO).await.unwrap();
+        assert!(checked.complete, "{file} at {at}: it does not end");
+        let said = !checked.damage.is_empty();
+        assert!(
+            equal || said,
+            "flip {n} of {file} at {at}: something is wrong, and nobody says so"
+        );
+        noticed += u64::from(!equal);
+        store.close().await;
+    }
+    assert!(noticed > 0, "{noticed} seen, {refused} refused: the test looks at nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_bit_of_the_database_changes_nothing_or_is_said() {
+    flips("closed", "narrows.db", 0x5eed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flipped_bit_of_the_write_ahead_log_changes_nothing_or_is_said() {
+    flips("running", "narrows.db-wal", 0xfeed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_ahead_log_that_is_gone_is_missed() {
+    if common::is_postgres() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (mut all, place) = (Vec::new(), dir.path().join("data"));
+    {
+        let (from, store) = fresh();
+        let mut book = Book::new(&store, "first").await;
+        book.say("a", "kept");
+        book.keep(&store).await;
+        store.close().await;
+        let store = common::open(&from);
+        // From here on everything is in the write-ahead log alone.
+        book.say("b", "lost");
+        book.keep(&store).await;
+        let new = Book::new(&store, "new").await;
+        copy(&data(&from), &place);
+        all.push((book.session.id.clone(), book.session.epoch.clone()));
+        all.push((new.session.id.clone(), String::new()));
+        store.close().await;
+    }
+    std::fs::remove_file(place.join("narrows.db-wal")).unwrap();
+    for _ in 0..2 {
+        // It is said as long as nobody has repaired it, not only once.
+        let store = Store::open(&place, &Options::default()).unwrap();
+        let damage = store.damage().await.unwrap();
+        let said: Vec<String> = damage.iter().map(|(d, id)| d.words(id)).collect();
+        assert_eq!(damage.len(), 2, "{said:?}");
+        assert!(damage.iter().all(|(d, _)| d.part == DamagedPart::Lost));
+        assert!(said[0].contains("write-ahead log") && said[0].contains(&all[0].0), "{said:?}");
+        assert!(said[1].contains(&all[1].0), "{said:?}");
+        // Whoever has seen what is lost is told to read again.
+        assert_ne!(store.session(&all[0].0).await.unwrap().epoch, all[0].1);
+        store.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_written_into_a_directory_that_is_gone_is_not_durable() {
+    if common::is_postgres() {
+        return;
+    }
+    for replace in [false, true] {
+        let (dir, store) = fresh();
+        let session = common::session(&store, "s", &[]).await;
+        let write = |after: u64| Append {
+            session: session.key,
+            after,
+            events: vec![common::event(after + 1, "said")],
+            ..Append::default()
+        };
+        assert_eq!(common::append(&store, write(0)).await.unwrap(), 1);
+        std::fs::rename(data(&dir), dir.path().join("away")).unwrap();
+        if replace {
+            copy(&dir.path().join("away"), &data(&dir));
+        }
+        let refused = common::append(&store, write(1)).await.unwrap_err();
+        assert!(matches!(refused, Error::Io(_)), "{refused:?}");
+        assert!(refused.to_string().contains("data directory"), "{refused}");
+        assert!(!store.is_writable().await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_was_cut_short_is_said_to_be() {
+    if common::is_postgres() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut all = written(dir.path()).await;
+    all.pop();
+    let place = dir.path().join("data");
+    for part in [1, 2, 3, 7] {
+        copy(&dir.path().join("closed"), &place);
+        let bytes = std::fs::read(place.join("narrows.db")).unwrap();
+        std::fs::write(place.join("narrows.db"), &bytes[..bytes.len() * part / 8]).unwrap();
+        let Ok(store) = Store::open(&place, &Options::default()) else { continue };
+        assert!(!compare(&store, &all).await);
+        let checked = store.check(Duration::from_mins(1), Duration::ZERO).await.unwrap();
+        assert!(!checked.damage.is_empty());
+        store.close().await;
+    }
+}
