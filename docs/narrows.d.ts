@@ -1106,7 +1106,16 @@ export interface components {
         Health: {
             /** @description `ok`, or `down` while nodes cannot wake each other; only where there may be several. */
             bus?: string | null;
-            /** @description `ok`, or `degraded` while the store cannot be written or other nodes cannot be told. */
+            /**
+             * Format: int64
+             * @description Places of the store that cannot be read, where there are some: the log and `narrows doctor` say
+             *     which.
+             */
+            damaged?: number | null;
+            /**
+             * @description `ok`, or `degraded` while the store cannot be written, something in it cannot be read, or other
+             *     nodes cannot be told.
+             */
             status: string;
             /** @description The version. */
             version: string;

@@ -118,11 +118,9 @@ impl From<Error> for ApiError {
                 ApiError::busy("the server is closing, or the session was written anew: try again")
             }
             // The store has said so once.
-            Error::Damaged(_) => ApiError::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "STORE_DAMAGED",
-                format!("{error}: `narrows repair` keeps all that can be read"),
-            ),
+            Error::Damaged(_) => {
+                ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "STORE_DAMAGED", error.to_string())
+            }
             _ => {
                 tracing::error!(%error, "the store failed");
                 ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "STORE_FAILED", error.to_string())

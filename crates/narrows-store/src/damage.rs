@@ -122,7 +122,7 @@ impl Damages {
             let known = all.len() >= MOST || all.contains(&damage);
             if !known {
                 let told = damage.words(&format!("#{}", damage.session));
-                tracing::error!(damage = %told, "the store is damaged: `narrows repair` keeps what can be read");
+                tracing::error!(damage = %told, "the store is damaged");
                 all.insert(damage);
             }
         }
