@@ -48,8 +48,9 @@ await test("habits", async (test) => {
   const start = going.lines;
   const { id: live } = await narrows.ask("/api/sessions", { label: "nightly-run" });
   await narrows.send(live, start, 1);
-  await listed("a new session on top, by its label; somebody's title stays", ["nightly-run", "My gate"]);
-  const dot = rows.first().getByRole("img", { name: "Live" });
+  // What arrives now is live, whatever time it tells.
+  await listed("a new session, by its label, below the one that is written; somebody's title stays", ["My gate", "nightly-run"]);
+  const dot = nav.locator(`a[href='/s/${live}']`).getByRole("img", { name: "Live" });
   assert.equal(await dot.count(), 0, "nothing is going on");
   going.prompt("Count the stars");
   await narrows.send(live, going.lines, start.length + 1);
@@ -84,7 +85,7 @@ await test("habits", async (test) => {
   }
   long.says("That was the park.");
   const park = await tell(narrows, long, { label: "park" });
-  await listed("the newest on top", ["Walk through the park", "Count the stars", "My gate"]);
+  await listed("live ones on top, the newest first", ["Walk through the park", "My gate", "Count the stars"]);
   await nav.getByRole("link", { name: "Walk through the park" }).click();
   await page.getByText("That was the park.").waitFor();
   assert.equal(await page.getByRole("heading", { level: 1 }).textContent(), "Walk through the park");
@@ -240,7 +241,7 @@ await test("habits", async (test) => {
   await page.goto(`${narrows.url}/s/${park}`);
   await page.getByRole("heading", { name: "This session is not here" }).waitFor();
   assert.equal(await page.title(), "narrows");
-  await listed("the list is there all the same", ["Count the stars", "My gate"]);
+  await listed("the list is there all the same", ["My gate", "Count the stars"]);
   await nav.getByRole("link", { name: "My gate" }).click();
   await page.getByText("Done.").waitFor();
 }, { longest: 60_000 });

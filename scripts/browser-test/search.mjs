@@ -1,11 +1,23 @@
 // Finding: over all sessions, within one, and from a hit to the words themselves, wherever they are.
 import assert from "node:assert/strict";
-import { Narrows, test, until } from "./lib/drive.mjs";
+import path from "node:path";
+import { Narrows, root, test, until } from "./lib/drive.mjs";
 import { long } from "./lib/long.mjs";
 import { Acp, Claude, tell } from "./lib/made.mjs";
 import { TRANSCRIPT, open, reader } from "./lib/page.mjs";
 
 const DAY = 86_400_000;
+/// As WCAG has it, of two colours of one part each for red, green and blue, and perhaps one for opacity.
+function contrast(front, back) {
+  assert.ok([front, back].every(([, , , opacity = 1]) => opacity === 1), `${front} on ${back}: both are opaque`);
+  const luminance = (colour) => {
+    const [r, g, b] = colour.map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const [dark, light] = [luminance(front), luminance(back)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
 const filler = (n) => Array.from({ length: n }, (_, i) => `line ${i} of what the program said`).join("\n");
 
 /// Nine calls that fold to one line, a subagent among them, and long texts.
@@ -40,9 +52,9 @@ await test("search", async (test) => {
   const harbour = await tell(narrows, deep(), { label: "harbour", more: "&end=true" });
   const asia = new Claude({ cwd: "/srv/library", at: at - 3 * DAY })
     .user("検索機能を直してください").says("全文検索の索引を作り直しました。結果は正しいです。").named("Index of the library");
-  const library = await tell(narrows, asia, { label: "library" });
+  const library = await tell(narrows, asia, { label: "library", more: "&end=true" });
   const past = new Claude({ cwd: "/srv/archive", at: at - 40 * DAY }).user("Where is the lighthouse?").says("The lighthouse stands in the archive.");
-  await tell(narrows, past, { label: "archive" });
+  const archive = await tell(narrows, past, { label: "archive", more: "&end=true" });
   const going = new Acp({ agent: "Gemini CLI", cwd: "/srv/lab", at }).prompt("Light the lighthouse").says("I climb the lighthouse.");
   const lab = await tell(narrows, going, { label: "lab" });
   const { id: far } = await narrows.ask("/api/sessions", { label: "far" });
@@ -110,6 +122,17 @@ await test("search", async (test) => {
   });
   assert.equal(await page.locator('[data-item="tide"]').count(), 0, "the call is folded with others");
   await follow("marigold", "tide");
+  // A terminal is dark by day too: what is marked in it can be read.
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    const [front, back] = await page.evaluate(() => {
+      const { color, backgroundColor } = getComputedStyle([...CSS.highlights.get("found")][0].startContainer.parentElement, "::highlight(found)");
+      return [color, backgroundColor].map((text) => text.match(/[\d.]+/g).map(Number));
+    });
+    assert.ok(contrast(front, back) >= 4.5, `${colorScheme}: ${front} on ${back}`);
+    await page.screenshot({ path: path.join(root, `target/browser-test/found-${colorScheme}.png`) });
+  }
+  await page.emulateMedia({ colorScheme: "light" });
   await follow("cormorant", "crew-3");
   const crew = page.locator('[data-item="crew"] button[aria-expanded]').first();
   assert.equal(await crew.getAttribute("aria-expanded"), "true", "the subagent's call is open");
@@ -195,5 +218,66 @@ await test("search", async (test) => {
   await choose("Agent", "");
   await nav.getByRole("button", { name: "All" }).click();
   await listed("all", 5);
+  // By the keyboard alone: into what was found and back, and in the list.
+  await page.goto(`${narrows.url}/`);
+  await page.keyboard.press("Control+k");
+  await box.pressSequentially("lighthouse");
+  await until("hits", async () => (await hits.count()) > 1);
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("href") ?? "");
+  await page.keyboard.press("ArrowDown");
+  const first = await focused();
+  assert.match(first, /q=lighthouse/);
+  await page.keyboard.press("ArrowDown");
+  assert.notEqual(await focused(), first);
+  await page.keyboard.press("k");
+  assert.equal(await focused(), first);
+  await page.keyboard.press("ArrowUp");
+  await until("back in the box", () => box.evaluate((element) => element === document.activeElement));
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/q=lighthouse/);
+  await box.fill("");
+  await page.goto(`${narrows.url}/`);
+  await until("the list", async () => (await rows.count()) > 1);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("j");
+  const second = await focused();
+  assert.equal(second, await rows.nth(1).getAttribute("href"));
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.pathname === second);
+
+  // A link to an item that is not there says so.
+  await page.goto(`${narrows.url}${second}?item=no-such-item`);
+  await page.getByText("names an item that is not in this session").waitFor();
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes("404")));
+
+  // More sessions than the list has loaded: what is found in another one is below its name all the same.
+  const more = Array.from({ length: 110 }, (_, n) => new Acp({ agent: "Gemini CLI", cwd: "/srv/lab", at: at + n }).prompt(`Task ${n}`).says("Done.").done());
+  for (let n = 0; n < more.length; n += 10) {
+    await Promise.all(more.slice(n, n + 10).map((session, i) => tell(narrows, session, { label: `task-${n + i}`, more: "&end=true" })));
+  }
+  const listing = page.waitForResponse((response) => new URL(response.url()).pathname === "/api/sessions");
+  await page.goto(`${narrows.url}/`);
+  const { sessions } = await (await listing).json();
+  assert.ok(!sessions.some(({ id }) => id === harbour || id === library), "they are not loaded");
+  await box.fill("cormorant");
+  await until("the name of the first prompt", async () => (await nav.locator("section h2").allTextContents()).join() === "Mend the quay");
+  await box.fill("索引");
+  await until("the title", async () => (await nav.locator("section h2").allTextContents()).join() === "Index of the library");
+  await box.fill("");
+
+  // Down the list as long as it loads more, and up again to the search.
+  await until("the list again", async () => (await rows.count()) > 1);
+  await box.press("ArrowDown");
+  for (const key of ["j", "k"]) {
+    let last;
+    for (let n = 0; n < 300 && last !== (last = await focused()); n++) {
+      await page.keyboard.press(key);
+      // The list draws what comes into sight with the next frame.
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    }
+    if (key === "j") assert.equal(last, `/s/${archive}`, "the oldest");
+  }
+  await until("in the search again", () => box.evaluate((element) => element === document.activeElement));
+
   assert.deepEqual(complaints, [], "nothing in the console");
-}, { longest: 60_000 });
+}, { longest: 90_000 });

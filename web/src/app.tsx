@@ -11,7 +11,7 @@ import { Refused, Welcome } from "./ui/empty";
 import { Guard } from "./ui/guard";
 import { useKeyboard } from "./ui/keyboard";
 import { useKeys } from "./ui/keys";
-import { stepInList } from "./ui/list-keys";
+import { STEPS, stepInList } from "./ui/list-keys";
 import { NewSession } from "./ui/new-session";
 import { SessionPage } from "./ui/session-page";
 import { Sidebar } from "./ui/sidebar";
@@ -49,9 +49,9 @@ export function App({ socket, list }: { socket: Socket; list: SessionList }) {
     "?": () => setHelp(true),
     n: () => onNew?.(),
     "[": () => setShown((now) => !now),
-    // In a session these move in the transcript.
-    j: () => !route.session && stepInList(1),
-    k: () => !route.session && stepInList(-1),
+    // In a session these move in the transcript, which has keys of its own.
+    ...(!route.session &&
+      Object.fromEntries(Object.entries(STEPS).map(([key, by]) => [key, () => stepInList(by)]))),
     l: () => {
       setShown(true);
       requestAnimationFrame(() => stepInList(1));

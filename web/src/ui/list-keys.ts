@@ -19,6 +19,14 @@ export function firstFound(query: string): HTMLAnchorElement | null {
   return results?.dataset.query === query ? results.querySelector("a[href]") : null;
 }
 
+/** Whether nothing is above a row: a list that draws only what is in sight may have more. */
+export function isTop(row: EventTarget): boolean {
+  for (let box = (row as HTMLElement).parentElement; box; box = box.parentElement) {
+    if (box.scrollTop > 0) return false;
+  }
+  return links()[0] === row;
+}
+
 /**
  * Goes to the next row of the list, or the one before it: from the row that has the focus, else from
  * the session that is on the screen. False where there is none.

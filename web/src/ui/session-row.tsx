@@ -48,6 +48,8 @@ export const SessionRow = memo(function SessionRow({ session, chosen, onChoose }
 export function follow(event: MouseEvent, to: string, done: () => void): void {
   if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
   event.preventDefault();
+  // From here on the keys are for what was opened.
+  (event.currentTarget as HTMLElement).blur();
   go(to);
   if (window.matchMedia("(max-width: 900px)").matches) done();
 }

@@ -6,7 +6,7 @@ import { formatCount } from "../items/labels";
 import { isLive, type ListView, type SessionList } from "../state/list";
 import { dayName } from "../when";
 import { Filters } from "./filters";
-import { firstFound, inList, LIST, STEPS, stepInList } from "./list-keys";
+import { firstFound, inList, isTop, LIST, STEPS, stepInList } from "./list-keys";
 import { SearchResults } from "./search-results";
 import { SessionRow } from "./session-row";
 import css from "./sidebar.module.css";
@@ -37,7 +37,8 @@ export function Sidebar({ list, view, chosen, query, onQuery, input, shown, onNe
       onKeyDown={(event) => {
         const by = inList(event.target) ? STEPS[event.key] : undefined;
         if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
-        if (!stepInList(by)) input.current?.focus();
+        if (by < 0 && isTop(event.target)) input.current?.focus();
+        else stepInList(by);
         // Else the session beside the list would take it.
         event.preventDefault();
       }}
