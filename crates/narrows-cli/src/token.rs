@@ -36,8 +36,9 @@ async fn beside(args: &TokenArgs, data: &std::path::Path) -> Result<(), Fault> {
     let tokens = Tokens::load(store.clone(), 0, 0).await.map_err(failed)?;
     match &args.what {
         TokenCommand::Make(make) => {
-            let (id, secret) =
-                tokens.make(TokenKind::Made, new_token(make)?).await.map_err(failed)?;
+            let owner = tokens.owner();
+            let made = tokens.make(TokenKind::Made, new_token(make)?, owner.as_deref()).await;
+            let (id, secret) = made.map_err(failed)?;
             tell(&id, &secret)?;
         }
         TokenCommand::List => {

@@ -337,3 +337,87 @@ async fn the_audit_log_tells_who_deleted_made_and_revoked() {
     ];
     assert_eq!(told, expected);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_token_made_is_revoked_with_it() {
+    let server = TestServer::start().await;
+    let make = async |who: &str| {
+        let about = json!({"name": "x", "scopes": ["read", "admin"]});
+        let made = send(&server, who, "POST", "/api/tokens", Some(&about)).await;
+        assert_eq!(made.status, 201, "{}", made.text());
+        let text = |key: &str| made.json()[key].as_str().expect("text").to_owned();
+        (text("id"), text("token"))
+    };
+    let ticket_of = async |who: &str| {
+        let made = send(&server, who, "POST", "/api/tickets", None).await.json();
+        made["path"].as_str().expect("path").trim_start_matches("/#ticket=").to_owned()
+    };
+    let (id, first) = make(&server.token).await;
+    let (_, beside) = make(&server.token).await;
+    let (_, second) = make(&first).await;
+    let (_, third) = make(&second).await;
+    let cookie = browser(&server, &ticket_of(&third).await).await;
+    let unused = ticket_of(&third).await;
+    let by_cookie = async || {
+        let headers = [("cookie", cookie.as_str())];
+        probe(server.address, "GET", "/api/me", &headers, b"").await.status
+    };
+    assert_eq!(by_cookie().await, 200);
+    let mut ws = common::Ws::open(server.address, &third).await.expect("socket");
+    assert_eq!(server.send("DELETE", &format!("/api/tokens/{id}"), b"").await.status, 204);
+    for gone in [&first, &second, &third] {
+        assert_eq!(send(&server, gone, "GET", "/api/me", None).await.status, 401);
+    }
+    assert_eq!(by_cookie().await, 401);
+    assert_eq!(login(&server, &unused).await.status, 401);
+    assert_eq!(ws.next().await, None, "its streams are closed");
+    assert_eq!(send(&server, &beside, "GET", "/api/me", None).await.status, 200);
+    // Also for the next start.
+    let server = server.restart().await;
+    for gone in [&first, &second, &third] {
+        assert_eq!(send(&server, gone, "GET", "/api/me", None).await.status, 401);
+    }
+    assert_eq!(send(&server, &beside, "GET", "/api/me", None).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restore_keeps_what_was_revoked() {
+    let mut server = TestServer::start().await;
+    if server.server.as_ref().is_some_and(|s| s.app().store.is_shared()) {
+        return;
+    }
+    let data = server.dir.path().join("data");
+    let copy = server.dir.path().join("copy.db");
+    let (id, revoked) = token(&server, json!({"scopes": ["admin"]})).await;
+    let about = json!({"name": "x", "scopes": ["admin"]});
+    let child = send(&server, &revoked, "POST", "/api/tokens", Some(&about)).await.json();
+    let child = child["token"].as_str().expect("token").to_owned();
+    let (_, kept) = token(&server, json!({"scopes": ["admin"]})).await;
+    narrows_store::backup(&data, &copy).expect("a copy");
+    assert_eq!(server.send("DELETE", &format!("/api/tokens/{id}"), b"").await.status, 204);
+    server.stop().await;
+    let check = async |server: &TestServer, kept_is: u16| {
+        for (secret, status) in [(&revoked, 401), (&child, 401), (&kept, kept_is)] {
+            let reply = send(server, secret, "GET", "/api/tokens", None).await;
+            assert_eq!(reply.status, status, "{}", reply.text());
+        }
+        assert_eq!(server.send("GET", "/api/me", b"").await.status, 200);
+    };
+    narrows_store::restore(&copy, &data).expect("restored");
+    let mut server = TestServer::on(server.dir, |_| {}).await;
+    check(&server, 200).await;
+    server.stop().await;
+    // The copy itself in the place of the database, without anybody asking.
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(data.join(format!("narrows.db{end}")));
+    }
+    fs::copy(&copy, data.join("narrows.db")).expect("copied");
+    let mut server = TestServer::on(server.dir, |_| {}).await;
+    check(&server, 200).await;
+    server.stop().await;
+    // In a directory that knows nothing of it, nobody knows what was revoked: no token is valid.
+    fs::remove_dir_all(&data).expect("removed");
+    narrows_store::restore(&copy, &data).expect("restored");
+    let server = TestServer::on(server.dir, |_| {}).await;
+    check(&server, 401).await;
+}

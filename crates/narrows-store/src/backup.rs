@@ -5,6 +5,7 @@ use crate::dir::{DataDir, make_private};
 use crate::durable::Durable;
 use crate::error::{Error, Result};
 use crate::names::{new_epoch, now};
+use crate::revoked::keep_revocations;
 use crate::sessions::name_sum;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
@@ -66,6 +67,7 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     fs::copy(from, &fresh).map_err(failed(&fresh))?;
     private_again(&fresh)?;
     let sessions = begin_anew(&fresh)?;
+    keep_revocations(&dir, &fresh)?;
     fs::File::open(&fresh).and_then(|f| f.sync_all()).map_err(failed(&fresh))?;
     let aside = dir.path().join(format!("narrows.db.before-{}", now()));
     if database.exists() {

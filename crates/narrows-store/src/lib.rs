@@ -43,6 +43,7 @@ mod outline;
 mod pack;
 mod pen;
 mod prompt;
+mod revoked;
 mod rows;
 mod run;
 mod search;

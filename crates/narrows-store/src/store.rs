@@ -12,6 +12,7 @@ use crate::housework;
 use crate::link::Link;
 use crate::mover::{Mover, restart_wal};
 use crate::names::random;
+use crate::revoked::Revoked;
 use crate::writer::{Housework, Plan, Turn, Writer};
 use rusqlite::Connection;
 use std::path::Path;
@@ -75,6 +76,8 @@ struct Inner {
     far_size: AtomicU64,
     /// What was found that cannot be read.
     damages: Damages,
+    /// Tokens that are revoked, whatever the database says.
+    revoked: Revoked,
 }
 
 /// A connection that reads.
@@ -93,6 +96,7 @@ impl Store {
         let mark_key = mark_key(&db)?;
         let durable = Durable::open(&dir, &db)?;
         let lost = durable::lost(&Db::Sqlite(&db))?;
+        let revoked = Revoked::load(&dir)?;
         let (ended, end) = oneshot::channel();
         // Also at first: a store that was killed may have had no time for it.
         let removed = Arc::new(AtomicBool::new(true));
@@ -106,7 +110,7 @@ impl Store {
         let link = Link::Sqlite { db, after: restart_wal(&dir), durable: Box::new(durable) };
         let writer =
             Writer::start(Plan::alone(link, housework(removed), options.write_here), over)?;
-        let inner = Inner::new(dir, None, vec![writer], vec![end], mark_key);
+        let inner = Inner::new(dir, None, vec![writer], vec![end], mark_key, revoked);
         inner.damages.keep(lost);
         Ok(Store { inner: Arc::new(inner) })
     }
@@ -118,6 +122,7 @@ impl Store {
         let dir = DataDir::open(path)?;
         let lock = Arc::new(dir.lock()?);
         let mark_key = cluster::prepare(&address)?;
+        let revoked = Revoked::load(&dir)?;
         let (mut writers, mut ends) = (Vec::new(), Vec::new());
         let mut start = |plan: Plan| -> Result<Writer> {
             let (ended, end) = oneshot::channel();
@@ -140,7 +145,9 @@ impl Store {
             writers.push(start(Plan { nudge: nudge.clone(), turn, ..shared() })?);
         }
         writers.push(houseworker);
-        Ok(Store { inner: Arc::new(Inner::new(dir, Some(address), writers, ends, mark_key)) })
+        Ok(Store {
+            inner: Arc::new(Inner::new(dir, Some(address), writers, ends, mark_key, revoked)),
+        })
     }
 
     /// Opens the store to read only, beside whoever writes it.
@@ -154,7 +161,8 @@ impl Store {
         if found < SCHEMA {
             return Err(Error::Older { found, known: SCHEMA });
         }
-        let inner = Inner::new(dir, None, Vec::new(), Vec::new(), [0; 32]);
+        let revoked = Revoked::load(&dir)?;
+        let inner = Inner::new(dir, None, Vec::new(), Vec::new(), [0; 32], revoked);
         inner.damages.keep(durable::lost(&Db::Sqlite(&db))?);
         inner.give_back(Reader::Sqlite(db));
         Ok(Store { inner: Arc::new(inner) })
@@ -168,6 +176,10 @@ impl Store {
     /// Its data directory.
     pub fn dir(&self) -> &DataDir {
         &self.inner.dir
+    }
+
+    pub(crate) fn revoked(&self) -> &Revoked {
+        &self.inner.revoked
     }
 
     /// The installation's key for the marks of secrets.
@@ -291,6 +303,7 @@ impl Inner {
         writers: Vec<Writer>,
         ended: Vec<oneshot::Receiver<()>>,
         mark_key: [u8; 32],
+        revoked: Revoked,
     ) -> Inner {
         let most_readers = if far.is_some() { FAR_READERS } else { READERS };
         Inner {
@@ -304,6 +317,7 @@ impl Inner {
             mark_key,
             far_size: AtomicU64::new(0),
             damages: Damages::default(),
+            revoked,
         }
     }
 

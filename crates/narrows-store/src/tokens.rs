@@ -107,7 +107,7 @@ pub enum TokenKind {
     Owner,
     /// Made by hand.
     Made,
-    /// A browser's cookie.
+    /// A browser's login.
     Browser,
     /// A way into a browser that works once; it opens nothing else.
     Ticket,
@@ -155,6 +155,15 @@ impl Token {
 
 const COLUMNS: &str = "id, hash, kind, name, scopes, sessions, tags, created, expires, crc";
 
+/// A token and what was made by it, however far.
+const MADE: &str = "WITH RECURSIVE these (id) AS (
+     SELECT CAST(?1 AS TEXT) UNION
+     SELECT made.token FROM made JOIN these ON made.maker = these.id)";
+
+/// A token is void with the one that made it.
+const HAS_MAKER: &str = "NOT EXISTS (SELECT 1 FROM made WHERE made.token = token.id
+     AND NOT EXISTS (SELECT 1 FROM token AS maker WHERE maker.id = made.maker))";
+
 fn words(list: Option<&Vec<String>>) -> Option<String> {
     list.map(|l| l.join("\n"))
 }
@@ -166,6 +175,7 @@ fn list(text: Option<String>) -> Option<Vec<String>> {
 impl Store {
     /// Keeps a token. One of the same id is replaced.
     pub async fn keep_token(&self, token: Token) -> Result<()> {
+        self.revoked().forget(self.dir(), &token.hash)?;
         self.write(256, move |db| {
             // One secret is one token.
             let other = "DELETE FROM token WHERE hash = ?1 AND id <> ?2";
@@ -192,38 +202,90 @@ impl Store {
         .await
     }
 
-    /// Revokes a token for good.
-    pub async fn revoke_token(&self, id: &str) -> Result<()> {
-        let id = id.to_owned();
+    /// Keeps a token that another one made. Refused when that one is revoked.
+    pub async fn keep_made_token(&self, token: Token, maker: &str) -> Result<()> {
+        let (id, of) = (token.id.clone(), maker.to_owned());
         self.write(64, move |db| {
-            match db.execute("DELETE FROM token WHERE id = ?1", &params![id])? {
-                0 => Err(Error::NotFound("token")),
-                _ => gone(db, Gone::Token, &id),
+            let there = "SELECT id FROM token WHERE id = ?1 /*pg FOR SHARE*/";
+            if db.optional(there, &params![of], |r| r.get::<String>(0))?.is_none() {
+                return Err(Error::NotFound("token"));
             }
+            let keep = "INSERT INTO made VALUES (?1, ?2)
+                 ON CONFLICT (token) DO UPDATE SET maker = excluded.maker";
+            db.later(keep, &params![id, of])
+        })
+        .await?;
+        self.keep_token(token).await
+    }
+
+    /// A token's id and those of all that it made, and that these made.
+    pub async fn made_by(&self, id: &str) -> Result<Vec<String>> {
+        let id = id.to_owned();
+        self.read(move |db| {
+            let sql = format!("{MADE} SELECT id FROM these");
+            db.all(&sql, &params![id], |r| r.get(0))
+        })
+        .await
+    }
+
+    /// Revokes a token for good, and all that it made. Returns the ids of those that were valid.
+    pub async fn revoke_token(&self, id: &str) -> Result<Vec<String>> {
+        let of = id.to_owned();
+        let found = self
+            .read(move |db| {
+                let sql = format!(
+                    "{MADE} SELECT hash, expires FROM token WHERE id IN (SELECT id FROM these)"
+                );
+                db.all(&sql, &params![of], |r| Ok((r.get(0)?, r.get(1)?)))
+            })
+            .await?;
+        // Beside the database first: it holds also when a copy of the database takes its place.
+        self.revoked().add(self.dir(), &found)?;
+        let of = id.to_owned();
+        self.write(64, move |db| {
+            let sql =
+                format!("{MADE} DELETE FROM token WHERE id IN (SELECT id FROM these) RETURNING id");
+            let ids: Vec<String> = db.all(&sql, &params![of], |r| r.get(0))?;
+            if ids.is_empty() {
+                return Err(Error::NotFound("token"));
+            }
+            for id in &ids {
+                db.later("DELETE FROM made WHERE token = ?1", &params![id])?;
+                gone(db, Gone::Token, id)?;
+            }
+            Ok(ids)
         })
         .await
     }
 
     /// Every token that has not ended, oldest first.
     pub async fn tokens(&self) -> Result<Vec<Token>> {
-        self.read(|db| {
-            let tokens = db.all(
-                &format!(
-                    "SELECT {COLUMNS} FROM token WHERE coalesce(expires, ?1) >= ?1
-                     AND kind <> 'ticket' ORDER BY created, id"
-                ),
-                &params![now()],
-                sound,
-            )?;
-            Ok(tokens.into_iter().flatten().collect())
-        })
-        .await
+        let mut tokens = self
+            .read(|db| {
+                let tokens = db.all(
+                    &format!(
+                        "SELECT {COLUMNS} FROM token WHERE coalesce(expires, ?1) >= ?1
+                         AND kind <> 'ticket' AND {HAS_MAKER} ORDER BY created, id"
+                    ),
+                    &params![now()],
+                    sound,
+                )?;
+                Ok(tokens.into_iter().flatten().collect::<Vec<Token>>())
+            })
+            .await?;
+        tokens.retain(|token| !self.revoked().has(&token.hash));
+        Ok(tokens)
     }
 
     /// The token with this hash.
     pub async fn token(&self, hash: [u8; 32]) -> Result<Option<Token>> {
+        if self.revoked().has(&hash) {
+            return Ok(None);
+        }
         self.read(move |db| {
-            let sql = format!("SELECT {COLUMNS} FROM token WHERE hash = ?1 AND kind <> 'ticket'");
+            let sql = format!(
+                "SELECT {COLUMNS} FROM token WHERE hash = ?1 AND kind <> 'ticket' AND {HAS_MAKER}"
+            );
             Ok(db.optional(&sql, &params![hash[..]], sound)?.flatten())
         })
         .await

@@ -170,21 +170,50 @@ impl Tokens {
             let _ = self.revoke(&id).await;
         }
         let new = NewToken { name, scopes: Scopes::all(), ..NewToken::default() };
-        self.keep(token(id, hash, TokenKind::Owner, new)).await
+        self.keep(token(id, hash, TokenKind::Owner, new), None).await
     }
 
-    /// Makes a token; returns its id and its secret, which is not kept.
-    pub async fn make(&self, kind: TokenKind, new: NewToken) -> Result<(String, String)> {
+    /// The owner's token of this data directory, if it is known.
+    pub fn owner(&self) -> Option<String> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mut owners = known.values().filter(|e| e.token.kind == TokenKind::Owner);
+        owners.next().map(|e| e.token.id.clone())
+    }
+
+    /// Makes a token; returns its id and its secret, which is not kept. It is void with its maker.
+    pub async fn make(
+        &self,
+        kind: TokenKind,
+        new: NewToken,
+        maker: Option<&str>,
+    ) -> Result<(String, String)> {
         let (id, secret) = (new_id()?, new_secret()?);
-        self.keep(token(id.clone(), hash_of(&secret), kind, new)).await?;
+        self.keep(token(id.clone(), hash_of(&secret), kind, new), maker).await?;
         Ok((id, secret))
     }
 
-    async fn keep(&self, token: Token) -> Result<()> {
-        self.store.keep_token(token.clone()).await?;
+    async fn keep(&self, token: Token, maker: Option<&str>) -> Result<()> {
+        match maker {
+            Some(maker) => self.store.keep_made_token(token.clone(), maker).await?,
+            None => self.store.keep_token(token.clone()).await?,
+        }
+        let id = token.id.clone();
+        if self.insert(token, maker) {
+            return Ok(());
+        }
+        // Its maker was revoked meanwhile.
+        let _ = self.store.revoke_token(&id).await;
+        Err(Error::NotFound("token"))
+    }
+
+    /// Makes a token known; not when its maker is not known any more.
+    fn insert(&self, token: Token, maker: Option<&str>) -> bool {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(token.hash, entry(token));
-        Ok(())
+        let lasts = maker.is_none_or(|id| known.values().any(|e| e.token.id == id));
+        if lasts {
+            known.insert(token.hash, entry(token));
+        }
+        lasts
     }
 
     /// What a secret allows, also when another node has made the token.
@@ -222,7 +251,7 @@ impl Tokens {
         Ok(known.values().find(|e| e.token.id == id).and_then(grant))
     }
 
-    /// Another node has revoked a token: its streams are closed here too.
+    /// A token is not valid any more: its streams are closed.
     pub(crate) fn forget(&self, id: &str) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, entry| {
@@ -277,21 +306,23 @@ impl Tokens {
         self.all_streams.load(Ordering::Relaxed)
     }
 
-    /// Revokes a token: its streams are closed.
+    /// Revokes a token and all that it made: their streams are closed.
     pub async fn revoke(&self, id: &str) -> Result<()> {
-        let gone = {
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            let hash = known.iter().find(|(_, e)| e.token.id == id).map(|(hash, _)| *hash);
-            hash.and_then(|hash| known.remove(&hash))
+        let known = {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            known.values().any(|e| e.token.id == id)
         };
         // First in memory: a store that cannot be written must not keep a door open.
-        if let Some(entry) = &gone {
-            entry.revoked.cancel();
+        self.forget(id);
+        for made in self.store.made_by(id).await? {
+            self.forget(&made);
         }
         match self.store.revoke_token(id).await {
-            Err(Error::NotFound(_)) if gone.is_some() => Ok(()),
-            done => done,
+            Ok(ids) => ids.iter().for_each(|id| self.forget(id)),
+            Err(Error::NotFound(_)) if known => {}
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     /// Every valid token, oldest first.

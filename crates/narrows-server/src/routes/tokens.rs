@@ -25,9 +25,10 @@ pub(super) async fn login(State(app): State<App>, Json(login): Json<Login>) -> A
         return Err(ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what));
     };
     let name = "browser".to_owned();
+    let maker = worth.maker.as_ref().map(|m| m.token.clone()).or_else(|| app.tokens.owner());
     let life = worth.maker.and_then(|m| m.at_most(Some(BROWSER_MS))).unwrap_or(BROWSER_MS);
     let new = NewToken { name, scopes: worth.scopes, sight: worth.sight, ttl: Some(life) };
-    let (_, secret) = app.tokens.make(TokenKind::Browser, new).await?;
+    let (_, secret) = app.tokens.make(TokenKind::Browser, new, maker.as_deref()).await?;
     let secure = if app.config.is_secure() { "; Secure" } else { "" };
     let cookie = format!(
         "{COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}{secure}",
@@ -140,12 +141,12 @@ pub(super) async fn make(
         return Err(ApiError::invalid("`ttlSeconds` is at least 1"));
     }
     let new = NewToken { name: new.name, scopes, sight, ttl: grant.at_most(ttl) };
-    let (id, token) = app.tokens.make(TokenKind::Made, new).await?;
+    let (id, token) = app.tokens.make(TokenKind::Made, new, Some(&grant.token)).await?;
     audit(&app, &grant, "make token", &id).await?;
     Ok((StatusCode::CREATED, axum::Json(MadeToken { id, token })))
 }
 
-/// Revoke a token. Its streams are closed.
+/// Revoke a token and all that it made. Their streams are closed.
 #[utoipa::path(delete, path = "/api/tokens/{token}", params(("token" = String, Path, description = "The token's id")),
     security(("token" = ["admin"])), responses(
     (status = 204, description = "It is revoked"),
