@@ -396,6 +396,13 @@ pub struct Me {
     pub scopes: Vec<String>,
 }
 
+/// Whether the process answers.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Live {
+    /// `ok`.
+    pub status: String,
+}
+
 /// Whether the server works.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Health {

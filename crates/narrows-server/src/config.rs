@@ -174,8 +174,9 @@ impl ServeConfig {
         if self.hosts.iter().any(known) {
             return true;
         }
-        let local =
-            self.bind.ip().is_loopback() && ["localhost", "127.0.0.1", "[::1]"].contains(&name);
+        let names = ["localhost", "127.0.0.1", "[::1]"];
+        let local = self.bind.ip().is_loopback()
+            && names.iter().any(|known| known.eq_ignore_ascii_case(name));
         let usual = if self.tls.is_some() { 443 } else { 80 };
         local && given.map_or(port == usual, |given| given == port.to_string())
     }
@@ -196,6 +197,7 @@ mod tests {
             ServeConfig { hosts: vec!["narrows.example".to_owned()], ..ServeConfig::default() };
         for host in [
             "localhost:7878",
+            "LOCALHOST:7878",
             "127.0.0.1:7878",
             "[::1]:7878",
             "narrows.example",

@@ -64,6 +64,11 @@ impl ApiError {
         ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what)
     }
 
+    /// A body in an encoding that is not read here.
+    pub(crate) fn encoding(what: impl Into<Cow<'static, str>>) -> Self {
+        ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_ENCODING", what)
+    }
+
     pub(crate) fn busy(what: impl Into<Cow<'static, str>>) -> Self {
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "BUSY", what).retry_after(1)
     }

@@ -29,7 +29,7 @@ use tower::ServiceExt;
 /// Bytes of a request's head, and what is buffered of a response.
 const MAX_BUFFER: usize = 64 << 10;
 /// Connections that are still open after this time at the end are cut.
-const DRAIN: Duration = Duration::from_secs(10);
+const DRAIN: Duration = Duration::from_secs(2);
 
 /// Reads a certificate and its key.
 pub(crate) fn tls(cert: &Path, key: &Path) -> io::Result<TlsAcceptor> {

@@ -65,7 +65,7 @@ async fn an_idle_socket_that_answers_lives_for_ever() {
         // Longer than it waits, and not yet asked again.
         go_on(WAITS).await;
         settle(&server).await;
-        go_on(ASKS - WAITS).await;
+        go_on(ASKS.saturating_sub(WAITS)).await;
         asked(&mut ws).await;
         settle(&server).await;
     }

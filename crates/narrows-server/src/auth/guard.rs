@@ -79,15 +79,35 @@ fn is_preflight(request: &Request) -> bool {
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
+/// What tells whether the server works: asked by address, since those who ask know no name.
+const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
+
+/// Bytes of a request's head.
+const MAX_HEAD: usize = 64 << 10;
+
+/// The length of a request's head, as it was sent.
+fn head_length(request: &Request) -> usize {
+    let line = request.method().as_str().len() + request.uri().to_string().len() + 12;
+    let headers = request.headers().iter();
+    line + headers.map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>() + 2
+}
+
 fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
     let headers = request.headers();
+    if head_length(request) > MAX_HEAD {
+        let what = format!("the head of a request has at most {MAX_HEAD} bytes");
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        return Err(ApiError::new(status, "HEAD_TOO_LARGE", what).closing());
+    }
     // A page of another name that leads here must not get in.
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|h| h.to_str().ok()).unwrap_or_default();
     let named = request.uri().authority().map(http::uri::Authority::as_str);
+    let probe = PROBES.contains(&request.uri().path());
     if hosts.next().is_some()
-        || !app.config.allows_host(host)
-        || named.is_some_and(|name| !app.config.allows_host(name))
+        || (!probe
+            && (!app.config.allows_host(host)
+                || named.is_some_and(|name| !app.config.allows_host(name))))
     {
         return Err(ApiError::misdirected());
     }
@@ -97,7 +117,9 @@ fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
     }
     if let Some(origin) = headers.get(header::ORIGIN) {
         let scheme = if app.config.is_secure() { "https" } else { "http" };
-        let same = origin.as_bytes() == format!("{scheme}://{host}").as_bytes();
+        // A probe answers to any name, but a page of such a name is still a stranger's.
+        let same = app.config.allows_host(host)
+            && origin.as_bytes().eq_ignore_ascii_case(format!("{scheme}://{host}").as_bytes());
         if !same && !app.config.allows_origin(origin) {
             return foreign("this origin is not allowed: start the server with --allow-origin");
         }

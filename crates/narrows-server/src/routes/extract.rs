@@ -69,7 +69,14 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
                 what,
             ));
         }
+        if request.headers().get(header::CONTENT_ENCODING).is_some_and(|v| v != "identity") {
+            return Err(ApiError::encoding("a JSON body is sent plain"));
+        }
         let bytes = whole(request.into_body(), app.config.limits.body_bytes).await?;
+        // An array would be read as the fields of an object, one after the other.
+        if bytes.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'{') {
+            return Err(ApiError::invalid("the body must be a JSON object"));
+        }
         let value = serde_json::from_slice(&bytes);
         value
             .map(Json)

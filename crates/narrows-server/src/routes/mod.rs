@@ -3,6 +3,7 @@
 mod arriving;
 mod export;
 mod extract;
+mod gzip;
 mod items;
 mod ops;
 mod overview;
@@ -54,6 +55,8 @@ fn table() -> Vec<Line> {
         (g.clone(), "/s/{id}", OPEN, get(page::index)),
         (g.clone(), "/page/{file}", OPEN, get(page::file)),
         (g.clone(), "/healthz", OPEN, get(ops::healthz)),
+        (g.clone(), "/livez", OPEN, get(ops::livez)),
+        (g.clone(), "/readyz", OPEN, get(ops::readyz)),
         (g.clone(), "/openapi.json", OPEN, get(ops::document)),
         (g.clone(), "/metrics", READ, get(ops::metrics)),
         (g.clone(), "/api/limits", READ, get(ops::limits)),
@@ -130,7 +133,7 @@ pub(crate) fn router(app: &App) -> Router {
         description = "Sessions of coding agents: cleaned, stored, followed live and resumed without a gap."
     ),
     paths(
-        ops::healthz, ops::metrics, ops::limits, ops::audit, ops::document,
+        ops::healthz, ops::livez, ops::readyz, ops::metrics, ops::limits, ops::audit, ops::document,
         tokens::login, tokens::logout, tokens::me, tokens::ticket, tokens::list, tokens::make, tokens::revoke,
         sessions::list, sessions::create, sessions::show, sessions::tag, sessions::remove, sessions::prune,
         packets::ingest, packets::state, items::window, items::one, items::blob, items::search,

@@ -1,7 +1,7 @@
 //! For whoever operates a server.
 
 use super::extract::{Params, limit};
-use crate::api::{AuditPage, AuditQuery, Health};
+use crate::api::{AuditPage, AuditQuery, Health, Live};
 use crate::app::App;
 use crate::auth::Grant;
 use crate::config::Limits;
@@ -48,9 +48,28 @@ pub(super) async fn healthz(State(app): State<App>) -> impl IntoResponse {
     (status = 200, description = "Counts", body = String, content_type = "application/openmetrics-text"),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn metrics(State(app): State<App>) -> Response {
+pub(super) async fn metrics(State(app): State<App>, grant: Grant) -> ApiResult<Response> {
+    if !grant.sight.is_all() {
+        let what = "a token that is limited to some sessions cannot read counts of all";
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
+    }
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], app.metrics.text(&app)).into_response()
+    Ok(([(header::CONTENT_TYPE, kind)], app.metrics.text(&app)).into_response())
+}
+
+/// Whether the process answers at all.
+#[utoipa::path(get, path = "/livez", responses((status = 200, description = "It does", body = Live)))]
+pub(super) async fn livez() -> Json<Live> {
+    Json(Live { status: "ok".to_owned() })
+}
+
+/// Whether it can be given work: as `/healthz`.
+#[utoipa::path(get, path = "/readyz", responses(
+    (status = 200, description = "It can", body = Health),
+    (status = 503, description = "The store cannot be written", body = Health),
+))]
+pub(super) async fn readyz(state: State<App>) -> impl IntoResponse {
+    healthz(state).await
 }
 
 /// What is allowed at most.

@@ -62,7 +62,7 @@ async fn take(
     let mut reading = reading(query, headers)?;
     let (mut found, known) = writable(app, grant, id).await?;
     let idle = Duration::from_secs(app.config.limits.body_idle_seconds);
-    let mut body = Arriving::new(body, headers, grant, idle);
+    let mut body = Arriving::new(body, headers, grant, idle, &app.hub)?;
     let begun = body.beginning().await?;
     if !body.is_over() {
         return stream(app, &found, reading, &begun, body).await;

@@ -147,7 +147,7 @@ mod tests {
     async fn whoever_does_not_answer_is_dead() {
         let (mut pulse, began) = (Pulse::new(EVERY, PATIENCE), Instant::now());
         // What was heard before it was asked is no answer.
-        tokio::time::sleep(EVERY - Duration::from_millis(1)).await;
+        tokio::time::sleep(EVERY.saturating_sub(Duration::from_millis(1))).await;
         pulse.heard();
         assert_eq!((pulse.next().await, began.elapsed()), (Beat::Ask, EVERY));
         assert_eq!((pulse.next().await, began.elapsed()), (Beat::Dead, EVERY + PATIENCE));
