@@ -540,7 +540,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Revoke a token. Its streams are closed. */
+        /** Revoke a token and all that it made. Their streams are closed. */
         delete: operations["revoke"];
         options?: never;
         head?: never;
@@ -585,6 +585,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/livez": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the process answers at all. */
+        get: operations["livez"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -611,6 +628,23 @@ export interface paths {
         };
         /** This document. */
         get: operations["document"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether it can be given work: as `/healthz`. */
+        get: operations["readyz"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1281,6 +1315,11 @@ export interface components {
             streamsPerToken: number;
             /** @description Subscriptions of one socket. */
             subscriptionsPerSocket: number;
+        };
+        /** @description Whether the process answers. */
+        Live: {
+            /** @description `ok`. */
+            status: string;
         };
         /** @description A place that a call touches. */
         Location: {
@@ -3904,6 +3943,26 @@ export interface operations {
             };
         };
     };
+    livez: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It does */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Live"];
+                };
+            };
+        };
+    };
     metrics: {
         parameters: {
             query?: never;
@@ -3949,6 +4008,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
+                };
+            };
+        };
+    };
+    readyz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It can */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description The store cannot be written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
                 };
             };
         };

@@ -67,7 +67,7 @@ async fn what_cannot_be_unpacked_is_refused() {
     // Little that unpacks to far more.
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     for _ in 0..100 {
-        bomb.write_all(&[b'\n'; 1 << 20]).expect("packed");
+        bomb.write_all(&vec![b'\n'; 1 << 20]).expect("packed");
     }
     let bomb = bomb.finish().expect("packed");
     let reply = post(&server, &session, "gzip", &bomb).await;
