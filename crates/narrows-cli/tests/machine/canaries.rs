@@ -4,7 +4,6 @@ use crate::home::{Machine, SOON, Script, within};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 /// Where the agent worked.
 pub(crate) const ROOT: &str = "/srv/canary-root-4711/work";
