@@ -37,8 +37,9 @@ async fn beside(args: &TokenArgs, data: &std::path::Path) -> Result<(), Fault> {
     match &args.what {
         TokenCommand::Make(make) => {
             let owner = tokens.owner();
-            let made = tokens.make(TokenKind::Made, new_token(make)?, owner.as_deref()).await;
-            let (id, secret) = made.map_err(failed)?;
+            let new = new_token(make)?;
+            let done = tokens.make(TokenKind::Made, new, owner.as_deref()).await;
+            let (id, secret) = done.map_err(failed)?;
             tell(&id, &secret)?;
         }
         TokenCommand::List => {
