@@ -2,7 +2,7 @@
 
 use crate::args::{DataArgs, From, IngestArgs};
 use crate::client::Client;
-use crate::read::{Piece, pieces};
+use crate::read::{Piece, Probe, pieces, probe};
 use crate::settings::data_dir;
 use crate::{Fault, hide, serve};
 use narrows::{Format, Given};
@@ -26,14 +26,43 @@ pub(crate) fn run(args: &IngestArgs) -> Result<(), Fault> {
         let what = io::ErrorKind::NotFound.into();
         return Err(Fault::new(args.file.display().to_string())(what));
     }
+    // What nobody can read makes no session.
+    if !live {
+        probe(&args.file, format(args.from))?.check()?;
+    }
+    let mut seen = Probe::new(format(args.from));
     let label = args.label.clone().or_else(|| (!live).then(|| label_of(&args.file)));
     let (id, answer) = match Client::find(&data)? {
-        Some(client) => to_server(args, &client, label.as_deref(), live)?,
-        None => serve::runtime()?.block_on(to_store(args, &data, label, live))?,
+        Some(client) => to_server(args, &client, label.as_deref(), live, &mut seen)?,
+        None => serve::runtime()?.block_on(to_store(args, &data, label, live, &mut seen))?,
     };
     let (packets, events) = (answer.packets, answer.events);
     writeln!(stdout().lock(), "{id}: {packets} packets, {events} new events")
-        .map_err(Fault::new("standard output"))
+        .map_err(Fault::new("standard output"))?;
+    if live { seen.finish("standard input").check() } else { Ok(()) }
+}
+
+fn format(from: From) -> Format {
+    match from {
+        From::Auto => Format::Auto,
+        From::Acp => Format::Acp,
+        From::ClaudeStream => Format::ClaudeStream,
+        From::ClaudeHistory => Format::ClaudeHistory,
+    }
+}
+
+/// Standard input, looked at on its way.
+struct Watched<'a> {
+    input: io::StdinLock<'static>,
+    seen: &'a mut Probe,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let n = self.input.read(to)?;
+        self.seen.push(&to[..n]);
+        Ok(n)
+    }
 }
 
 /// `narrows sample`: the bundled session, for whoever has none yet.
@@ -52,15 +81,6 @@ pub(crate) fn sample(data: &DataArgs) -> Result<(), Fault> {
     done?;
     writeln!(stdout().lock(), "`narrows show sample` shows it, `narrows rm sample` removes it")
         .map_err(Fault::new("standard output"))
-}
-
-fn format_name(from: From) -> &'static str {
-    match from {
-        From::Auto => "auto",
-        From::Acp => "acp",
-        From::ClaudeStream => "claude-stream",
-        From::ClaudeHistory => "claude-history",
-    }
 }
 
 /// Lines that say which file and line they are of; those that are known are left out.
@@ -97,18 +117,20 @@ fn to_server(
     client: &Client,
     label: Option<&str>,
     live: bool,
+    seen: &mut Probe,
 ) -> Result<(String, PacketAnswer), Fault> {
     let body = serde_json::json!({ "label": label, "tags": args.tags });
     let session: Session = client.post("/api/sessions", &body)?;
     let mut path =
-        format!("/api/sessions/{}/packets?format={}", session.id, format_name(args.from));
+        format!("/api/sessions/{}/packets?format={}", session.id, format(args.from).name());
     if !args.hide.root.is_empty() {
         path.push_str("&root=");
         path.push_str(&escaped(&args.hide.root.join("\n")));
     }
     if live {
         path.push_str("&end=true");
-        return Ok((session.id, client.stream(&path, io::stdin().lock())?));
+        let input = Watched { input: io::stdin().lock(), seen };
+        return Ok((session.id, client.stream(&path, input)?));
     }
     path.push_str("&wrapped=true&arrived=none&end=true");
     let state: PacketState = client.get(&format!("/api/sessions/{}/packets", session.id))?;
@@ -142,6 +164,7 @@ async fn to_store(
     data: &Path,
     label: Option<String>,
     live: bool,
+    seen: &mut Probe,
 ) -> Result<(String, PacketAnswer), Fault> {
     let failed = |e: narrows_store::Error| Fault::new("")(Error::other(e));
     let store = Store::open(data, &Options::default()).map_err(failed)?;
@@ -152,12 +175,7 @@ async fn to_store(
     let (session, _) =
         store.create(NewSession { label, tags: args.tags.clone() }).await.map_err(failed)?;
     let reading = Reading {
-        format: match args.from {
-            From::Auto => Format::Auto,
-            From::Acp => Format::Acp,
-            From::ClaudeStream => Format::ClaudeStream,
-            From::ClaudeHistory => Format::ClaudeHistory,
-        },
+        format: format(args.from),
         arrival: if live { Arrival::Now } else { Arrival::None },
         wrapped: !live,
         end: true,
@@ -194,6 +212,9 @@ async fn to_store(
             tokio::task::block_in_place(|| reader.read(&mut chunk)).map_err(Fault::new("pipe"))?;
         if n == 0 {
             break;
+        }
+        if live {
+            seen.push(&chunk[..n]);
         }
         take.push(&chunk[..n]).await.map_err(failed)?;
     }

@@ -88,22 +88,27 @@ fn main() -> ExitCode {
             let what =
                 if fault.what.is_empty() { String::new() } else { format!("{}: ", fault.what) };
             let _ = writeln!(std::io::stderr(), "narrows: {what}{}", fault.error);
-            ExitCode::FAILURE
+            ExitCode::from(fault.code)
         }
     }
 }
+
+/// The exit code for an input of which nothing was understood.
+const NOT_UNDERSTOOD: u8 = 3;
 
 /// An I/O error and what was being done.
 #[derive(Debug)]
 struct Fault {
     what: String,
     error: std::io::Error,
+    /// The exit code that it ends in.
+    code: u8,
 }
 
 impl Fault {
     fn new(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Fault {
         let what = what.into();
-        move |error| Fault { what, error }
+        move |error| Fault { what, error, code: 1 }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::args::ParityArgs;
 use crate::read::{self};
-use crate::{Fault, hide};
+use crate::{Fault, fault, hide};
 use narrows::parity::{Difference, Side, compare};
 use narrows::{Config, Items};
 use narrows_server::source::find;
@@ -16,6 +16,9 @@ pub(crate) fn run(args: &ParityArgs) -> Result<bool, Fault> {
     let session = find(&args.history).map_err(Fault::new(name))?.session;
     let live = items(args, &args.live, session)?;
     let history = items(args, &args.history, None)?;
+    if live.iter().next().is_none() && history.iter().next().is_none() {
+        return Err(fault("there is nothing to compare: neither of the two has an item"));
+    }
     let found = compare(&live, &history);
     report(&found, live.iter().count(), history.iter().count())
         .map_err(Fault::new("standard output"))
@@ -26,12 +29,13 @@ fn items(args: &ParityArgs, file: &Path, only: Option<String>) -> Result<Items, 
     let (paths, secrets) = (hidden.paths, Arc::new(hidden.secrets));
     let config = Config { paths, secrets, only, join: true, ..Config::default() };
     let mut items = Items::new();
-    read::session(Some(file), config, |steps, _| {
+    let outcome = read::session(Some(file), config, |steps, _| {
         for change in steps.drain(..).flat_map(|step| step.changes) {
             items.apply(change);
         }
         Ok(())
     })?;
+    outcome.check()?;
     items.settle();
     Ok(items)
 }

@@ -4,7 +4,7 @@ use crate::args::{From, ParseArgs, View};
 use crate::read::{self, When};
 use crate::{Fault, hide};
 use narrows::view::{Activity, ActivityConfig, packet};
-use narrows::{Body, Config, Format, Items, Row, Step};
+use narrows::{Config, Format, Items, Row, Step};
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::sync::Arc;
 
@@ -21,16 +21,15 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
     let hidden = hide::Hidden::read(&args.hide)?;
     (config.paths, config.secrets) = (hidden.paths, Arc::new(hidden.secrets));
     let mut printer = Printer::new(args);
-    read::session(args.file.as_deref(), config, |steps, when| {
+    let outcome = read::session(args.file.as_deref(), config, |steps, when| {
         printer.steps(steps)?;
         if when == When::Pause { printer.out.flush() } else { Ok(()) }
     })?;
     printer.finish().map_err(Fault::new("standard output"))?;
-    if printer.malformed > 0 {
-        let lines = if printer.malformed == 1 { "line" } else { "lines" };
-        let _ = writeln!(io::stderr(), "narrows: {} malformed {lines}", printer.malformed);
+    if let Some(left) = outcome.leftover() {
+        let _ = writeln!(io::stderr(), "narrows: {left}");
     }
-    Ok(())
+    outcome.check()
 }
 
 /// Prints one view.
@@ -41,7 +40,6 @@ struct Printer<'a> {
     activity: Activity,
     messages: Vec<narrows::view::Message>,
     seq: u64,
-    malformed: u64,
 }
 
 impl<'a> Printer<'a> {
@@ -57,14 +55,12 @@ impl<'a> Printer<'a> {
             }),
             messages: Vec::new(),
             seq: 0,
-            malformed: 0,
         }
     }
 
     fn steps(&mut self, steps: &mut Vec<Step>) -> io::Result<()> {
         for step in steps.drain(..) {
             self.seq += 1;
-            self.malformed += u64::from(matches!(step.event.body, Body::Malformed(_)));
             match self.args.view {
                 View::Events => {
                     let row = Row::new(self.seq, &self.args.session, &step.event);

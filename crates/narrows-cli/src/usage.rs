@@ -2,9 +2,12 @@
 
 use crate::args::UsageArgs;
 use crate::drift::collect;
-use crate::{Fault, read};
+use crate::read::Outcome;
+use crate::{Fault, NOT_UNDERSTOOD, fault, read};
 use narrows::usage::Totals;
 use narrows::{Body, Config, Secrets};
+use narrows_server::source::find;
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,27 +18,91 @@ pub(crate) fn run(args: &UsageArgs) -> Result<(), Fault> {
         let name = path.display().to_string();
         collect(path, &mut files).map_err(Fault::new(name))?;
     }
-    // Files of subagents are read with the session that they belong to.
-    let named = args.files.clone();
-    files.retain(|file| named.contains(file) || !is_agent(file));
+    files.sort();
+    files.dedup();
+    let (agents, sessions): (Vec<_>, Vec<_>) = files.into_iter().partition(|f| is_agent(f));
     let mut totals = Totals::default();
+    let mut read = HashSet::new();
+    let mut lost = Vec::new();
+    // One session may have several files: what was printed, what is kept, copies.
+    let mut ids = HashSet::new();
+    let mut alone = 0;
+    for file in &sessions {
+        let found = find(file).map_err(Fault::new(file.display().to_string()))?;
+        let named = args.files.contains(file);
+        let (outcome, id) = add(file, false, &mut totals)?;
+        match outcome.check() {
+            Ok(()) => {
+                ids.insert(id.unwrap_or_else(|| file.display().to_string()));
+            }
+            // What was named is meant; a folder may hold other things too.
+            Err(fault) if named => return Err(fault),
+            Err(fault) => {
+                lost.extend((outcome.tally.packets > 0).then_some(fault));
+                continue;
+            }
+        }
+        // The ones that it did ask for have been read with it.
+        read.extend(found.asked().map(Path::to_owned));
+        // In a folder, the others are found by themselves.
+        for agent in found.unasked().filter(|_| named) {
+            add(agent, true, &mut totals)?;
+        }
+    }
+    for agent in agents.iter().filter(|a| !read.contains(*a)) {
+        let (outcome, _) = add(agent, true, &mut totals)?;
+        match outcome.check() {
+            Ok(()) => alone += 1,
+            Err(fault) => lost.push(fault),
+        }
+    }
+    tell_lost(&lost);
+    if ids.len() + alone == 0 {
+        let why = lost.into_iter().next();
+        return Err(why.unwrap_or_else(|| Fault {
+            code: NOT_UNDERSTOOD,
+            ..fault("there is no session file (.jsonl) here")
+        }));
+    }
+    report(&totals, ids.len()).map_err(Fault::new("standard output"))
+}
+
+/// Files in folders that are no sessions are named, but stop nothing.
+fn tell_lost(lost: &[Fault]) {
+    const MOST: usize = 5;
+    let mut out = io::stderr().lock();
+    for fault in lost.iter().take(MOST) {
+        let _ = writeln!(out, "narrows: {}", fault.error);
+    }
+    if lost.len() > MOST {
+        let _ = writeln!(out, "narrows: and {} more files", lost.len() - MOST);
+    }
+}
+
+/// Counts the answers of one session; all of them are a subagent's in a file of one. Tells the
+/// session's own id too.
+fn add(file: &Path, sub: bool, totals: &mut Totals) -> Result<(Outcome, Option<String>), Fault> {
     // Nothing of the texts is shown: they need not be searched for secrets.
     let secrets = Arc::new(Secrets::none());
-    for file in &files {
-        let secrets = secrets.clone();
-        let config = Config { events_only: true, join: true, secrets, ..Config::default() };
-        read::session(Some(file), config, |steps, _| {
-            for event in steps.drain(..).map(|step| step.event) {
-                if let Body::Usage(gauge) = &event.body
-                    && let Some(answer) = &gauge.answer
-                {
-                    totals.add(answer, event.parent.is_some());
+    let config = Config { events_only: true, join: true, secrets, ..Config::default() };
+    let mut id = None;
+    let outcome = read::session(Some(file), config, |steps, _| {
+        for event in steps.drain(..).map(|step| step.event) {
+            match &event.body {
+                Body::Usage(gauge) => {
+                    if let Some(answer) = &gauge.answer {
+                        totals.add(answer, sub || event.parent.is_some());
+                    }
                 }
+                Body::SessionInfo(info) => {
+                    id = info.native_id.as_ref().map(ToString::to_string).or(id.take());
+                }
+                _ => {}
             }
-            Ok(())
-        })?;
-    }
-    report(&totals, files.len()).map_err(Fault::new("standard output"))
+        }
+        Ok(())
+    })?;
+    Ok((outcome, id))
 }
 
 fn is_agent(file: &Path) -> bool {

@@ -45,6 +45,7 @@ pub mod change;
 pub mod drift;
 pub mod event;
 pub mod fold;
+mod foreign;
 pub mod id;
 pub mod item;
 pub mod json;
@@ -57,6 +58,7 @@ pub mod sanitize;
 pub mod session;
 #[cfg(feature = "stored")]
 pub mod stored;
+mod tally;
 pub mod time;
 pub mod tool;
 pub mod usage;
@@ -66,6 +68,7 @@ pub use beside::Beside;
 pub use change::{Change, Items};
 pub use event::{Body, Event, Row};
 pub use fold::Fold;
+pub use foreign::looks_like;
 pub use item::Item;
 pub use lines::Lines;
 pub use packet::{Format, Given, Packet, Packets, Told};
@@ -73,6 +76,7 @@ pub use pipeline::{Config, Pipeline, Step};
 pub use sanitize::{
     Clean, Paths, Raw, Secrets, TextCleaner, Tree, sanitize_paths_in_text, strip_session_prefix,
 };
+pub use tally::Tally;
 
 /// Grows when sessions that were read by an older version should be read again, since this one
 /// understands more of them.

@@ -8,6 +8,7 @@ use crate::fold::Fold;
 use crate::id::EventId;
 use crate::packet::{Format, Given, Packet, Told};
 use crate::sanitize::{Clean, Paths, Removed, Sanitizer, Secrets};
+use crate::tally::Tally;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -72,6 +73,7 @@ pub struct Pipeline {
     /// The packet whose text waits to be joined; its line is 0 when none does.
     held: (u32, u64),
     quiet: u64,
+    tally: Tally,
     yielded: Yield,
     clean: Vec<Event>,
     complete: Vec<Event>,
@@ -105,6 +107,7 @@ impl Pipeline {
             index: 0,
             held: (0, 0),
             quiet: 0,
+            tally: Tally::default(),
             yielded: Yield::default(),
             clean: Vec::new(),
             complete: Vec::new(),
@@ -207,7 +210,10 @@ impl Pipeline {
         self.look_back(place);
         let held = self.yielded.events.len();
         self.adapter.push(packet, &mut self.yielded);
-        self.quiet += std::mem::take(&mut self.yielded.quiet);
+        let quiet = std::mem::take(&mut self.yielded.quiet);
+        self.quiet += quiet;
+        let given = self.yielded.events.get(held..).unwrap_or_default();
+        self.tally.packet(given, quiet > 0);
         self.blobs.append(&mut self.yielded.blobs);
         for root in self.yielded.roots.drain(..) {
             self.sanitizer.add_root(root.peek());
@@ -277,6 +283,7 @@ impl Pipeline {
     }
 
     fn push_fault(&mut self, fault: Malformed, out: &mut Vec<Step>) {
+        self.tally.fault();
         let place = (self.source.saturating_add(fault.source), fault.position.line);
         self.look_back(place);
         self.flush(out);
@@ -349,6 +356,11 @@ impl Pipeline {
     /// Packets so far that were mere bookkeeping.
     pub fn quiet(&self) -> u64 {
         self.quiet
+    }
+
+    /// How much of what was given so far was understood.
+    pub fn tally(&self) -> Tally {
+        Tally { decided: self.adapter.format() != Format::Auto, ..self.tally }
     }
 
     fn begin(&mut self, place: (u32, u64)) {

@@ -87,24 +87,43 @@ impl Ledger {
 }
 
 /// Tokens of many sessions. An answer counts once, in however many of them it stands: a forked
-/// session keeps copies of what it was forked from.
+/// session keeps copies of what it was forked from, and what an agent prints it keeps too.
 #[derive(Debug, Default)]
 pub struct Totals {
-    answers: HashMap<(Clean, Option<Clean>), (Usage, bool)>,
+    /// By the model's message; several where different requests gave the same one.
+    answers: HashMap<Clean, Vec<Counted>>,
+}
+
+#[derive(Debug)]
+struct Counted {
+    request: Option<Clean>,
+    usage: Usage,
+    sub: bool,
 }
 
 impl Totals {
-    /// Counts an answer, of a subagent or of a session itself. The last one of an answer counts.
+    /// Counts an answer, of a subagent or of a session itself. Of several tellings of one answer
+    /// the highest numbers count: what is told while it streams is a guess that only grows.
     pub fn add(&mut self, answer: &AnswerUsage, sub: bool) {
-        let key = (answer.message_id.clone(), answer.request_id.clone());
-        self.answers.insert(key, (answer.usage.clone(), sub));
+        let request = answer.request_id.clone();
+        let known = self.answers.entry(answer.message_id.clone()).or_default();
+        // What is printed does not tell the request: it is the one of the message.
+        let same =
+            |c: &&mut Counted| c.request == request || c.request.is_none() || request.is_none();
+        if let Some(counted) = known.iter_mut().find(same) {
+            counted.usage = each(&counted.usage, &answer.usage, u64::max);
+            counted.request = counted.request.take().or(request);
+            counted.sub |= sub;
+        } else {
+            known.push(Counted { request, usage: answer.usage.clone(), sub });
+        }
     }
 
     /// How many answers there were, and what they used: of sessions themselves, or of subagents.
     pub fn sum(&self, subs: bool) -> (usize, Usage) {
-        let of = self.answers.values().filter(|(_, sub)| *sub == subs);
-        let sum = |(n, total): (usize, Usage), (usage, _): &(Usage, bool)| {
-            (n + 1, each(&total, usage, u64::saturating_add))
+        let of = self.answers.values().flatten().filter(|counted| counted.sub == subs);
+        let sum = |(n, total): (usize, Usage), counted: &Counted| {
+            (n + 1, each(&total, &counted.usage, u64::saturating_add))
         };
         of.fold((0, Usage::default()), sum)
     }

@@ -45,6 +45,20 @@ impl Found {
         Ok(beside)
     }
 
+    /// Files of subagents that the session asked for.
+    pub fn asked(&self) -> impl Iterator<Item = &Path> {
+        self.agents.iter().map(|(path, _)| path.as_path())
+    }
+
+    /// Files of subagents of this session that it did not ask for: the program warms itself up by
+    /// some. They are no part of what is seen, but they were paid for.
+    pub fn unasked(&self) -> impl Iterator<Item = &Path> {
+        let own = |path: &&PathBuf| {
+            self.session.is_some() && session(path).ok().flatten() == self.session
+        };
+        self.orphans.iter().filter(own).map(PathBuf::as_path)
+    }
+
     /// Reads the files of long outputs one after the other: name and text.
     pub fn outputs(&self) -> impl Iterator<Item = io::Result<(String, String)>> {
         self.outputs.iter().map(|path| {

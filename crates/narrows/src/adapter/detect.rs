@@ -1,6 +1,11 @@
-//! Which format a packet is of, where it tells.
+//! Which format a packet is of, where it leaves no doubt.
+//!
+//! A packet that could be of any format decides nothing. It is read as ACP, where it is an
+//! `unknown` event, which it would be in every format: so nothing has to be read again when a later
+//! packet decides.
 
-use super::claude::is_kept_kind;
+use super::acp::is_own_update;
+use super::claude::{is_kept_kind, is_own_kind};
 use crate::json::{Index, Json, Kind};
 use crate::packet::Format;
 
@@ -9,17 +14,21 @@ pub(super) fn format(bytes: &[u8]) -> Option<Format> {
     let text = std::str::from_utf8(bytes).ok()?.trim_matches('\0');
     let mut index = Index::default();
     let doc = index.read(text).ok()?;
-    let object = doc.root();
+    let root = doc.root();
+    // A batch is what its first message is.
+    let object = if root.kind() == Kind::Array { root.items().next()? } else { root };
     if object.kind() != Kind::Object {
         return None;
     }
-    let (mut acp, mut stream, mut history) = (false, false, false);
-    let (mut r#type, mut message, mut wrapped) = (None, None, None);
+    let (mut acp, mut history) = (false, false);
+    let (mut r#type, mut message, mut wrapped, mut update) = (None, None, None, None);
     for (key, value) in object.fields() {
         match key {
-            "jsonrpc" | "sessionUpdate" | "session_update" | "update" | "dir"
-            | "messageMetadata" | "message_metadata" | "method" => acp = true,
-            "session_id" | "parent_tool_use_id" | "request" | "response" => stream = true,
+            "jsonrpc" | "messageMetadata" | "message_metadata" | "method" => acp = true,
+            "sessionUpdate" | "session_update" => update = value.str(),
+            "update" => acp |= value.kind() == Kind::Object,
+            "params" => acp |= value.get("update").is_some_and(|u| u.kind() == Kind::Object),
+            "dir" => acp |= value.str().is_some_and(|d| d.contains("->")),
             "sessionId" | "parentUuid" | "isSidechain" | "leafUuid" => history = true,
             "type" => r#type = value.str(),
             "message" => message = Some(value),
@@ -27,27 +36,31 @@ pub(super) fn format(bytes: &[u8]) -> Option<Format> {
             _ => {}
         }
     }
-    if acp {
-        return Some(Format::Acp);
+    if let Some(kind) = r#type.as_deref().filter(|_| !acp && update.is_none()) {
+        let claude = match kind {
+            // These words are of both; only Claude Code puts a message inside.
+            "assistant" | "user" => message.is_some_and(is_message),
+            "system" | "result" => object.get("subtype").is_some(),
+            "stream_event" => object.get("event").is_some(),
+            "control_request" => object.get("request").is_some(),
+            "control_response" => object.get("response").is_some(),
+            "control_cancel_request" => object.get("request_id").is_some(),
+            kind => is_own_kind(kind) || (history && is_kept_kind(kind)),
+        };
+        if claude {
+            return Some(if history { Format::ClaudeHistory } else { Format::ClaudeStream });
+        }
     }
-    if let Some(inner) = wrapped.filter(|m| m.get("type").is_some()) {
-        return Some(inner)
-            .filter(|m| m.get("sessionUpdate").is_none())
-            .map(|_| Format::ClaudeStream);
+    if let Some(inner) = wrapped.filter(|_| !acp) {
+        // A recorder's wrapping.
+        let own = ["jsonrpc", "method", "sessionUpdate", "update"];
+        return match inner.any(&own) {
+            Some(_) => Some(Format::Acp),
+            None => inner.get("type").map(|_| Format::ClaudeStream),
+        };
     }
-    let own = match r#type.as_deref()? {
-        // These words are of both; only Claude Code puts a message inside.
-        "assistant" | "user" => message.is_some_and(is_message),
-        "system" | "result" => object.get("subtype").is_some(),
-        "stream_event" | "control_request" | "control_response" | "control_cancel_request" => true,
-        kind => history && is_kept_kind(kind),
-    };
-    match (own, history, stream) {
-        (true, true, _) => Some(Format::ClaudeHistory),
-        (true, false, _) => Some(Format::ClaudeStream),
-        (false, false, false) => Some(Format::Acp).filter(|_| message.is_none()),
-        _ => None,
-    }
+    let own = |kind: &Option<_>| kind.as_deref().is_some_and(is_own_update);
+    (acp || update.is_some() || own(&r#type)).then_some(Format::Acp)
 }
 
 fn is_message(message: Json<'_>) -> bool {

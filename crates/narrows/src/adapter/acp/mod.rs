@@ -15,6 +15,8 @@ mod tool;
 mod tool_output;
 mod update;
 
+pub(super) use update::is_own_update;
+
 use super::{Yield, objects};
 use crate::json::{Index, Json, Kind};
 use crate::packet::Packet;

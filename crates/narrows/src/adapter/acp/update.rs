@@ -223,6 +223,28 @@ impl Acp {
     }
 }
 
+/// Whether a packet of this kind can be nothing but one of a back end that relays the protocol.
+/// `user`, `error`, `plan` and the like are words of other agents too.
+pub(in crate::adapter) fn is_own_update(kind: &str) -> bool {
+    matches!(
+        kind,
+        "agent_message_chunk"
+            | "agent_thought_chunk"
+            | "user_message_chunk"
+            | "tool_call_start"
+            | "tool_call_update"
+            | "tool_call_progress"
+            | "agent_plan_update"
+            | "prompt_response"
+            | "artifact_created"
+            | "available_commands_update"
+            | "current_mode_update"
+            | "config_option_update"
+            | "session_info_update"
+            | "usage_update"
+    )
+}
+
 /// Whether content is meant for the user's eyes too.
 fn is_for_user(content: Option<Json<'_>>) -> bool {
     let audience = content.and_then(|c| c.path(&["annotations", "audience"]));

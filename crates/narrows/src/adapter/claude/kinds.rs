@@ -11,6 +11,7 @@ pub(crate) fn is_quiet(kind: &str) -> bool {
             | "api-request-shape"
             | "atis-latch"
             | "command_lifecycle"
+            | "file-history-delta"
             | "file-history-snapshot"
             | "keep_alive"
             | "last-prompt"
@@ -41,6 +42,13 @@ pub(super) fn is_whole_bookkeeping(line: &[u8]) -> bool {
     is_quiet(kind)
         && line.ends_with(b"}")
         && memchr::memmem::find_iter(&line[1..], b"{\"").all(|at| alone(at + 1))
+}
+
+/// Kinds whose names no other agent uses: a record of one tells the format by itself, whatever
+/// fields it has.
+pub(crate) fn is_own_kind(kind: &str) -> bool {
+    let shared = matches!(kind, "attachment" | "mode" | "progress" | "summary" | "tag");
+    is_kept_kind(kind) && !shared
 }
 
 /// Records that are found in kept sessions only.

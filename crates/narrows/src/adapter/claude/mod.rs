@@ -16,9 +16,9 @@ mod system;
 mod tasks;
 mod user;
 
-pub(super) use kinds::is_kept_kind;
 pub(crate) use kinds::is_quiet as is_bookkeeping;
 pub use kinds::launched;
+pub(super) use kinds::{is_kept_kind, is_own_kind};
 
 use super::{Yield, objects};
 use crate::event::{Body, Info, Unknown};
