@@ -160,7 +160,7 @@ Ctrl-C ends it: streams are told, what was held back is kept.";
 
 const INGEST_EXAMPLES: &str = "\
 Uses the running server, or the store itself when none runs. The same file again changes nothing; a
-file that has grown adds what is new.
+file that has grown adds what is new. Exits with 3 when nothing of it was understood.
 
 Examples:
   narrows ingest ~/.claude/projects/-home-ada-app/0b5f….jsonl
@@ -202,7 +202,8 @@ Examples:
 const PARSE_EXAMPLES: &str = "\
 Input is one packet a line: JSON, the `data:` lines of server-sent events, or recorded lines
 {\"ts\":…,\"dir\":…,\"msg\":{…}}. A line that cannot be read becomes a `malformed` event, and a count
-on standard error; everything after it is read.
+on standard error; everything after it is read. Exits with 3 when nothing of it was understood, and
+says what it looks like.
 
 Examples:
   narrows parse session.jsonl
@@ -220,7 +221,8 @@ Examples:
 
 const PARITY_EXAMPLES: &str = "\
 Prints `equal`, or the differences that are accepted since one form lacks a fact, and the first
-real one. Exits with 0 when there is no real one, else with 1.
+real one. Exits with 0 when there is no real one, else with 1; with 3 when
+the input is not understood.
 
 Examples:
   narrows parity live.jsonl ~/.claude/projects/-home-ada-app/0b5f….jsonl
@@ -239,7 +241,7 @@ Examples:
 const USAGE_EXAMPLES: &str = "\
 Counts what the agent tells with each answer of the model, once by message and request, also where
 a forked session keeps copies of another. Subagents are counted apart. A folder stands for every
-session below it.
+session below it. Exits with 3 when nothing of it was understood.
 
 Examples:
   narrows usage ~/.claude/projects

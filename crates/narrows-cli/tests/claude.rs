@@ -114,8 +114,9 @@ fn a_format_may_be_named() {
     let auto = lines(&narrows(&["parse", live]));
     assert_eq!(lines(&narrows(&["parse", "--from", "claude-stream", live])), auto);
     assert_eq!(lines(&narrows(&["parse", "--from", "claude-history", live])), auto);
-    let other = lines(&narrows(&["parse", "--from", "acp", "--view", "events", live]));
-    assert!(other.iter().any(|e| e["type"] == "unknown"));
+    let other = narrows(&["parse", "--from", "acp", "--view", "events", live]);
+    assert_eq!(other.status.code(), Some(3), "nothing of it is ACP");
+    assert!(String::from_utf8_lossy(&other.stdout).contains(r#""type":"unknown""#));
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub(crate) fn agent(head: &[u8]) -> Option<&'static str> {
         let line = line.strip_prefix("data:").unwrap_or(line).trim();
         index.read(line).ok().and_then(|doc| object(doc.root()))
     };
-    lines.filter(|l| !l.is_empty()).filter_map(line).next().or_else(|| document(&text))
+    lines.filter(|l| !l.is_empty()).find_map(line).or_else(|| document(&text))
 }
 
 /// A document over many lines, which may be cut: its first keys tell.

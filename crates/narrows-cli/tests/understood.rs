@@ -1,0 +1,114 @@
+//! Input that is understood, in part, or not at all.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn narrows(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_narrows")).args(args).output().unwrap()
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../narrows/tests/fixtures").join(name)
+}
+
+fn stderr(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+fn stdout(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Each command on one file.
+fn all(file: &str, data: &str) -> [(&'static str, Output); 4] {
+    [
+        ("parse", narrows(&["parse", file])),
+        ("usage", narrows(&["usage", file])),
+        ("ingest", narrows(&["ingest", "--data", data, file])),
+        ("parity", narrows(&["parity", file, file])),
+    ]
+}
+
+const CODEX: &str = r#"{"timestamp":"2026-11-18T04:34:31Z","type":"session_meta","payload":{"id":"x","cwd":"/srv"}}
+{"timestamp":"2026-11-18T04:34:32Z","type":"response_item","payload":{"type":"message","role":"user","content":[]}}
+"#;
+
+#[test]
+fn what_is_not_understood_is_said_and_ends_in_3() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let data = data.to_str().unwrap();
+    let inputs: [(&str, &[u8], &str); 9] = [
+        ("passwd", b"root:x:0:0:root:/root:/bin/sh\nbin:x:1:1::/:/bin/false\n", "plain text"),
+        ("empty", b"", "it is empty"),
+        ("blank", b"\n\n  \n", "it is empty"),
+        (
+            "binary",
+            b"\x7fELF\x02\x01\x01\0\0\0\0\0\xff\xfe\xfd\0\0\xf0\n\0\0\xee\xee",
+            "binary data",
+        ),
+        ("page", b"<!DOCTYPE html>\n<html><body>x</body></html>\n", "HTML"),
+        ("array", b"[{\"a\":1},{\"b\":2}]\n", "one JSON document"),
+        ("lines", b"{\"type\":\"x\"}\n{\"type\":\"y\"}\n", "a program that is not known"),
+        ("codex", CODEX.as_bytes(), "Codex"),
+        ("null", b"null\n12\n\"x\"\n", "looks like"),
+    ];
+    for (name, bytes, words) in inputs {
+        let file = dir.path().join(name);
+        std::fs::write(&file, bytes).unwrap();
+        for (command, out) in all(file.to_str().unwrap(), data) {
+            let said = stderr(&out);
+            assert_eq!(out.status.code(), Some(3), "{command} {name}: {said}");
+            assert!(said.contains(words), "{command} {name}: {said}");
+            assert!(!stdout(&out).contains("equal"), "{command} {name}");
+        }
+    }
+    let kept = narrows(&["ls", "--data", data, "--json"]);
+    assert_eq!(stdout(&kept), "", "what is not understood makes no session");
+}
+
+#[test]
+fn a_part_that_is_understood_is_enough() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let whole =
+        std::fs::read_to_string(fixture("claude-history/2.0-interactive/input.jsonl")).unwrap();
+    let file = dir.path().join("part.jsonl");
+    let junk = "not JSON\n{\"type\":\"x\"}\n".repeat(40);
+    std::fs::write(&file, format!("{junk}{whole}")).unwrap();
+    for (command, out) in all(file.to_str().unwrap(), data.to_str().unwrap()) {
+        assert_eq!(out.status.code(), Some(0), "{command}: {}", stderr(&out));
+    }
+    let out = narrows(&["parse", file.to_str().unwrap()]);
+    assert!(stderr(&out).contains("40 malformed lines"), "{}", stderr(&out));
+}
+
+#[test]
+fn bookkeeping_at_the_beginning_does_not_hide_the_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole =
+        std::fs::read_to_string(fixture("claude-history/2.0-interactive/input.jsonl")).unwrap();
+    assert!(whole.starts_with(r#"{"type":"file-history-snapshot""#));
+    let first = [
+        "",
+        r#"{"type":"summary","summary":"Tide","leafUuid":"x"}"#,
+        r#"{"type":"queue-operation","operation":"enqueue"}"#,
+        r#"{"type":"summary","summary":"of whatever"}"#,
+        r#"{"type":"a-kind-of-tomorrow","x":1}"#,
+    ];
+    for line in first {
+        let file = dir.path().join("s.jsonl");
+        std::fs::write(&file, format!("{line}\n{whole}")).unwrap();
+        let file = file.to_str().unwrap();
+        let named = stdout(&narrows(&["parse", "--from", "claude-history", file]));
+        let items = stdout(&narrows(&["parse", file]));
+        assert!(items.lines().count() > 5, "{line}: {items}");
+        assert_eq!(items, named, "{line}");
+    }
+}
