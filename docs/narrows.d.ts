@@ -974,11 +974,24 @@ export interface components {
         ErrorCode: "INVALID_MESSAGE" | "PARSE_ERROR" | "NOT_FOUND" | "INTERNAL_ERROR";
         /** @description A code for programs and words for people. */
         ErrorInfo: {
+            /**
+             * Format: int64
+             * @description With `RESEND`: the place of the last packet none of whose text is held back.
+             */
+            acknowledged?: number | null;
             /** @description `NOT_FOUND`, `UNAUTHORIZED` and the like. */
             code: string;
+            /**
+             * Format: int64
+             * @description With `RESEND`: the place from which to send again, up to and with the packets that were refused.
+             *     It is the `first` of that one request.
+             */
+            first?: number | null;
+            /** @description With `RESEND`: the `Idempotency-Key` of the request that this packet came with, where it had one. */
+            key?: string | null;
             /** @description What happened and what to do. */
             message: string;
-            /** @description Whether the same request may work later. */
+            /** @description Whether the same request may work later; after `RESEND`, once what is missing is sent again. */
             retryable: boolean;
         };
         /** @description Something failed. */

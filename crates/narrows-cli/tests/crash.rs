@@ -143,15 +143,24 @@ fn a_full_disk_is_told_and_survived() {
     let inside = format!("/proc/{}/root{}", served.child.id(), mount.display());
     let filler = Path::new(&inside).join("filler");
     let _ = std::fs::write(&filler, vec![1; 8 << 20]);
-    let (status, answer) = fill(&served, &path);
+    let (rounds, (status, answer)) = fill(&served, &path);
     assert_eq!((status, answer["error"]["code"].as_str()), (507, Some("STORE_FULL")), "{answer}");
     assert_eq!(answer["error"]["retryable"], true);
     assert_eq!(served.get("/healthz").expect("health").0, 503);
     let during = served.events(&session).len();
     assert!(during >= before, "reads go on");
-    // There is room again: it goes on by itself.
+    // There is room again: it goes on by itself, once what was held back is sent again.
     std::fs::remove_file(&filler).expect("room");
-    assert_eq!(eventually(|| served.post(&path, body.as_bytes())), 200);
+    let sent = (0..200).chain((0..=rounds).flat_map(|_| 0..2000)).map(|n| packet(0, n));
+    let sent: Vec<String> = sent.collect();
+    let status = eventually(|| {
+        let refused = served.post(&path, body.as_bytes())?;
+        let Some(first) = refused.1["error"]["first"].as_u64() else { return Ok(refused) };
+        assert_eq!(refused.1["error"]["code"], "RESEND");
+        let from = usize::try_from(first - 1).expect("small");
+        served.post(&format!("{path}&first={first}"), sent[from..].concat().as_bytes())
+    });
+    assert_eq!(status, 200);
     assert_eq!(served.get("/healthz").expect("health").0, 200);
 }
 
@@ -204,13 +213,13 @@ fn a_directory_that_cannot_be_written_is_refused_in_clear_words() {
     assert!(told.contains("data directory") && told.contains("Read-only"), "{told}");
 }
 
-/// Sends until the store is full.
-fn fill(served: &Served, path: &str) -> (u16, serde_json::Value) {
+/// Sends until the store is full: how often that went well, and what came then.
+fn fill(served: &Served, path: &str) -> (usize, (u16, serde_json::Value)) {
     let body: String = (0..2000).map(|n| packet(0, n)).collect();
-    for _ in 0..20 {
+    for round in 0..20 {
         let (status, answer) = served.post(path, body.as_bytes()).expect("answer");
         if status != 200 {
-            return (status, answer);
+            return (round, (status, answer));
         }
     }
     panic!("the disk is not full");

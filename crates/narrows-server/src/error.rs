@@ -21,15 +21,25 @@ pub struct ErrorInfo {
     pub code: Cow<'static, str>,
     /// What happened and what to do.
     pub message: Cow<'static, str>,
-    /// Whether the same request may work later.
+    /// Whether the same request may work later; after `RESEND`, once what is missing is sent again.
     pub retryable: bool,
+    /// With `RESEND`: the place of the last packet none of whose text is held back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<u64>,
+    /// With `RESEND`: the place from which to send again, up to and with the packets that were refused.
+    /// It is the `first` of that one request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<u64>,
+    /// With `RESEND`: the `Idempotency-Key` of the request that this packet came with, where it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// An error with its status.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     status: StatusCode,
-    info: ErrorInfo,
+    info: Box<ErrorInfo>,
     retry_after: Option<u64>,
     close: bool,
 }
@@ -42,8 +52,15 @@ impl ApiError {
         code: &'static str,
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let info = ErrorInfo { code: code.into(), message: message.into(), retryable: false };
-        ApiError { status, info, retry_after: None, close: false }
+        let info = ErrorInfo {
+            code: code.into(),
+            message: message.into(),
+            retryable: false,
+            acknowledged: None,
+            first: None,
+            key: None,
+        };
+        ApiError { status, info: Box::new(info), retry_after: None, close: false }
     }
 
     pub(crate) fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
@@ -110,8 +127,13 @@ impl From<Error> for ApiError {
                 ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "STORE_READ_ONLY", error.to_string())
                     .retry_after(10)
             }
-            Error::Resend { .. } => {
-                ApiError::new(StatusCode::CONFLICT, "RESEND", error.to_string()).retry_after(0)
+            Error::Resend { acknowledged, key } => {
+                let mut refused =
+                    ApiError::new(StatusCode::CONFLICT, "RESEND", error.to_string()).retry_after(0);
+                refused.info.acknowledged = Some(*acknowledged);
+                refused.info.first = Some(acknowledged + 1);
+                refused.info.key.clone_from(key);
+                refused
             }
             Error::Unavailable(_) => ApiError::new(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -137,7 +159,7 @@ impl From<Error> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = axum::Json(ErrorBody { error: self.info });
+        let body = axum::Json(ErrorBody { error: *self.info });
         let mut response = (self.status, body).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -45,11 +45,13 @@ pub enum Error {
     Unavailable(String),
     /// Another node has taken over what this one was doing.
     Fenced,
-    /// Another node has read packets that this one does not know, and what it held back of them is not
-    /// here: those after this place must be sent again.
+    /// Packets were read by somebody who is gone, or by another node, and what was held back of them is
+    /// not here: those after this place must be sent again.
     Resend {
         /// The place of the last packet none of whose text is held back.
         acknowledged: u64,
+        /// The key of the request that the packet after it came with, where it had one.
+        key: Option<String>,
     },
     /// What was asked makes no sense.
     Invalid(String),
@@ -92,10 +94,10 @@ impl fmt::Display for Error {
             Error::Conflict { last } => {
                 write!(f, "the session was written by somebody else, up to event {last}")
             }
-            Error::Resend { acknowledged } => write!(
+            Error::Resend { acknowledged, .. } => write!(
                 f,
-                "another node has read this session: send again what comes after packet {acknowledged}, \
-                 with `first={}`",
+                "what was held back of packets before these is gone: in one request, send again all that \
+                 comes after packet {acknowledged}, these included, with `first={}`",
                 acknowledged + 1
             ),
             Error::Fenced => f.write_str("another node has taken this session over"),

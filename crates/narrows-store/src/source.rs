@@ -135,6 +135,23 @@ impl Store {
         .await
     }
 
+    /// The key of the last request whose first packet stands at this place or before it, and its answer.
+    pub async fn request_at(
+        &self,
+        session: i64,
+        place: u64,
+    ) -> Result<Option<(String, Option<String>)>> {
+        self.read(move |db| {
+            db.optional(
+                "SELECT key, answer FROM request WHERE session = ?1 AND first <= ?2
+                 ORDER BY first DESC LIMIT 1",
+                &params![session, place],
+                |r| Ok((r.get(0)?, r.get(1)?)),
+            )
+        })
+        .await
+    }
+
     /// A request that came before: the place of its first packet, and its answer if it has one.
     pub async fn request(&self, session: i64, key: &str) -> Result<Option<(u64, Option<String>)>> {
         let key = key.to_owned();

@@ -186,6 +186,11 @@ impl Pipeline {
             && self.calls.is_at_rest()
     }
 
+    /// Bytes of what is held back and of what is known of open calls, about.
+    pub fn weight(&self) -> usize {
+        self.sanitizer.weight() + self.calls.weight()
+    }
+
     /// The format of what is read; [`Format::Auto`] while nothing has told it.
     pub fn format(&self) -> Format {
         self.adapter.format()

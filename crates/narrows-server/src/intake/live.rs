@@ -325,22 +325,22 @@ impl Live {
         }
     }
 
-    /// Lets everything go that is held back, and waits until it is kept.
+    /// Writes all rows and waits until they are kept. What is held back is not clean, and its source is
+    /// not over: it is not among them, and whoever goes on sends it again.
     pub(super) async fn rest(&mut self, store: &Store, hub: &Hub) {
         self.land().await;
         if self.broken.load(Ordering::Relaxed) {
             return;
         }
-        let mut steps = Vec::new();
-        // What a file tells only in part may go on there: it is read again then.
-        if !self.placed || self.ended {
-            self.pipeline.finish(&mut steps);
-            self.look_for_rest(steps.len());
-        }
-        if let Ok(Some(durable)) = self.keep(store, hub, &mut steps, |_| Ok(None), Rows::All).await
-        {
+        let kept = self.keep(store, hub, &mut Vec::new(), |_| Ok(None), Rows::All).await;
+        if let Ok(Some(durable)) = kept {
             let _ = durable.await;
         }
+    }
+
+    /// Bytes that it takes, about.
+    pub(super) fn weight(&self) -> usize {
+        self.pipeline.weight() + self.open.weight()
     }
 }
 

@@ -21,6 +21,7 @@ use narrows::{Format, Paths, Secrets, TextCleaner};
 use narrows_store::{Error, Result, Session, Store};
 use open::Rows;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as Gate, OwnedMutexGuard};
@@ -30,6 +31,10 @@ use tokio::time::error::Elapsed;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A session that nobody writes for so long is put to rest.
 const IDLE: Duration = Duration::from_mins(5);
+/// One of which something is held back stays in memory, so that whoever goes on need not send it again:
+/// so many of them, of so many bytes. Beyond that, those that waited longest are let go.
+const MAX_QUIET: usize = 512;
+const MAX_QUIET_BYTES: usize = 64 << 20;
 /// Its open items are written to their rows sooner.
 const SETTLE: Duration = Duration::from_secs(1);
 
@@ -69,6 +74,9 @@ pub struct Reading {
     /// What is in memory is taken for what the store has. If another node has written meanwhile,
     /// nothing is kept: whoever can give all of it again may trust.
     pub trust: bool,
+    /// What was held back of packets before these, by somebody who is gone, cannot be given again: it
+    /// is left out.
+    pub lost: bool,
 }
 
 /// The sessions that are being written.
@@ -170,7 +178,7 @@ impl Intake {
         Arc::clone(&slot.gate)
     }
 
-    /// Lets go of a session: everything that is held back comes out and is kept.
+    /// Lets go of a session, when everything that was made of it is kept.
     pub async fn release(&self, session: i64) {
         if let Ok(mut held) = self.hold(session, PATIENCE).await {
             self.rest(&mut held, session).await;
@@ -188,20 +196,46 @@ impl Intake {
 
     /// Writes what has waited long enough; lets go of sessions that nobody writes.
     pub async fn tidy(&self) {
+        self.sweep(IDLE, (MAX_QUIET, MAX_QUIET_BYTES)).await;
+    }
+
+    /// Lets go of sessions that nobody has written for so long, but for those of which something is held
+    /// back: of these, so many of so many bytes stay.
+    pub async fn sweep(&self, idle: Duration, (most, mut bytes): (usize, usize)) {
+        let mut quiet = Vec::new();
         for (session, slot) in self.slots() {
-            let idle = slot.used.elapsed();
+            let since = slot.used.elapsed();
             let Ok(mut guard) = Arc::clone(&slot.gate).try_lock_owned() else { continue };
-            if idle > IDLE {
+            let held = guard.as_ref().is_some_and(|live| {
+                !live.placed && !live.broken.load(Ordering::Relaxed) && !live.is_at_rest()
+            });
+            if since > idle && !held {
                 self.rest(&mut guard, session).await;
-            } else if idle > SETTLE
+            } else if since > SETTLE.min(idle)
                 && let Some(live) = guard.as_mut()
             {
                 live.settle(&self.inner.store, &self.inner.hub, Rows::All).await;
+                if since > idle {
+                    quiet.push((slot.used, session, live.weight()));
+                }
+            }
+        }
+        quiet.sort_unstable_by_key(|(used, ..)| std::cmp::Reverse(*used));
+        for (at, (used, session, weight)) in quiet.into_iter().enumerate() {
+            if at < most && weight <= bytes {
+                bytes -= weight;
+                continue;
+            }
+            bytes = 0;
+            let Some(slot) = self.slot(session).filter(|slot| slot.used == used) else { continue };
+            if let Ok(mut guard) = slot.gate.try_lock_owned() {
+                self.rest(&mut guard, session).await;
             }
         }
     }
 
-    /// The end: everything that is held back comes out and is kept.
+    /// The end: everything that was made is kept. What is held back is not: it is not clean, and whoever
+    /// goes on sends it again.
     pub async fn close(&self) {
         for (session, slot) in self.slots() {
             let waited = tokio::time::timeout(Duration::from_secs(5), slot.gate.lock_owned()).await;

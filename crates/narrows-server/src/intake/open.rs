@@ -80,6 +80,12 @@ impl OpenItems {
         OpenItems { items, touched, next_order, ..OpenItems::default() }
     }
 
+    /// Bytes that the items take, about.
+    pub(super) fn weight(&self) -> usize {
+        let items: u64 = self.items.values().map(|open| open.written + open.unwritten).sum();
+        usize::try_from(items).unwrap_or(usize::MAX)
+    }
+
     /// Takes a change that the event `seq` made, of so many bytes.
     pub(super) fn take(&mut self, seq: u64, change: Change, bytes: usize) {
         self.bytes += bytes;

@@ -83,6 +83,11 @@ impl Live {
         }
         let Some(number) = wrapped.line else { return bad("has no number") };
         let position = Position { line: number, column: 0, offset: wrapped.offset.unwrap_or(0) };
+        let mark = self.marks.get(&wrapped.source).copied().unwrap_or_default();
+        if mark.fed < mark.read && number > mark.read {
+            // Lines between were read, and what was held back of them is gone.
+            return Err(Error::Resend { acknowledged: mark.rest, key: None });
+        }
         if !self.is_next(wrapped.source, position) {
             return Ok(());
         }
@@ -115,14 +120,21 @@ impl Live {
         }
     }
 
-    /// Refuses packets that come after some of which the end is held back elsewhere: it would be lost.
-    pub(super) fn check_place(&self, first: Option<u64>) -> Result<()> {
+    /// Refuses packets that come after some of which the end was held back by somebody who is gone, or
+    /// elsewhere: it would be lost, and what it began would not be known. Those that this pipeline
+    /// has are `known`.
+    pub(super) fn check_place(&self, first: Option<u64>, known: u64) -> Result<()> {
         let main = self.marks.get(&0).copied().unwrap_or_default();
-        let goes_on = first.is_none_or(|first| first > main.rest + 1);
-        if goes_on && main.read > main.rest {
-            return Err(Error::Resend { acknowledged: main.rest });
+        let goes_on = first.is_none_or(|first| first > known + 1);
+        if goes_on && known < main.read {
+            return Err(Error::Resend { acknowledged: main.rest, key: None });
         }
         Ok(())
+    }
+
+    /// Whether all that was read is told, and what comes can be understood without it.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.pipeline.is_at_rest() && self.marks.values().all(|m| m.fed >= m.read)
     }
 
     /// Takes what narrows itself has to tell, after everything that the agent has said up to now.
@@ -154,7 +166,7 @@ impl Live {
     /// Remembers that nothing is held back after so many steps. Not while packets come again: what
     /// is known is ahead of them then.
     pub(super) fn look_for_rest(&mut self, steps: usize) {
-        if self.pipeline.is_at_rest() && self.marks.values().all(|m| m.fed >= m.read) {
+        if self.is_at_rest() {
             self.rest_after = Some(steps);
             for mark in self.marks.values_mut().filter(|m| m.resting != m.fed) {
                 (mark.resting, mark.resting_offset) = (mark.fed, 0);

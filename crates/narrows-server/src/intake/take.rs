@@ -71,6 +71,18 @@ pub struct Take {
 impl Take {
     pub(super) async fn begin(
         intake: &Intake,
+        guard: OwnedMutexGuard<Option<Live>>,
+        session: &Session,
+        reading: Reading,
+    ) -> Result<Take> {
+        match Take::begin_at(intake, guard, session, reading).await {
+            Err(error) => Err(with_key(&intake.inner.store, session, error).await),
+            begun => begun,
+        }
+    }
+
+    async fn begin_at(
+        intake: &Intake,
         mut guard: OwnedMutexGuard<Option<Live>>,
         session: &Session,
         reading: Reading,
@@ -98,8 +110,8 @@ impl Take {
             let old = !usable || guard.as_ref().is_some_and(is_stale);
             if old {
                 // Packets that were read before come again: what they began is understood anew.
-                let again = reading.wrapped || reading.placed || first.is_some();
-                let live =
+                let again = reading.wrapped || reading.placed || reading.lost || first.is_some();
+                let mut live =
                     Live::load(store, &intake.inner.hidden, session, &reading, again).await?;
                 // Another node may have kept this very request after it was asked for, and before the
                 // session was read. What it keeps from now on is refused when this is appended.
@@ -107,10 +119,12 @@ impl Take {
                     *guard = None;
                     continue;
                 }
-                if store.is_shared() && reading.fence.is_none() {
-                    live.check_place(first)?;
-                }
+                let rest = live.marks.get(&0).map_or(0, |main| main.rest);
+                place_it(&mut live, &reading, first, rest)?;
                 *guard = Some(live);
+            } else if let Some(live) = guard.as_mut() {
+                let fed = live.marks.get(&0).map_or(0, |main| main.fed);
+                place_it(live, &reading, first, fed)?;
             }
             break;
         }
@@ -344,6 +358,30 @@ impl Take {
         }
         Ok(())
     }
+}
+
+/// Sees whether what comes goes on where the pipeline is, which knows the packets up to `known`.
+fn place_it(live: &mut Live, reading: &Reading, first: Option<u64>, known: u64) -> Result<()> {
+    if reading.lost {
+        live.only(&[]);
+        return Ok(());
+    }
+    // Lines that say where they stand are looked at one by one.
+    if reading.wrapped || reading.placed {
+        return Ok(());
+    }
+    live.check_place(first, known)
+}
+
+/// Names the request that must be sent again, where requests have names.
+async fn with_key(store: &Store, session: &Session, error: Error) -> Error {
+    let Error::Resend { acknowledged, .. } = error else { return error };
+    let asked = store.request_at(session.key, acknowledged + 1).await.ok().flatten();
+    let holds = |(_, answer): &(String, Option<String>)| {
+        let answer = answer.as_deref().and_then(|a| serde_json::from_str::<Answer>(a).ok());
+        answer.is_none_or(|answer| answer.read > acknowledged)
+    };
+    Error::Resend { acknowledged, key: asked.filter(holds).map(|(key, _)| key) }
 }
 
 /// The place and the answer of a request that came before.

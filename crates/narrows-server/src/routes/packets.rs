@@ -198,6 +198,7 @@ fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
         roots: query.root.iter().flat_map(|r| r.lines()).map(str::to_owned).collect(),
         fence: None,
         trust: false,
+        lost: false,
     })
 }
 

@@ -23,10 +23,12 @@ pub(super) struct Feed {
     /// The log's last event, as far as this feed knows.
     pub(super) seq: u64,
     held: Held,
+    /// What was held back of the lines before cannot be given again: the agent that said them is gone.
+    lost: bool,
 }
 
-/// Lines of which something may be held back: if whoever holds it has to begin anew, because a shared
-/// store was away or somebody else wrote, they are given again.
+/// Lines of which something may be held back: if whoever holds it has to begin anew, because the store
+/// was away, somebody else wrote or the session was let go of, they are given again.
 #[derive(Debug, Default)]
 struct Held {
     lines: Vec<u8>,
@@ -74,8 +76,17 @@ impl Feed {
     ) -> Result<Feed> {
         let (store, intake) = (store.clone(), intake.clone());
         let seq = session.seq;
-        let mut feed =
-            Feed { store, intake, session, roots, fence, next: 1, seq, held: Held::default() };
+        let mut feed = Feed {
+            store,
+            intake,
+            session,
+            roots,
+            fence,
+            next: 1,
+            seq,
+            held: Held::default(),
+            lost: false,
+        };
         feed.find_place().await?;
         Ok(feed)
     }
@@ -83,7 +94,9 @@ impl Feed {
     /// Where the next line stands: after those that were read.
     async fn find_place(&mut self) -> Result<()> {
         let sources = self.store.sources(self.session.key).await?;
-        self.next = sources.iter().find(|s| s.number == 0).map_or(0, |s| s.read) + 1;
+        let main = sources.iter().find(|s| s.number == 0);
+        self.next = main.map_or(0, |s| s.read) + 1;
+        self.lost = main.is_some_and(|s| s.rest < s.read);
         // What another node has written meanwhile is not overlooked.
         self.session = self.store.session(&self.session.id).await?;
         self.seq = self.session.seq;
@@ -91,7 +104,8 @@ impl Feed {
     }
 
     fn reading(&self, format: Format, end: bool) -> Reading {
-        Reading { format, end, roots: self.roots.clone(), fence: self.fence, ..Reading::default() }
+        let (roots, fence, lost) = (self.roots.clone(), self.fence, self.lost);
+        Reading { format, end, roots, fence, lost, ..Reading::default() }
     }
 
     /// Keeps lines; returns when they are durable. Meanwhile the agent waits.
@@ -101,11 +115,13 @@ impl Feed {
         }
         let (mut waits, mut first) = (waits(self.fence.is_some()), self.next);
         let mut lines = Cow::Borrowed(lines);
-        if self.fence.is_some() {
-            self.held.add(first, &lines);
-        }
+        self.held.add(first, &lines);
         loop {
             match self.try_lines(format, &lines, first).await {
+                Err(Error::Resend { acknowledged, .. }) if !self.lost => {
+                    // Without all of them, what follows is better than nothing.
+                    self.lost = self.held.first.is_none_or(|held| held > acknowledged + 1);
+                }
                 Err(error) if is_passing(&error) => {
                     let Some(wait) = waits.next() else { return Err(error) };
                     tokio::time::sleep(wait).await;
@@ -131,6 +147,7 @@ impl Feed {
         take.push(lines).await?;
         let answer = take.finish().await?;
         self.next = answer.read + 1;
+        self.lost = false;
         self.held.settle(answer.acknowledged, answer.read);
         self.at(&answer.cursor);
         Ok(())
@@ -149,6 +166,16 @@ impl Feed {
         loop {
             let error = match self.try_tell(format, bodies.clone(), end).await {
                 Ok(()) => return Ok(()),
+                Err(Error::Resend { acknowledged, .. }) if !self.lost => {
+                    match self.held.first.filter(|first| *first <= acknowledged + 1) {
+                        Some(first) => {
+                            let lines = self.held.lines.clone();
+                            self.try_lines(format, &lines, first).await?;
+                        }
+                        None => self.lost = true,
+                    }
+                    continue;
+                }
                 Err(error) => error,
             };
             // Only a store that is shared is away for a while, or written by others.
@@ -168,6 +195,7 @@ impl Feed {
         let mut take = self.intake.open(&self.session, self.reading(format, end)).await?;
         bodies.into_iter().for_each(|body| take.tell(body));
         let answer = take.finish().await?;
+        self.lost = false;
         self.at(&answer.cursor);
         Ok(())
     }

@@ -62,6 +62,11 @@ impl Calls {
         !open.any(|(_, id)| self.calls.get(id).is_some_and(lost))
     }
 
+    /// Bytes of heavy fields of open calls.
+    pub(crate) fn weight(&self) -> usize {
+        self.held
+    }
+
     /// Takes an event that is read again: what it did to items is known, so only calls without one
     /// learn from it.
     pub(crate) fn reread(&mut self, event: Event) {

@@ -138,6 +138,12 @@ impl Sanitizer {
         self.text.is_none() && self.outputs.values().all(|open| open.seam.is_at_rest())
     }
 
+    /// Bytes that are held back.
+    pub(crate) fn weight(&self) -> usize {
+        let text = self.text.as_ref().map_or(0, |open| open.seam.weight());
+        text + self.outputs.values().map(|open| open.seam.weight()).sum::<usize>()
+    }
+
     /// The paths that are hidden, with those that the session has told.
     pub fn paths(&self) -> &Paths {
         &self.cleaner.paths

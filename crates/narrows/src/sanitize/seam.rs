@@ -43,6 +43,11 @@ impl Seam {
         told && self.escapes.is_idle() && self.flow.is_idle()
     }
 
+    /// Bytes that are held back.
+    pub(super) fn weight(&self) -> usize {
+        self.held.len()
+    }
+
     /// Takes the next piece; returns what is now safe to show.
     pub(super) fn push(&mut self, cleaner: &mut Cleaner, piece: &str) -> Option<Clean> {
         if self.held.is_empty() && self.shown.is_empty() && self.escapes.is_idle() {
