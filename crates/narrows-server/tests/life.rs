@@ -23,11 +23,11 @@ struct Clock {
 
 impl Clock {
     fn stop() -> Clock {
-        let (hold, held) = channel::<()>();
+        let (sender, receiver) = channel::<()>();
         // While something blocks, the runtime does not move the clock by itself.
-        tokio::task::spawn_blocking(move || held.recv());
+        tokio::task::spawn_blocking(move || receiver.recv());
         tokio::time::pause();
-        Clock { _hold: hold }
+        Clock { _hold: sender }
     }
 }
 
