@@ -1137,6 +1137,11 @@ export interface components {
             answers?: {
                 [key: string]: string;
             } | null;
+            /**
+             * @description Why it is refused, for the agent to read: beside an option that refuses, where the run's
+             *     `denyReasons` is true.
+             */
+            message?: string | null;
             /** @description The chosen option. */
             optionId?: string | null;
             /** @description `cancelled`: neither. */
@@ -1550,8 +1555,10 @@ export interface components {
             requestId: string;
             /** @description When it began. */
             timestamp: string | null;
-            /** @description The agent's words. */
+            /** @description What is asked for, in one line: a command, a file, or the agent's words. */
             title: string | null;
+            /** @description What the call is about to do, to the letter: its command, diffs, plan or arguments. */
+            toolCall?: components["schemas"]["ToolCall"];
             /** @description The call it is about. */
             toolCallId: string;
             /** @enum {string} */
@@ -1759,6 +1766,8 @@ export interface components {
             allowRun: boolean;
             /** @description Whether the turn is being cancelled. */
             cancelling: boolean;
+            /** @description Whether a refusal may say why (`message`). */
+            denyReasons?: boolean;
             /** @description Why the last process is not there any more, if that was not asked for. */
             error?: string | null;
             /** @description The mode. */

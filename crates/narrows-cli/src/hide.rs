@@ -101,7 +101,13 @@ impl Hidden {
     pub(crate) fn read(args: &HideArgs) -> Result<Hidden, Fault> {
         let mut hidden = Hidden::default();
         let name = config_path(args).map(|p| p.display().to_string()).unwrap_or_default();
-        hidden.add_section(read_file(args)?.sanitize).map_err(Fault::new(name))?;
+        let file = read_file(args)?;
+        hidden.add_section(file.sanitize).map_err(Fault::new(name))?;
+        // What agents are given here, they may print.
+        file.agent
+            .iter()
+            .flat_map(AgentSpec::values)
+            .for_each(|(name, value)| hidden.add_value(name, value));
         args.root.iter().for_each(|root| hidden.paths.add_root(root));
         if let Some(home) = &args.home {
             hidden.paths.set_home(home);
@@ -135,9 +141,13 @@ impl Hidden {
     fn add_environment(&mut self) {
         for (name, value) in env::vars_os() {
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
-            if Secrets::is_secret_name(name) && !value.starts_with(['/', '.']) {
-                self.secrets.add_known(value);
-            }
+            self.add_value(name, value);
+        }
+    }
+
+    fn add_value(&mut self, name: &str, value: &str) {
+        if Secrets::is_secret_name(name) && !value.starts_with(['/', '.']) {
+            self.secrets.add_known(value);
         }
     }
 }

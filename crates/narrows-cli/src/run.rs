@@ -1,6 +1,8 @@
 //! `narrows run`: one turn of an agent, in the terminal.
 
 mod asking;
+mod question;
+mod terminal;
 
 use crate::args::RunArgs;
 use crate::client::Client;
@@ -10,7 +12,7 @@ use crate::settings::data_dir;
 use crate::show::style;
 use crate::watch::Watched;
 use crate::{Fault, fault, hide, serve};
-use asking::Asking;
+use asking::{Asking, Policy};
 use narrows_server::{HiddenOptions, ServeConfig, Server};
 use narrows_store::Store;
 use serde::Deserialize;
@@ -27,10 +29,11 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Run {
-    state: String,
     queue: Vec<Value>,
     turn: Option<Value>,
     requests: Vec<String>,
+    #[serde(default)]
+    deny_reasons: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,7 +98,7 @@ async fn own_server(args: &RunArgs, data: &Path) -> Result<Server, Fault> {
     let config = ServeConfig {
         data: data.to_owned(),
         bind: ([127, 0, 0, 1], 0).into(),
-        run: run_options(&args.hide, data, true)?,
+        run: run_options(&args.hide, data, true, true)?,
         ..ServeConfig::default()
     };
     let hidden = HiddenOptions { paths: hidden.paths, secrets: hidden.secrets };
@@ -141,6 +144,7 @@ async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> R
     };
     let mut style = style::of_terminal(None, args.color);
     (style.tools, style.thinking) = (args.tools, args.thinking);
+    let style = Some(style).filter(|_| !args.json);
     let row = store.session_row(&id).await.map_err(failed)?;
     let out = BufWriter::new(io::stdout());
     let mut watched = Watched::after(store, row, out, style).await?;
@@ -150,21 +154,36 @@ async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> R
         &json!({"content": prompt}),
     )?;
     let message = sent["id"].as_str().unwrap_or_default().to_owned();
-    let mut asking = Asking::new(args.yes);
+    let policy = match (args.yes, args.no) {
+        (true, _) => Policy::Allow,
+        (_, true) => Policy::Deny,
+        _ => Policy::Ask,
+    };
+    let mut asking = Asking::new(policy);
+    watched.hide_asks = asking.shows();
     let mut cancelled = false;
     loop {
-        watched.go_on(store).await?;
+        if !args.json {
+            watched.go_on(store).await?;
+        }
         let run: Run = client.get(&format!("/api/sessions/{id}/run"))?;
         let is = |one: &Value| one["id"].as_str() == Some(&message);
         if !run.queue.iter().any(is) && !run.turn.as_ref().is_some_and(is) {
             break;
         }
-        if run.state == "waiting" {
-            watched.go_on(store).await?;
-            asking.ask(client, &id, &run.requests, watched.items())?;
+        watched.go_on(store).await?;
+        if let Err(fault) = asking.look(client, &id, &run, watched.items()) {
+            // The agent would wait for ever.
+            let _: Value = client.post(&format!("/api/sessions/{id}/cancel"), &json!({}))?;
+            return Err(fault);
         }
         tokio::select! {
+            line = asking.line() => {
+                let line = line.map_err(Fault::new("standard input"))?;
+                asking.take(client, &id, line.as_deref())?;
+            }
             _ = interrupted.recv() => {
+                asking.drop_open();
                 if cancelled {
                     let _: Value = client.post(&format!("/api/sessions/{id}/stop"), &json!({}))?;
                 } else {
@@ -175,6 +194,9 @@ async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> R
             }
             () = tokio::time::sleep(LOOK) => {}
         }
+    }
+    if args.json {
+        watched.ends_with(store, message.parse().unwrap_or_default()).await?;
     }
     watched.go_on(store).await?;
     let failed = watched.has_failed();

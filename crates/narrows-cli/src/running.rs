@@ -22,6 +22,17 @@ pub(crate) struct RunFile {
     memory: Option<String>,
     processes: Option<u64>,
     lease_seconds: Option<u64>,
+    environment: Option<Environment>,
+}
+
+/// What agents get of the environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Environment {
+    /// All that narrows was started with, but what is dangerous.
+    Shell,
+    /// What programs need, and what the agent's list names.
+    Minimal,
 }
 
 /// How long a node that is silent keeps its agents: goes before the config file.
@@ -31,8 +42,13 @@ fn bad(what: &str) -> Fault {
     Fault::new(what)(Error::new(ErrorKind::InvalidData, "a number of seconds, 1 or more"))
 }
 
-/// How agents are run; `allow` turns it on.
-pub(crate) fn run_options(hide: &HideArgs, data: &Path, allow: bool) -> Result<RunOptions, Fault> {
+/// How agents are run; `allow` turns it on, `own` says that nobody but this machine's user asks.
+pub(crate) fn run_options(
+    hide: &HideArgs,
+    data: &Path,
+    allow: bool,
+    own: bool,
+) -> Result<RunOptions, Fault> {
     let (file, given) = run_file(hide)?;
     let usual = RunLimits::default();
     let memory = file.memory.as_deref().map(size).transpose();
@@ -51,6 +67,7 @@ pub(crate) fn run_options(hide: &HideArgs, data: &Path, allow: bool) -> Result<R
         keeper: std::env::current_exe().ok(),
         roots: data.join("runs"),
         env: std::env::vars_os().collect(),
+        whole_env: file.environment.map_or(own, |given| given == Environment::Shell),
         limits: RunLimits {
             agents: file.agents.unwrap_or(usual.agents),
             queue: file.queue.unwrap_or(usual.queue),
@@ -83,7 +100,7 @@ fn agents(given: Vec<AgentSpec>) -> Result<Vec<AgentSpec>, Fault> {
 
 /// `narrows agents`.
 pub(crate) fn list(args: &AgentsArgs) -> Result<(), Fault> {
-    let options = run_options(&args.hide, Path::new(""), false)?;
+    let options = run_options(&args.hide, Path::new(""), false, true)?;
     let path = std::env::var_os("PATH");
     let mut out = std::io::stdout().lock();
     let told = |e| Fault::new("standard output")(e);

@@ -131,7 +131,12 @@ pub(crate) fn serve_config(args: &ServeArgs) -> Result<ServeConfig, Fault> {
         (false, Some(_)) if sources_file(&args.hide)?.follow == Some(true) => sources(&args.hide)?,
         (false, Some(_)) => None,
     };
-    let run = run_options(&args.hide, &data, args.allow_run)?;
+    let bind = args.bind.or(file.bind).unwrap_or_else(|| ServeConfig::default().bind);
+    let hosts = either(&args.host, file.hosts);
+    let behind_proxy = args.behind_proxy || file.behind_proxy;
+    // A server that others reach gives agents only what their lists name.
+    let own = bind.ip().is_loopback() && !behind_proxy && hosts.is_empty() && store.is_none();
+    let run = run_options(&args.hide, &data, args.allow_run, own)?;
     let usual = Limits::default();
     let limits = file.limits;
     let streams_per_token = args.streams_per_token.or(limits.streams_per_token);
@@ -139,11 +144,11 @@ pub(crate) fn serve_config(args: &ServeArgs) -> Result<ServeConfig, Fault> {
         data,
         store,
         bus: args.bus.clone().or(file.bus),
-        bind: args.bind.or(file.bind).unwrap_or_else(|| ServeConfig::default().bind),
-        hosts: either(&args.host, file.hosts),
+        bind,
+        hosts,
         origins: either(&args.allow_origin, file.allow_origins),
         tls: args.tls_cert.clone().or(file.tls_cert).zip(args.tls_key.clone().or(file.tls_key)),
-        behind_proxy: args.behind_proxy || file.behind_proxy,
+        behind_proxy,
         retention: retention(&keep, None),
         sources,
         page: narrows_server::Page::embedded(),

@@ -6,6 +6,7 @@ use crate::library::{failed, session};
 use crate::settings::{data_dir, sources};
 use crate::show::style;
 use crate::{Fault, serve};
+use narrows::item::ItemBody;
 use narrows::{Change, Items, stored};
 use narrows_server::intake::Intake;
 use narrows_server::source::Follower;
@@ -68,7 +69,27 @@ pub(crate) struct Watched<W: Write> {
     epoch: String,
     seq: u64,
     items: Items,
-    printer: Printer<W>,
+    shown: Shown<W>,
+    /// Questions are shown by whoever asks them.
+    pub(crate) hide_asks: bool,
+    /// The event after which nothing is shown.
+    until: Option<u64>,
+}
+
+/// How a session is shown.
+enum Shown<W: Write> {
+    Text(Box<Printer<W>>),
+    /// Its events, one a line.
+    Json(W),
+}
+
+impl<W: Write> Shown<W> {
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Shown::Text(printer) => printer.flush(),
+            Shown::Json(out) => out.flush(),
+        }
+    }
 }
 
 async fn watch(
@@ -146,7 +167,8 @@ async fn begin<W: Write>(
         items.apply(Change::Put { item: Box::new(one.item) });
     }
     print(printer.flush())?;
-    Ok(Watched { row, key, epoch: page.epoch, seq: page.seq, items, printer })
+    let (shown, hide_asks, until) = (Shown::Text(Box::new(printer)), false, None);
+    Ok(Watched { row, key, epoch: page.epoch, seq: page.seq, items, shown, hide_asks, until })
 }
 
 impl<W: Write> Watched<W> {
@@ -155,12 +177,16 @@ impl<W: Write> Watched<W> {
         store: &Store,
         row: SessionRow,
         out: W,
-        style: Style,
+        style: Option<Style>,
     ) -> Result<Self, Fault> {
         let session = store.session(&row.id).await.map_err(failed)?;
         let (key, epoch, seq) = (session.key, session.epoch, session.seq);
-        let (items, printer) = (Items::default(), Printer::new(out, style));
-        Ok(Watched { row, key, epoch, seq, items, printer })
+        let shown = match style {
+            Some(style) => Shown::Text(Box::new(Printer::new(out, style))),
+            None => Shown::Json(out),
+        };
+        let (items, hide_asks, until) = (Items::default(), false, None);
+        Ok(Watched { row, key, epoch, seq, items, shown, hide_asks, until })
     }
 
     /// What was printed.
@@ -168,10 +194,17 @@ impl<W: Write> Watched<W> {
         &self.items
     }
 
+    /// Shows nothing after the end of a message's turn, once that is known.
+    pub(crate) async fn ends_with(&mut self, store: &Store, message: u64) -> Result<(), Fault> {
+        let row = store.message(self.key, message).await.map_err(failed)?;
+        self.until = row.and_then(|row| row.until);
+        Ok(())
+    }
+
     /// Whether the last thing that happened is that something failed.
     pub(crate) fn has_failed(&self) -> bool {
         let last = self.items.iter().last();
-        last.is_some_and(|item| matches!(item.body, narrows::item::ItemBody::Error { .. }))
+        last.is_some_and(|item| matches!(item.body, ItemBody::Error { .. }))
     }
 
     /// Prints what is new; false when nothing more comes.
@@ -184,7 +217,14 @@ impl<W: Write> Watched<W> {
             }
             let full = page.rows.len() == ROWS;
             for row in &page.rows {
+                if self.until.is_some_and(|until| row.seq > until) {
+                    break;
+                }
                 self.seq = row.seq;
+                if let Shown::Json(out) = &mut self.shown {
+                    let line = out.write_all(&row.event).and_then(|()| out.write_all(b"\n"));
+                    line.map_err(Fault::new("standard output"))?;
+                }
                 let Some(changes) = &row.changes else { continue };
                 let text = std::str::from_utf8(changes).unwrap_or("[]");
                 for change in stored::changes(text).unwrap_or_default() {
@@ -194,7 +234,7 @@ impl<W: Write> Watched<W> {
             if page.rows.is_empty() {
                 return Ok(!store.session(&self.row.id).await.map_err(failed)?.ended);
             }
-            self.printer.flush().map_err(Fault::new("standard output"))?;
+            self.shown.flush().map_err(Fault::new("standard output"))?;
             if !full {
                 return Ok(true);
             }
@@ -204,9 +244,10 @@ impl<W: Write> Watched<W> {
     fn apply(&mut self, change: Change) -> io::Result<()> {
         let Some(id) = change.item().map(|id| id.as_str().to_owned()) else { return Ok(()) };
         self.items.apply(change);
-        match self.items.get(&id) {
-            Some(item) => self.printer.update(item),
-            None => Ok(()),
-        }
+        let (Some(item), Shown::Text(printer)) = (self.items.get(&id), &mut self.shown) else {
+            return Ok(());
+        };
+        let asks = matches!(item.body, ItemBody::Permission { .. } | ItemBody::Question { .. });
+        if asks && self.hide_asks { Ok(()) } else { printer.update(item) }
     }
 }

@@ -193,6 +193,17 @@ fn limits_end_it_with_a_word() {
 }
 
 #[test]
+fn memory_that_processes_share_counts_once() {
+    let mark = mark();
+    // Each shows a few megabytes, of which nearly all are pages of the same program.
+    let script = "for i in $(seq 200); do sleep 600 & done; sleep 2.5; exit 4";
+    let output = shell(&mark, &["--memory", "150000000"], script);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert_eq!(marked(&mark), Vec::<u32>::new());
+}
+
+#[test]
 fn every_byte_passes() {
     let mark = mark();
     let size = 64 << 20;

@@ -123,6 +123,11 @@ pub struct GiveAnswer {
     /// The chosen option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option_id: Option<String>,
+    /// Why it is refused, for the agent to read: beside an option that refuses, where the run's
+    /// `denyReasons` is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 16384)]
+    pub message: Option<String>,
     /// The answers to the agent's questions, by their words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<std::collections::HashMap<String, String>>)]

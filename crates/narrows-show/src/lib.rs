@@ -9,6 +9,7 @@ macro_rules! put {
     }};
 }
 
+pub mod asked;
 mod blocks;
 mod call;
 mod diff;

@@ -7,6 +7,7 @@
 mod card;
 mod verbatim;
 
+use super::asked;
 use super::call::{self, CallLine, given};
 use super::escape;
 use super::header::Header;
@@ -134,9 +135,13 @@ fn body(item: &Item, style: &Style) -> String {
             let (kind, name) = (words_only(&artifact.r#type), words_only(&artifact.name));
             format!("◆ {kind} **{name}** · {}{url}", quoted(&escape::line(&artifact.path)))
         }
-        ItemBody::Permission { title, options, .. } => {
+        ItemBody::Permission { title, options, tool_call, .. } => {
             let title = words_only(given(title.as_ref()).unwrap_or_default());
             let mut out = format!("**Needs leave:** {title}\n\n");
+            let exact = tool_call.as_ref().map(|item| asked::lines(&item.call));
+            if let Some(exact) = exact.filter(|lines| !lines.is_empty()) {
+                put!(out, "{}\n\n", card::fence("", &exact.join("\n")).trim_end());
+            }
             for option in options {
                 put!(out, "- {}\n", words_only(&option.name));
             }

@@ -117,6 +117,11 @@ impl Calls {
                     }));
                 }
             }
+            Body::PermissionRequest(ask) => {
+                let state = self.calls.get_mut(&ask.tool_call_id);
+                ask.call = state.map(|state| Box::new(state.known.asked()));
+                out.push(event);
+            }
             Body::PermissionAnswer(answer) => {
                 if let Some(state) = self.calls.get_mut(&answer.tool_call_id) {
                     if answer.decision != Decision::Allowed && self.refused.len() < MAX_CALLS {
@@ -239,6 +244,13 @@ impl Calls {
         }
         news.status = next_status(known.status, news.status);
         edit_texts(known, &mut news);
+        // A result repeats what was decided, but not in which words it was offered.
+        if let (Some(old), Some(new)) = (&known.permission, &mut news.permission)
+            && new.option.is_none()
+            && new.decision == old.decision
+        {
+            new.option.clone_from(&old.option);
+        }
         let grew_from = take_output(known, news.output.take(), &mut fresh);
         fresh = fresh.or(known.merge(news));
         if known.exit_code.is_some_and(|code| code != 0)

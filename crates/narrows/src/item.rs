@@ -70,6 +70,8 @@ pub enum ItemBody {
         tool_call_id: Clean,
         title: Option<Clean>,
         options: Vec<Choice>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_call: Option<Box<ToolItem>>,
     },
     #[serde(rename_all = "camelCase")]
     Plan {

@@ -107,6 +107,10 @@ fn normal(item: &Item) -> Value {
     }
     if let Some(call) = map.get_mut("toolCall").and_then(Value::as_object_mut) {
         call.remove("durationMs");
+        // What is kept of an answer is the decision, not the words in which it was offered.
+        if let Some(permission) = call.get_mut("permission").and_then(Value::as_object_mut) {
+            permission.remove("option");
+        }
     }
     value
 }

@@ -1,6 +1,8 @@
 import { Hand } from "lucide-react";
+import { type FormEvent, useState } from "react";
 import type { PermissionItem, ToolCall } from "../api/types";
 import { DiffView } from "../content/diff";
+import { Markdown } from "../content/markdown";
 import { visible } from "../content/visible";
 import { useSession } from "../state/context";
 import styles from "./ask.module.css";
@@ -9,17 +11,20 @@ import { oneLine } from "./middle-text";
 
 export interface PermissionProps {
   item: PermissionItem;
-  /** The call that is asked for, to show exactly what it does. */
+  /** The call as it is known now, for requests that do not say themselves what they are about. */
   call?: ToolCall;
-  /** Makes the options buttons. */
-  onAnswer?(optionId: string): void;
+  /** Makes the options buttons. A message goes with a refusal. */
+  onAnswer?(optionId: string, message?: string): void;
+  /** A refusal may say why. */
+  reasons?: boolean;
   /** The buttons wait: for what is shown, or for what becomes of an answer. */
   busy?: boolean;
 }
 
 /** The agent asks for leave, and waits. */
-export function Permission({ item, call, onAnswer, busy }: PermissionProps) {
+export function Permission({ item, call, onAnswer, reasons, busy }: PermissionProps) {
   const below = useSession().asked?.has(item.requestId);
+  const refusal = item.options.find((option) => option.kind.startsWith("reject"));
   if (below && !onAnswer) return <Below words={item.title?.trim() || "The agent wants to use a tool"} />;
   return (
     <section className={styles.waiting} aria-label="The agent asks for permission">
@@ -28,7 +33,7 @@ export function Permission({ item, call, onAnswer, busy }: PermissionProps) {
         <span>Permission asked</span>
         <span className={styles.state}>waiting for an answer</span>
       </p>
-      <Asked item={item} call={call} />
+      <Asked item={item} call={item.toolCall ?? call} />
       <ul className={styles.options} aria-label="Options">
         {item.options.map((option, at) => (
           <li key={at}>
@@ -42,29 +47,74 @@ export function Permission({ item, call, onAnswer, busy }: PermissionProps) {
           </li>
         ))}
       </ul>
+      {onAnswer && reasons && refusal && (
+        <Refusal busy={busy} onSend={(message) => onAnswer(refusal.optionId, message)} />
+      )}
       {!onAnswer && <p className={styles.hint}>Answer it where the agent runs.</p>}
     </section>
+  );
+}
+
+/** A refusal in words, which the agent reads. */
+function Refusal({ busy, onSend }: { busy?: boolean; onSend(message: string): void }) {
+  const [words, setWords] = useState("");
+  const message = words.trim();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (message && !busy) onSend(message);
+  };
+  return (
+    <form className={styles.free} onSubmit={submit}>
+      <input
+        type="text"
+        value={words}
+        maxLength={4000}
+        placeholder="Or say what to do instead"
+        aria-label="Why not, or what to do instead"
+        onChange={(event) => setWords(event.target.value)}
+      />
+      <button type="submit" className={styles.reject} disabled={busy || !message}>
+        Deny and tell
+      </button>
+    </form>
   );
 }
 
 /** What the agent wants to do, to the letter. */
 function Asked({ item, call }: { item: PermissionItem; call?: ToolCall }) {
   const command = call?.command;
+  const plan = !command && call?.plan?.trim() ? call.plan : undefined;
   const path = call?.filePath;
-  const diffs = call && !command ? diffsOf(call) : [];
-  const rest = call && !command && diffs.length === 0 ? argumentsOf(call) : "";
+  const diffs = call && !command && !plan ? diffsOf(call) : [];
+  const rest = call && !command && !plan && diffs.length === 0 ? argumentsOf(call) : "";
+  const wants = call && wantsOf(call, diffs.length > 0);
+  const title = item.title?.trim() || "The agent wants to use a tool";
+  const exact = [command, path, wants].some((words) => words?.trim() === title);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by keys too
     <section className={styles.scroll} tabIndex={0} aria-label="What is asked for">
-      <p className={styles.what}>
-        {visible(item.title?.trim() || "The agent wants to use a tool").slice(0, 4000)}
-      </p>
+      {wants && <p className={styles.what}>{visible(wants).slice(0, 4000)}</p>}
+      {!(wants && (exact || plan)) && <p className={styles.what}>{visible(title).slice(0, 4000)}</p>}
       {command && <pre className={styles.exact}>{visible(command)}</pre>}
-      {!command && path && path !== item.title && <pre className={styles.exact}>{visible(path)}</pre>}
+      {!command && !plan && path && path !== item.title && (
+        <pre className={styles.exact}>{visible(path)}</pre>
+      )}
+      {plan && <Markdown text={plan} />}
       {rest && <pre className={styles.exact}>{visible(rest)}</pre>}
       {diffs.length > 0 && <DiffView diffs={diffs} openKey={`${item.id}/diff`} />}
     </section>
   );
+}
+
+/** What is asked for, in the words of this page: an agent describes its own calls as it likes. */
+function wantsOf(call: ToolCall, changes: boolean): string | undefined {
+  if (call.command) return "The agent wants to run this command:";
+  if (call.plan?.trim()) return "The agent wants to carry out this plan:";
+  if (!call.filePath) return undefined;
+  if (changes || call.kind === "edit") return `The agent wants to change ${call.filePath}`;
+  if (call.kind === "read") return `The agent wants to read ${call.filePath}`;
+  if (call.kind === "delete") return `The agent wants to delete ${call.filePath}`;
+  return undefined;
 }
 
 /** The arguments of a tool of which nothing better is known. */

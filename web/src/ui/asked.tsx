@@ -19,11 +19,13 @@ interface Props {
   call: Item | undefined;
   /** How many more wait. */
   more: number;
+  /** A refusal may say why. */
+  reasons?: boolean;
   onAnswered(): void;
 }
 
 /** A question of the agent that is answered here, once. */
-export function Asked({ item, call, more, onAnswered }: Props) {
+export function Asked({ item, call, more, reasons, onAnswered }: Props) {
   const { sessionId } = useSession();
   const card = useRef<HTMLDivElement>(null);
   const [settled, setSettled] = useState(false);
@@ -53,7 +55,13 @@ export function Asked({ item, call, more, onAnswered }: Props) {
   return (
     <div ref={card} className={css.card}>
       {item.type === "permission" ? (
-        <OfPermission item={item} call={call} busy={busy} onAnswer={(optionId) => give({ optionId })} />
+        <OfPermission
+          item={item}
+          call={call}
+          busy={busy}
+          reasons={reasons}
+          onAnswer={(optionId, message) => give(message ? { optionId, message } : { optionId })}
+        />
       ) : (
         <OfQuestion item={item} busy={busy} onAnswer={(answers) => give({ answers })} />
       )}
@@ -71,23 +79,32 @@ interface PermissionProps {
   item: PermissionItem;
   call: Item | undefined;
   busy: boolean;
-  onAnswer(optionId: string): void;
+  reasons?: boolean;
+  onAnswer(optionId: string, message?: string): void;
 }
 
-function OfPermission({ item, call, busy, onAnswer }: PermissionProps) {
+/** Nobody should say yes to half a command: buttons wait until all of it is here. */
+function OfPermission({ item, call, busy, reasons, onAnswer }: PermissionProps) {
   const whole = useWhole(item, true);
-  const found = useFound(item.toolCallId, call);
-  const props = { item: whole.item, busy: busy || whole.loading, onAnswer };
+  const found = useFound(item.toolCallId, item.toolCall ? item : call);
+  const half = whole.loading || whole.error !== undefined;
+  const props = { item: whole.item, busy: busy || half, reasons, onAnswer };
   if (found?.type === "tool_call") return <OfCall {...props} call={found} />;
-  return <Permission {...props} />;
-}
-
-/** Nobody should say yes to half a command. */
-function OfCall({ item, call, busy, onAnswer }: PermissionProps & { call: ToolCallItem }) {
-  const whole = useWhole(call, true);
   return (
     <>
-      <Permission item={item} call={whole.item.toolCall} busy={busy || whole.loading} onAnswer={onAnswer} />
+      <Permission {...props} />
+      {whole.error !== undefined && <LoadError error={whole.error} retry={whole.retry} />}
+    </>
+  );
+}
+
+/** A request that does not say itself what it is about. */
+function OfCall({ call, busy, ...props }: PermissionProps & { call: ToolCallItem }) {
+  const whole = useWhole(call, true);
+  const half = whole.loading || whole.error !== undefined;
+  return (
+    <>
+      <Permission {...props} call={whole.item.toolCall} busy={busy || half} />
       {whole.error !== undefined && <LoadError error={whole.error} retry={whole.retry} />}
     </>
   );

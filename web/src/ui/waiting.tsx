@@ -39,6 +39,7 @@ export function Waiting({ view, run, onShow }: Props) {
           item={here}
           call={call}
           more={(asked?.size ?? 1) - 1}
+          reasons={run?.denyReasons}
           onAnswered={() => setMine(here.id)}
         />
       </section>

@@ -38,10 +38,10 @@ const question = {
   questions: [{ question: "Which?", multiSelect: false, options: [{ label: "Red" }, { label: "Blue" }] }],
 } as QuestionItem;
 
-function show(items: Item[], requests: string[], ended = false) {
+function show(items: Item[], requests: string[], ended = false, denyReasons = false) {
   const page = (items: Item[], requests: string[]) => {
     const view = { items, ended, outline: null } as unknown as View;
-    const run = runState({ state: requests.length ? "waiting" : "running", requests });
+    const run = runState({ state: requests.length ? "waiting" : "running", requests, denyReasons });
     return (
       <SessionProvider value={access(items, { asked: new Set(requests) })}>
         <Waiting view={view} run={run} onShow={() => {}} />
@@ -150,6 +150,39 @@ describe("a permission", () => {
     const card = screen.getByRole("region", { name: "The agent asks for permission" });
     expect(card.textContent).toContain("const a = 1;");
     expect(card.textContent).toContain("const a = 2;");
+  });
+
+  test("says itself what it is about, whatever the call is called and told later", () => {
+    const toolCall = { ...call("c", { command: "rm -r tmp" }).toolCall, description: "Just list the files" };
+    show([call("c", { command: "ls" }), { ...permission, title: "rm -r tmp", toolCall }], ["r1.0"]);
+    const card = screen.getByRole("region", { name: "The agent asks for permission" });
+    expect(card.textContent).toContain("wants to run this command");
+    expect(card.textContent?.split("rm -r tmp")).toHaveLength(2);
+    expect(card.textContent).not.toContain("Just list");
+  });
+
+  test("to carry out a plan shows the plan, as text and not as JSON", () => {
+    const plan = "# Steps\n\n- first\n- second";
+    const { toolCall } = call("c", { command: "", toolName: "plan_mode", plan, input: { plan } });
+    show([{ ...permission, title: "ExitPlanMode", toolCall }], ["r1.0"]);
+    const card = screen.getByRole("region", { name: "The agent asks for permission" });
+    expect(card.querySelectorAll("li")).toHaveLength(2 + permission.options.length);
+    expect(card.textContent).toContain("carry out this plan");
+    expect(card.textContent).not.toMatch(/"plan"|ExitPlanMode/);
+  });
+
+  test("is refused in words where the agent can be told", async () => {
+    const asked = served(() => ({ body: { done: true } }));
+    show(items, ["r1.0"]);
+    expect(screen.queryByLabelText(/Why not/)).toBeNull();
+    cleanup();
+    show(items, ["r1.0"], false, true);
+    await settle();
+    expect(button(/Deny and tell/).disabled).toBe(true);
+    fireEvent.change(screen.getByLabelText(/Why not/), { target: { value: " use src instead " } });
+    fireEvent.click(button(/Deny and tell/));
+    await waitFor(() => expect(asked).toHaveLength(1));
+    expect(asked[0]?.body).toEqual({ optionId: "no", message: "use src instead" });
   });
 
   test("shows what a tool that nobody knows is given, nothing hidden", async () => {

@@ -26,6 +26,13 @@ pub(crate) struct RunArgs {
     /// Give leave to everything without asking
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Refuse everything that needs leave, and answer no question
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) no: bool,
+    /// Print the turn's events as JSON lines, as `narrows parse --view events` does; the last one is
+    /// the turn's end: `prompt_response` or `error`
+    #[arg(long, conflicts_with_all = ["tools", "thinking"])]
+    pub(crate) json: bool,
     /// Show what tools were given and what came of it
     #[arg(long)]
     pub(crate) tools: bool,
@@ -54,7 +61,8 @@ pub(crate) struct AgentsArgs {
 pub(crate) const RUN_EXAMPLES: &str = "\
 The session is kept like every other one: `narrows show`, `narrows search` and the page have it. A
 running server does the work if it was started with --allow-run; else this command does it by itself.
-Ctrl-C cancels the turn; a second one ends the agent.
+Ctrl-C cancels the turn; a second one ends the agent. Where nobody can be asked (standard input is no
+terminal), --yes or --no answers; without them a question ends the turn, with exit code 1.
 
 Examples:
   narrows run \"Why does the login test fail?\"
@@ -63,6 +71,8 @@ Examples:
       Elsewhere, with another one
   git diff | narrows run --agent claude --mode plan
       The prompt comes from standard input
+  narrows run --json --no \"What does this do?\" | jq -r 'select(.type == \"text_chunk\").text'
+      One event a line, for programs
   narrows run --session k3f9 \"Now write the tests\"
       The next turn of a session";
 
@@ -73,9 +83,16 @@ Others are added in the config file:
   title = \"My agent\"
   argv = [\"my-agent\", \"--acp\"]
   protocol = \"acp\"              # or \"claude\"
-  env = [\"MY_AGENT_*\"]          # variables it gets beside the usual ones
+  env = { MY_AGENT_KEY = \"…\" }  # variables of its own; or names: [\"MY_AGENT_*\"]
 
   [run]
   allow = true                  # as `narrows serve --allow-run`
+  environment = \"minimal\"       # or \"shell\": see below
   memory = \"4G\"
-  idle_minutes = 30";
+  idle_minutes = 30
+
+With environment = \"shell\" an agent gets the variables that narrows was started with, but not those of
+narrows itself (NARROWS_*), those that make programs load foreign code (LD_PRELOAD, BASH_ENV, NODE_OPTIONS
+and the like) and those that are true of the starting shell only. With \"minimal\" it gets what programs need
+to find their files, and what its list names. `narrows run` and a server that only this machine reaches
+begin with \"shell\"; one with another --bind, --host, --behind-proxy or --store with \"minimal\".";

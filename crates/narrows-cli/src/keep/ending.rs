@@ -78,6 +78,14 @@ pub(super) async fn wait(agent: Pid, args: &KeeperArgs, parent: &Parent, told: &
 fn over(args: &KeeperArgs, tree: &mut Tree) -> Option<String> {
     let members = tree.members();
     let memory: u64 = members.iter().map(|member| member.memory).sum();
+    // Pages that processes share stand in each one's count: only when that is too much, they are
+    // counted once, which takes longer.
+    let memory = match args.memory {
+        Some(limit) if memory > limit => {
+            members.iter().fold(0, |sum, member| sum + member.own_memory())
+        }
+        _ => memory,
+    };
     if let Some(limit) = args.memory.filter(|limit| memory > *limit) {
         return Some(format!("the agent used {memory} bytes of memory, more than {limit}: ended"));
     }

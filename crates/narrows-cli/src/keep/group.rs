@@ -21,6 +21,10 @@ impl Member {
         self.group
     }
 
+    pub(super) fn own_memory(&self) -> u64 {
+        self.memory
+    }
+
     pub(super) fn send(&self, signal: Signal) {
         let _ = kill_process_group(self.group, signal);
     }

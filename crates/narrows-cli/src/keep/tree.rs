@@ -30,6 +30,25 @@ impl Member {
         (self.pid, self.started)
     }
 
+    /// Its part of the memory: pages that several processes share are divided among them.
+    pub(super) fn own_memory(&self) -> u64 {
+        let read = |name: &str| {
+            std::fs::read_to_string(format!("/proc/{}/{name}", self.pid.as_raw_nonzero())).ok()
+        };
+        let shared = read("smaps_rollup").and_then(|text| {
+            let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+            line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kb| kb << 10)
+        });
+        // Where that may not be read: what is in memory and is no page of a file.
+        let alone = || {
+            let text = read("statm")?;
+            let mut pages = text.split(' ').skip(1).map_while(|n| n.parse::<u64>().ok());
+            let (all, files) = (pages.next()?, pages.next()?);
+            Some(all.saturating_sub(files) * rustix::param::page_size() as u64)
+        };
+        shared.or_else(alone).unwrap_or(self.memory)
+    }
+
     /// Sends a signal, to this process and to none that got its number later.
     pub(super) fn send(&self, signal: Signal) {
         if self.started == 0 {

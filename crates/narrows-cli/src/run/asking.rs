@@ -1,119 +1,134 @@
 //! Asking the user what the agent asks.
 
+use super::Run;
+use super::question::Question;
+use super::terminal::Terminal;
 use crate::client::Client;
 use crate::{Fault, fault};
 use narrows::Items;
-use narrows::item::ItemBody;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, Write};
+
+/// Who answers what the agent asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Policy {
+    /// Whoever sits at the terminal.
+    Ask,
+    Allow,
+    Deny,
+}
 
 /// Whoever answers the agent's questions.
-#[derive(Debug)]
 pub(super) struct Asking {
-    yes: bool,
+    policy: Policy,
     asked: BTreeSet<String>,
+    /// Where somebody can be asked; none when nobody is there.
+    terminal: Option<Terminal>,
+    /// What stands on the screen and waits for an answer.
+    open: Option<(String, Question)>,
 }
 
 impl Asking {
-    pub(super) fn new(yes: bool) -> Self {
-        Asking { yes, asked: BTreeSet::new() }
+    pub(super) fn new(policy: Policy) -> Self {
+        Asking { policy, asked: BTreeSet::new(), terminal: Terminal::new(), open: None }
     }
 
-    /// Asks what waits and was not asked yet, and gives the answers to the agent.
-    pub(super) fn ask(
+    /// Whether questions are shown here, with what they are about.
+    pub(super) fn shows(&self) -> bool {
+        self.policy == Policy::Ask && self.terminal.is_some()
+    }
+
+    /// Takes up what waits and was not asked yet: answers it, or puts it on the screen.
+    pub(super) fn look(
         &mut self,
         client: &Client,
         session: &str,
-        requests: &[String],
+        run: &Run,
         items: &Items,
     ) -> Result<(), Fault> {
-        for request in requests {
+        if let Some((request, _)) = &self.open {
+            if run.requests.contains(request) {
+                return Ok(());
+            }
+            self.open = None;
+            let _ = writeln!(io::stderr(), "\nit was answered elsewhere, or is not asked any more");
+        }
+        for request in &run.requests {
             if self.asked.contains(request) {
                 continue;
             }
-            let Some(answer) = self.answer(request, items)? else { continue };
+            // Its item may not have come yet.
+            let Some(question) = Question::find(request, items, run.deny_reasons) else { continue };
             self.asked.insert(request.clone());
-            let path = format!("/api/sessions/{session}/permissions/{}", encoded(request));
-            // Somebody may have answered on the page: that is no fault.
-            if let Err(Fault { error, .. }) = client.post::<Value>(&path, &answer) {
-                let _ = writeln!(io::stderr(), "{error}");
+            let answer = match self.policy {
+                Policy::Allow => question.allowed(),
+                Policy::Deny => Some(question.denied()),
+                Policy::Ask => None,
+            };
+            if let Some(answer) = answer {
+                give(client, session, request, &answer);
+                continue;
+            }
+            let Some(terminal) = &mut self.terminal else {
+                return Err(fault(format!(
+                    "the agent asks, and nobody can answer here: {} (--yes allows everything, --no refuses everything)",
+                    question.title()
+                )));
+            };
+            // What was typed before the question is no answer to it.
+            terminal.forget();
+            question.show(&mut io::stderr().lock()).map_err(Fault::new("standard error"))?;
+            self.open = Some((request.clone(), question));
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Waits for a line while a question stands on the screen; none at the end of the input.
+    pub(super) async fn line(&mut self) -> io::Result<Option<String>> {
+        match (&self.open, &mut self.terminal) {
+            (Some(_), Some(terminal)) => terminal.line().await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Takes a line that was typed.
+    pub(super) fn take(
+        &mut self,
+        client: &Client,
+        session: &str,
+        line: Option<&str>,
+    ) -> Result<(), Fault> {
+        let Some((request, question)) = &mut self.open else { return Ok(()) };
+        let answer = match line {
+            None => Some(json!({"outcome": "cancelled"})),
+            Some(line) => question.answer(line),
+        };
+        match answer {
+            Some(answer) => {
+                give(client, session, request, &answer);
+                self.open = None;
+            }
+            None => {
+                question.go_on(&mut io::stderr().lock()).map_err(Fault::new("standard error"))?
             }
         }
         Ok(())
     }
 
-    /// The answer to a question; none while its item has not come.
-    fn answer(&self, request: &str, items: &Items) -> Result<Option<Value>, Fault> {
-        for item in items.iter() {
-            match &item.body {
-                ItemBody::Permission { request_id, title, options, .. }
-                    if request_id.as_str() == request =>
-                {
-                    let title = title.as_ref().map_or("it wants to do something", |t| t.as_str());
-                    let names: Vec<&str> = options.iter().map(|o| o.name.as_str()).collect();
-                    let allow = options.iter().position(|o| o.kind.as_str().starts_with("allow"));
-                    let chosen = match allow.filter(|_| self.yes) {
-                        Some(allow) => allow,
-                        None => choose(&format!("Leave for: {title}"), &names)?,
-                    };
-                    let option = options.get(chosen).map(|o| o.option_id.as_str());
-                    return Ok(Some(match option {
-                        Some(option) => json!({"optionId": option}),
-                        None => json!({"outcome": "cancelled"}),
-                    }));
-                }
-                ItemBody::Question { request_id: Some(id), questions, .. }
-                    if id.as_str() == request =>
-                {
-                    let mut answers = serde_json::Map::new();
-                    for part in questions {
-                        let names: Vec<&str> =
-                            part.options.iter().map(|o| o.label.as_str()).collect();
-                        let chosen = choose(part.question.as_str(), &names)?;
-                        let answer = names.get(chosen).copied().unwrap_or_default();
-                        answers.insert(part.question.as_str().to_owned(), answer.into());
-                    }
-                    return Ok(Some(json!({"answers": answers})));
-                }
-                _ => {}
-            }
-        }
-        Ok(None)
+    /// Nobody answers any more: the turn is cancelled.
+    pub(super) fn drop_open(&mut self) {
+        self.open = None;
     }
 }
 
-/// Asks on the terminal; the number of what was chosen.
-fn choose(title: &str, options: &[&str]) -> Result<usize, Fault> {
-    if !io::stdin().is_terminal() {
-        let what = format!(
-            "the agent asks, and nobody can answer here: {title} (--yes allows everything)"
-        );
-        return Err(fault(what));
+fn give(client: &Client, session: &str, request: &str, answer: &Value) {
+    let path = format!("/api/sessions/{session}/permissions/{}", encoded(request));
+    // Somebody may have answered on the page: that is no fault.
+    if let Err(Fault { error, .. }) = client.post::<Value>(&path, answer) {
+        let _ = writeln!(io::stderr(), "{error}");
     }
-    let told = |e: io::Error| Fault::new("standard error")(e);
-    let mut out = io::stderr().lock();
-    writeln!(out, "\n? {}", shown(title)).map_err(told)?;
-    for (n, option) in options.iter().enumerate() {
-        writeln!(out, "  {}  {}", n + 1, shown(option)).map_err(told)?;
-    }
-    loop {
-        write!(out, "1–{}: ", options.len()).and_then(|()| out.flush()).map_err(told)?;
-        let mut line = String::new();
-        if io::stdin().lock().read_line(&mut line).map_err(Fault::new("standard input"))? == 0 {
-            return Ok(usize::MAX);
-        }
-        if let Ok(n @ 1..) = line.trim().parse::<usize>()
-            && n <= options.len()
-        {
-            return Ok(n - 1);
-        }
-    }
-}
-
-/// Nothing that an agent writes moves the cursor or colours the question.
-fn shown(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(2000).collect()
 }
 
 fn encoded(name: &str) -> String {

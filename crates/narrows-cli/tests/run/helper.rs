@@ -34,6 +34,7 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
         agent("mute", "acp", ", \"--mute\""),
         agent("dead", "acp", ", \"--exit-at-start\", \"7\""),
         agent("options", "acp", ", \"--config-options\""),
+        agent("valued", "acp", "") + "env = { VALUED_API_KEY = \"quiet-harbor-4711-lantern\" }\n",
         "[[agent]]\nname = \"missing\"\nargv = [\"no-such-agent\"]\n".to_owned(),
         format!("[run]\nstart_seconds = 2\ncancel_seconds = 1\n{more}\n"),
     ];

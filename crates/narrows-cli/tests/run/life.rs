@@ -21,7 +21,7 @@ fn a_server_that_was_not_told_to_runs_nothing() {
 
 #[test]
 fn an_agent_gets_no_more_than_it_may() {
-    let running = Running::start("");
+    let running = Running::start("environment = \"minimal\"");
     let id = running.session("acp");
     let told = said(&running.turn(&id, "env"));
     let names: Vec<&str> = told.split_whitespace().collect();
@@ -46,6 +46,24 @@ fn an_agent_gets_no_more_than_it_may() {
     assert!(!outside.exists());
     let told = said(&running.turn(&id, "terminal echo from a terminal"));
     assert!(told.contains("from a terminal"), "{told}");
+}
+
+#[test]
+fn on_ones_own_machine_an_agent_gets_what_the_shell_has() {
+    let running = Running::start("");
+    let id = running.session("valued");
+    let told = said(&running.turn(&id, "env"));
+    let names: Vec<&str> = told.split_whitespace().collect();
+    for name in ["HOME", "PATH", "CARGO_MANIFEST_DIR", "VALUED_API_KEY"] {
+        assert!(names.contains(&name), "{name} is missing: {told}");
+    }
+    for name in ["NARROWS_LOG", "NARROWS_CONFIG", "PWD", "LD_PRELOAD"] {
+        assert!(!names.contains(&name), "{name} is seen: {told}");
+    }
+    // The agent has the value; nobody who reads has it.
+    running.turn(&id, "bash printf %s $VALUED_API_KEY | wc -c\nbash echo $VALUED_API_KEY");
+    let text = serde_json::to_string(&running.items(&id)).expect("text");
+    assert!(text.contains("25") && !text.contains("quiet-harbor"), "{text}");
 }
 
 #[test]

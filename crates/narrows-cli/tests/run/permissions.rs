@@ -38,6 +38,66 @@ fn leave_is_given_and_refused() {
 }
 
 #[test]
+fn what_is_asked_for_is_told_to_the_letter() {
+    let running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let (_, frames) = running.frames(&id, "ask May I", None);
+        let request = running.asked(&id);
+        let items = running.items(&id);
+        let asked = items.iter().find(|i| i["type"] == "permission").expect("a question");
+        assert_eq!(asked["toolCall"]["command"], "echo May I", "{agent}: {asked}");
+        running.answer(&id, &request, &allow(agent));
+        frames.for_each(drop);
+    }
+}
+
+#[test]
+fn claude_is_allowed_for_good_and_refused_with_words() {
+    let running = Running::start("");
+    let id = running.session("claude");
+    let (_, frames) = running.frames(&id, "ask May I", None);
+    let request = running.asked(&id);
+    assert_eq!(running.run(&id)["denyReasons"], true);
+    let items = running.items(&id);
+    let asked = items.iter().find(|i| i["type"] == "permission").expect("a question");
+    assert_eq!(asked["title"], "echo May I");
+    let always = asked["options"].as_array().expect("options");
+    let always = always.iter().find(|o| o["kind"] == "allow_always").expect("for good");
+    let words = "Always allow Bash(echo May I) in this project (.claude/settings.local.json)";
+    assert_eq!(always["name"], words);
+    let with_words = json!({"optionId": "allow", "message": "why not"});
+    assert_eq!(running.answer(&id, &request, &with_words).0, 400);
+    let none = json!({"optionId": "allow_always:7"});
+    assert_eq!(running.answer(&id, &request, &none).0, 400);
+    assert_eq!(running.answer(&id, &request, &json!({"optionId": always["optionId"]})).0, 200);
+    let packets: Vec<Value> = frames.map(|(_, p)| p).collect();
+    assert!(said(&packets).contains("allowed: allow_always"), "{packets:?}");
+    let text = serde_json::to_string(&running.items(&id)).expect("text");
+    assert!(text.contains(&format!("\"option\":\"{words}\"")), "{text}");
+
+    let (_, frames) = running.frames(&id, "ask May I", None);
+    let request = running.asked(&id);
+    let refusal = json!({"optionId": "deny", "message": "put it into src instead"});
+    let (status, told) = running.answer(&id, &request, &refusal);
+    assert_eq!(status, 200, "{told}");
+    frames.for_each(drop);
+    // The agent gives it back as what came of its call.
+    let text = serde_json::to_string(&running.items(&id)).expect("text");
+    assert!(text.contains("put it into src instead"), "{text}");
+
+    // The protocol of the others has no words for it.
+    let id = running.session("acp");
+    let (_, frames) = running.frames(&id, "ask May I", None);
+    let request = running.asked(&id);
+    let refusal = json!({"optionId": "reject_once", "message": "not so"});
+    let (status, told) = running.answer(&id, &request, &refusal);
+    assert!(status == 400 && told.to_string().contains("denyReasons"), "{told}");
+    running.answer(&id, &request, &reject("acp"));
+    frames.for_each(drop);
+}
+
+#[test]
 fn the_first_of_many_answers_counts() {
     let running = Running::start("");
     let id = running.session("acp");

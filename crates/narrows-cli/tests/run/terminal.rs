@@ -92,3 +92,113 @@ fn ctrl_c_cancels_and_then_ends() {
         assert!(!child.wait().expect("end").success());
     }
 }
+
+/// `narrows run` in a terminal of its own; what it shows comes out, what is typed goes in.
+fn in_a_terminal(folder: &std::path::Path, agent: &str, prompt: &str) -> std::process::Child {
+    let config = config(folder, "");
+    let data = folder.join("data");
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let words = [
+        crate::served::NARROWS,
+        "run",
+        "--agent",
+        agent,
+        "--data",
+        data.to_str().expect("text"),
+        "--config",
+        config.to_str().expect("text"),
+        prompt,
+    ];
+    let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    std::process::Command::new("script")
+        .args(["-q", "-e", "-c", &line.join(" "), "/dev/null"])
+        .current_dir(folder)
+        .env("HOME", folder.join("home"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script")
+}
+
+/// Reads until some words stand on the screen; what stands there.
+fn until_shown(child: &mut std::process::Child, words: &str) -> String {
+    use std::io::Read;
+    let out = child.stdout.as_mut().expect("output");
+    let (mut seen, mut piece) = (Vec::new(), [0; 1024]);
+    while !String::from_utf8_lossy(&seen).contains(words) {
+        let n = out.read(&mut piece).expect("screen");
+        assert!(n > 0, "{words} did not come: {}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&piece[..n]);
+    }
+    String::from_utf8_lossy(&seen).into_owned()
+}
+
+#[test]
+fn a_question_in_the_terminal_shows_what_is_asked_for() {
+    use std::io::Write;
+    for (agent, typed, words) in [
+        ("claude", "y\n", "allowed: allow_once"),
+        ("claude", "a\n", "allowed: allow_always"),
+        ("claude", "nonsense\nn not like this\n", "rejected"),
+        ("acp", "y\n", "allowed: allow_once"),
+        ("acp", "n\n", "rejected"),
+    ] {
+        let folder = tempfile::tempdir().expect("folder");
+        let mut child = in_a_terminal(folder.path(), agent, "say begun\nwait 300\nask May I");
+        // What is typed before the question is no answer to it.
+        until_shown(&mut child, "begun");
+        child.stdin.as_mut().expect("input").write_all(b"y\n1\n").expect("typed");
+        let seen = until_shown(&mut child, "1–");
+        assert!(seen.contains("wants to run this command"), "{agent}: {seen}");
+        assert!(seen.contains("    echo May I"), "{agent}: {seen}");
+        assert!(!seen.contains("allowed"), "{agent}: {seen}");
+        child.stdin.as_mut().expect("input").write_all(typed.as_bytes()).expect("typed");
+        until_shown(&mut child, words);
+        assert!(child.wait().expect("end").success(), "{agent} {typed:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_at_a_question_cancels_the_turn() {
+    use std::io::Write;
+    let folder = tempfile::tempdir().expect("folder");
+    let mut child = in_a_terminal(folder.path(), "claude", "ask May I\nsay never");
+    until_shown(&mut child, "1–");
+    child.stdin.as_mut().expect("input").write_all(b"\x03").expect("typed");
+    let seen = until_shown(&mut child, "narrows show");
+    assert!(seen.contains("cancelling") && !seen.contains("never"), "{seen}");
+    assert!(!child.wait().expect("end").success());
+}
+
+#[test]
+fn a_turn_as_json_ends_with_its_end() {
+    let folder = tempfile::tempdir().expect("folder");
+    let config = config(folder.path(), "");
+    for agent in BOTH {
+        for (flag, words) in [("--yes", "allowed"), ("--no", "rejected")] {
+            let output = narrows()
+                .args(["run", "--json", flag, "--agent", agent, "--data"])
+                .arg(folder.path().join("data"))
+                .arg("--config")
+                .arg(&config)
+                .arg("say hello\nask May I")
+                .current_dir(folder.path())
+                .env("HOME", folder.path().join("home"))
+                .stdin(Stdio::null())
+                .output()
+                .expect("run");
+            let text = String::from_utf8(output.stdout).expect("text");
+            let events: Vec<serde_json::Value> =
+                text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+            assert!(output.status.success(), "{agent} {flag}: {text}");
+            assert_eq!(events.last().expect("an end")["type"], "prompt_response", "{text}");
+            assert!(events.iter().any(|e| e["type"] == "permission_request"), "{text}");
+            let said: String = events
+                .iter()
+                .filter(|e| e["type"] == "text_chunk")
+                .filter_map(|e| e["text"].as_str())
+                .collect();
+            assert!(said.contains("hello") && said.contains(words), "{agent} {flag}: {said}");
+        }
+    }
+}

@@ -58,7 +58,7 @@ pub enum Item {
     ToolCall(Box<ToolCallItem>),
     TodoList(TodoListItem),
     Artifact(ArtifactItem),
-    Permission(PermissionItem),
+    Permission(Box<PermissionItem>),
     Plan(PlanItem),
     Question(QuestionItem),
     BackgroundTask(BackgroundTaskItem),
@@ -158,10 +158,13 @@ items! {
         request_id: String,
         /// The call it is about.
         tool_call_id: String,
-        /// The agent's words.
+        /// What is asked for, in one line: a command, a file, or the agent's words.
         title: Option<String>,
         /// The answers on offer.
         options: Vec<Choice>,
+        ;
+        /// What the call is about to do, to the letter: its command, diffs, plan or arguments.
+        tool_call: ToolCall,
     }
 
     /// The document in which the agent lays out what it wants to do.

@@ -21,6 +21,8 @@ use std::time::Duration;
 
 /// How long a request waits for a run to change.
 const PATIENCE: Duration = Duration::from_secs(25);
+/// Longest reason of a refusal, in bytes.
+const MAX_REASON: usize = 16 << 10;
 
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
@@ -46,6 +48,10 @@ impl From<Refusal> for ApiError {
                 "somebody has answered this before, or nobody can any more",
             ),
             Refusal::NoSuchOption => ApiError::invalid("the answer is none of those on offer"),
+            Refusal::NoReason => ApiError::invalid(
+                "`message` goes with a refusal, and only to agents that can be told why (`denyReasons` \
+                 of the run): answer without it, and send it as a message",
+            ),
             Refusal::Full(what) => {
                 ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY", what).retry_after(5)
             }
@@ -276,10 +282,17 @@ pub(super) async fn answer(
 
 /// What an answer says.
 pub(crate) fn reply(answer: GiveAnswer) -> ApiResult<Reply> {
-    match (answer.option_id, answer.answers, answer.outcome.as_deref()) {
-        (Some(option), None, None) => Ok(Reply::Option(option)),
-        (None, Some(answers), None) => Ok(Reply::Answers(answers)),
-        (None, None, Some("cancelled")) => Ok(Reply::Cancelled),
-        _ => Err(ApiError::invalid("give `optionId`, `answers` or `outcome: \"cancelled\"`")),
+    let message = answer.message.filter(|message| !message.trim().is_empty());
+    if message.as_ref().is_some_and(|m| m.len() > MAX_REASON) {
+        return Err(ApiError::invalid(format!("`message` has more than {MAX_REASON} bytes")));
+    }
+    match (answer.option_id, answer.answers, answer.outcome.as_deref(), message) {
+        (Some(option), None, None, None) => Ok(Reply::Option(option)),
+        (Some(option), None, None, Some(message)) => Ok(Reply::Because { option, message }),
+        (None, Some(answers), None, None) => Ok(Reply::Answers(answers)),
+        (None, None, Some("cancelled"), None) => Ok(Reply::Cancelled),
+        _ => Err(ApiError::invalid(
+            "give `optionId` (with a `message` when it refuses), `answers` or `outcome: \"cancelled\"`",
+        )),
     }
 }

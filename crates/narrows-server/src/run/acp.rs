@@ -338,7 +338,13 @@ impl Acp {
             Reply::Option(option) if leave.options.contains(option) => {
                 json!({"outcome": "selected", "optionId": option})
             }
-            Reply::Option(_) | Reply::Answers(_) => return Err(Refused::NoSuchOption),
+            // The protocol has no words for it.
+            Reply::Because { option, .. } if leave.options.contains(option) => {
+                return Err(Refused::NoReason);
+            }
+            Reply::Option(_) | Reply::Because { .. } | Reply::Answers(_) => {
+                return Err(Refused::NoSuchOption);
+            }
             Reply::Cancelled => json!({"outcome": "cancelled"}),
         };
         let answer = json!({"jsonrpc": "2.0", "id": leave.id, "result": {"outcome": outcome}});

@@ -268,6 +268,7 @@ impl Actor {
             }
             Err(Refused::Unknown) => Err(Refusal::NotAsked),
             Err(Refused::NoSuchOption) => Err(Refusal::NoSuchOption),
+            Err(Refused::NoReason) => Err(Refusal::NoReason),
         }
     }
 

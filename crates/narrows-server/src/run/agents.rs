@@ -29,14 +29,69 @@ pub struct AgentSpec {
     /// How it is spoken to.
     #[serde(default = "acp")]
     pub protocol: Protocol,
-    /// Names of environment variables that it gets beside the usual ones; `*` at the end is any rest.
-    #[serde(default)]
+    /// Names of environment variables that it gets beside the usual ones, where not all are given to
+    /// it; `*` at the end is any rest. `NAME=value` gives it that value. The config file may also
+    /// have a table: `env = {NAME = "value"}`.
+    #[serde(default, deserialize_with = "env")]
     pub env: Vec<String>,
 }
 
 fn acp() -> Protocol {
     Protocol::Acp
 }
+
+/// Names, or names and values.
+fn env<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Env {
+        Names(Vec<String>),
+        Values(std::collections::BTreeMap<String, String>),
+    }
+    let list = match Env::deserialize(from)? {
+        Env::Names(names) => names,
+        Env::Values(map) => {
+            if let Some(name) = map.keys().find(|name| name.is_empty() || name.contains('=')) {
+                let what = format!("`env`: {name:?} is no name of a variable");
+                return Err(serde::de::Error::custom(what));
+            }
+            map.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+        }
+    };
+    Ok(list)
+}
+
+/// Variables that no agent gets from the environment of narrows: narrows' own settings and secrets,
+/// what makes programs load foreign code, and what is true of the process that started narrows only.
+const NEVER: [&str; 26] = [
+    "NARROWS_*",
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "DYLD_*",
+    "BASH_ENV",
+    "ENV",
+    "BASH_FUNC_*",
+    "PROMPT_COMMAND",
+    "NODE_OPTIONS",
+    "PYTHONSTARTUP",
+    "PERL5OPT",
+    "RUBYOPT",
+    "JAVA_TOOL_OPTIONS",
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "_",
+    "LISTEN_*",
+    "NOTIFY_SOCKET",
+    "WATCHDOG_*",
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    "CREDENTIALS_DIRECTORY",
+    // An agent that finds these takes itself for a part of another one.
+    "CLAUDECODE",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SSE_PORT",
+];
 
 /// Variables that every agent gets: what programs need to find their files and to speak.
 const USUAL: [&str; 17] = [
@@ -105,14 +160,23 @@ impl AgentSpec {
     }
 
     /// Whether it gets a variable of the environment.
-    pub(crate) fn gets(&self, variable: &str) -> bool {
+    pub(crate) fn gets(&self, variable: &str, all: bool) -> bool {
         let fits = |rule: &str| match rule.strip_suffix('*') {
             Some(start) => variable.starts_with(start),
             None => variable.eq_ignore_ascii_case(rule),
         };
-        // narrows' own settings and secrets are nobody's business.
-        !variable.starts_with("NARROWS_")
-            && (USUAL.iter().any(|r| fits(r)) || self.env.iter().any(|r| fits(r)))
+        let is_own = variable.starts_with("NARROWS_");
+        let is_named = self.env.iter().filter(|r| !r.contains('=')).any(|r| fits(r));
+        if is_own || is_named {
+            return !is_own;
+        }
+        let never = NEVER.iter().any(|r| fits(r));
+        if all { !never } else { USUAL.iter().any(|r| fits(r)) }
+    }
+
+    /// The variables that it is given a value of.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.env.iter().filter_map(|rule| rule.split_once('='))
     }
 }
 
@@ -138,12 +202,24 @@ mod tests {
         for name in
             ["HOME", "PATH", "LC_ALL", "ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "https_proxy"]
         {
-            assert!(claude.gets(name), "{name}");
+            assert!(claude.gets(name, false), "{name}");
         }
         for name in
             ["OPENAI_API_KEY", "NARROWS_TOKEN", "LD_PRELOAD", "DATABASE_URL", "NODE_OPTIONS"]
         {
-            assert!(!claude.gets(name), "{name}");
+            assert!(!claude.gets(name, false), "{name}");
+        }
+    }
+
+    #[test]
+    fn on_ones_own_machine_it_gets_all_but_what_is_dangerous() {
+        let presets = presets();
+        let opencode = presets.iter().find(|p| p.name == "opencode").expect("opencode");
+        for name in ["GROQ_API_KEY", "DATABASE_URL", "LD_LIBRARY_PATH", "HOME", "NVM_DIR"] {
+            assert!(opencode.gets(name, true), "{name}");
+        }
+        for name in ["NARROWS_TOKEN", "LD_PRELOAD", "NODE_OPTIONS", "BASH_FUNC_x%%", "PWD", "_"] {
+            assert!(!opencode.gets(name, true), "{name}");
         }
     }
 

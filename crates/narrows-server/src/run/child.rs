@@ -4,7 +4,7 @@
 use super::RunOptions;
 use super::agents::AgentSpec;
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
@@ -151,9 +151,11 @@ pub(super) fn command(options: &RunOptions, program: &Path) -> Command {
 pub(super) fn environment<'a>(
     spec: &'a AgentSpec,
     options: &'a RunOptions,
-) -> impl Iterator<Item = (&'a OsString, &'a OsString)> {
-    let given = |name: &OsString| name.to_str().is_some_and(|n| spec.gets(n));
-    options.env.iter().filter(move |(name, _)| given(name)).map(|(name, value)| (name, value))
+) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
+    let given = |name: &OsString| name.to_str().is_some_and(|n| spec.gets(n, options.whole_env));
+    let own = spec.values().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+    let all = options.env.iter().filter(move |(name, _)| given(name));
+    all.map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(own)
 }
 
 /// Asks whoever keeps a process to end it.

@@ -39,6 +39,21 @@ pub(crate) struct Claude {
 struct Ask {
     input: Value,
     question: bool,
+    /// What it proposes to allow from now on.
+    suggestions: Vec<Value>,
+}
+
+/// How the id of a suggestion begins, before its place in the list.
+const ALWAYS: &str = "allow_always:";
+
+impl Ask {
+    /// The suggestion that an option names, if it was offered.
+    fn suggestion(&self, option: &str) -> Option<&Value> {
+        let at: usize = option.strip_prefix(ALWAYS)?.parse().ok()?;
+        let found = self.suggestions.get(at)?;
+        // What nobody can say in words is not offered.
+        narrows::adapter::suggested(&found.to_string()).map(|_| found)
+    }
 }
 
 /// A record, looked at no deeper than needed.
@@ -201,7 +216,11 @@ impl Claude {
             return;
         }
         let question = request["tool_name"] == "AskUserQuestion";
-        self.requests.insert(id.to_owned(), Ask { input: request["input"].clone(), question });
+        let suggestions = request["permission_suggestions"].as_array();
+        let suggestions = suggestions.map(|list| list[..list.len().min(16)].to_vec());
+        let suggestions = suggestions.unwrap_or_default();
+        let ask = Ask { input: request["input"].clone(), question, suggestions };
+        self.requests.insert(id.to_owned(), ask);
         let call = request["tool_use_id"].as_str().unwrap_or_default().to_owned();
         heard.effects.push(Effect::Asked { request: id.to_owned(), call, question });
     }
@@ -254,13 +273,27 @@ impl Claude {
             Reply::Option(option) if option == "allow" && !ask.question => {
                 json!({"behavior": "allow", "updatedInput": ask.input})
             }
+            Reply::Option(option) if !ask.question && ask.suggestion(option).is_some() => {
+                let allowed: Vec<&Value> = ask.suggestion(option).into_iter().collect();
+                json!({"behavior": "allow", "updatedInput": ask.input, "updatedPermissions": allowed})
+            }
             Reply::Option(option) if option == "deny" => {
                 json!({"behavior": "deny", "message": "The user does not want this."})
+            }
+            Reply::Because { option, message } if option == "deny" => {
+                json!({"behavior": "deny", "message": message})
             }
             Reply::Cancelled => {
                 json!({"behavior": "deny", "message": "The user cancelled this.", "interrupt": true})
             }
-            Reply::Option(_) | Reply::Answers(_) => return Err(Refused::NoSuchOption),
+            Reply::Because { option, .. }
+                if option == "allow" || ask.suggestion(option).is_some() =>
+            {
+                return Err(Refused::NoReason);
+            }
+            Reply::Option(_) | Reply::Because { .. } | Reply::Answers(_) => {
+                return Err(Refused::NoSuchOption);
+            }
         };
         let answer = json!({"type": "control_response", "response": {
             "subtype": "success", "request_id": request, "response": given,

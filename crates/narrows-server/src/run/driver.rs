@@ -38,6 +38,11 @@ pub struct RunChoice {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Reply {
     Option(String),
+    /// A refusal, and why: the agent reads it.
+    Because {
+        option: String,
+        message: String,
+    },
     Answers(serde_json::Map<String, Value>),
     Cancelled,
 }
@@ -86,6 +91,8 @@ pub(crate) enum Refused {
     Unknown,
     /// The answer is none of those on offer.
     NoSuchOption,
+    /// The agent has no way to be told why.
+    NoReason,
 }
 
 /// How an agent's process is to be started and spoken to.
@@ -174,6 +181,11 @@ impl Driver {
             Driver::Acp(_) => Acp::give(id, given),
             Driver::Claude(_) => Vec::new(),
         }
+    }
+
+    /// Whether a refusal may say why.
+    pub(crate) fn takes_reasons(&self) -> bool {
+        matches!(self, Driver::Claude(_))
     }
 
     pub(crate) fn modes(&self) -> (&[RunChoice], Option<&str>) {

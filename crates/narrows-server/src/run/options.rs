@@ -18,6 +18,9 @@ pub struct RunOptions {
     pub roots: PathBuf,
     /// The environment from which agents get what they are allowed.
     pub env: Vec<(OsString, OsString)>,
+    /// Agents get all of it but what is dangerous, not only what their lists name: for a server that
+    /// nobody else uses.
+    pub whole_env: bool,
     /// What is allowed at most.
     pub limits: RunLimits,
 }

@@ -23,6 +23,8 @@ pub(crate) enum Refusal {
     AlreadyAnswered,
     /// The answer is none of those on offer.
     NoSuchOption,
+    /// The answer says why, and the agent has no way to be told, or it is no refusal.
+    NoReason,
     /// Too much waits.
     Full(Cow<'static, str>),
     Store(#[serde(with = "store")] Error),
@@ -90,6 +92,7 @@ mod tests {
             Refusal::NotAsked,
             Refusal::AlreadyAnswered,
             Refusal::NoSuchOption,
+            Refusal::NoReason,
             Refusal::Full("too many messages wait for this agent".into()),
             Refusal::Store(Error::Invalid("another message".to_owned())),
             Refusal::Store(Error::NotFound("session")),

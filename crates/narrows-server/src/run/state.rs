@@ -87,6 +87,9 @@ pub struct RunState {
     pub model: Option<String>,
     /// Questions that wait for an answer.
     pub requests: Vec<String>,
+    /// Whether a refusal may say why (`message`).
+    #[serde(default)]
+    pub deny_reasons: bool,
     /// Why the last process is not there any more, if that was not asked for.
     pub error: Option<String>,
 }

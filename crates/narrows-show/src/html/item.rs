@@ -3,6 +3,7 @@
 use super::card;
 use super::escape::{base64, text};
 use super::{Pictures, prose};
+use crate::asked;
 use crate::call::{self, given};
 use crate::order::Node;
 use crate::words;
@@ -112,9 +113,14 @@ impl Page<'_> {
                 out.push_str(&question(&id, questions, answers.as_deref()));
                 "</section>\n"
             }
-            ItemBody::Permission { title, options, .. } => {
+            ItemBody::Permission { title, options, tool_call, .. } => {
                 let title = text(given(title.as_ref()).unwrap_or_default());
-                put!(out, "<section class=\"ask\" {id}>\n<h2>Needs leave: {title}</h2>\n<ul>\n");
+                put!(out, "<section class=\"ask\" {id}>\n<h2>Needs leave: {title}</h2>\n");
+                let exact = tool_call.as_ref().map(|item| asked::lines(&item.call));
+                if let Some(exact) = exact.filter(|lines| !lines.is_empty()) {
+                    put!(out, "<pre>{}</pre>\n", text(&exact.join("\n")));
+                }
+                out.push_str("<ul>\n");
                 for option in options {
                     put!(out, "<li>{}</li>\n", text(&option.name));
                 }

@@ -2,6 +2,7 @@
 
 use super::flow::Flow;
 use super::{card, rule};
+use crate::asked;
 use crate::call::{self, CallLine, given};
 use crate::escape;
 use crate::pen::{BLUE, BOLD, CYAN, DIM, GREEN, PLAIN, Pen, RED, YELLOW};
@@ -10,7 +11,7 @@ use crate::words;
 use crate::wrap::{Line, cut, line_width, span, width, without_tabs, wrap};
 use narrows::Item;
 use narrows::event::{ArtifactInfo, Background, Choice, GivenAnswer, QuestionPart, Summary};
-use narrows::item::{ItemBody, TodoList};
+use narrows::item::{ItemBody, TodoList, ToolItem};
 use narrows::sanitize::{Clean, Tree};
 use narrows::tool::{Image, ToolCall, ToolStatus};
 
@@ -58,7 +59,9 @@ pub(super) fn lines(item: &Item, style: &Style, columns: usize) -> Vec<Line> {
         }
         ItemBody::TodoList { todo_list } => todos(todo_list, columns),
         ItemBody::Artifact { artifact } => this_artifact(artifact, columns),
-        ItemBody::Permission { title, options, .. } => leave(title.as_ref(), options, columns),
+        ItemBody::Permission { title, options, tool_call, .. } => {
+            leave(title.as_ref(), options, tool_call.as_deref(), columns)
+        }
         ItemBody::Plan { content, .. } => plan(content, style, columns),
         ItemBody::Question { questions, answers, .. } => {
             question(questions, answers.as_deref(), columns)
@@ -180,10 +183,19 @@ fn this_artifact(artifact: &ArtifactInfo, columns: usize) -> Vec<Line> {
     hanging(INDENT, span(CYAN, "◆ "), span(PLAIN, words), columns)
 }
 
-fn leave(title: Option<&Clean>, options: &[Choice], columns: usize) -> Vec<Line> {
+fn leave(
+    title: Option<&Clean>,
+    options: &[Choice],
+    about: Option<&ToolItem>,
+    columns: usize,
+) -> Vec<Line> {
     let title = given(title).map(escape::line).unwrap_or_default();
     let words = format!("Needs leave: {title}");
     let mut out = hanging(INDENT, span(YELLOW.bold(), "? "), span(BOLD, words), columns);
+    let exact = about.map(|item| asked::lines(&item.call)).unwrap_or_default();
+    if exact.concat() != title {
+        out.extend(exact.into_iter().map(|line| indented(INDENT + 4, vec![span(CYAN, line)])));
+    }
     for option in options {
         let name = span(PLAIN, escape::line(&option.name));
         out.extend(hanging(INDENT + 2, span(DIM, "○ "), name, columns));

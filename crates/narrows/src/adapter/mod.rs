@@ -15,7 +15,7 @@ mod objects;
 
 pub use blob::Blob;
 pub(crate) use claude::is_bookkeeping;
-pub use claude::{launched, record_of};
+pub use claude::{launched, record_of, suggested};
 
 use crate::change::Items;
 use crate::event::{Body, Event, Malformed, Position};

@@ -245,15 +245,22 @@ pub enum FileAction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
+#[serde(bound(
+    serialize = "T: Serialize, Tree<T>: Serialize",
+    deserialize = "T: serde::Deserialize<'de>, Tree<T>: serde::Deserialize<'de>"
+))]
 pub struct Ask<T = Clean> {
     /// The question.
     pub request_id: T,
     /// The call it is about.
     pub tool_call_id: T,
-    /// The agent's words.
+    /// What is asked for, in one line: a command, a file, or the agent's words.
     pub title: Option<T>,
     /// The answers on offer.
     pub options: Vec<Choice<T>>,
+    /// What the call is about to do, to the letter: its command, diffs, plan or arguments.
+    #[serde(rename = "toolCall", skip_serializing_if = "Option::is_none", default)]
+    pub call: Option<Box<ToolCall<T>>>,
 }
 
 /// One answer on offer.

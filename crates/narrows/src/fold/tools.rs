@@ -127,6 +127,9 @@ impl Fold {
             tool_call_id: ask.tool_call_id.clone(),
             title: ask.title.clone(),
             options: ask.options.clone(),
+            tool_call: ask.call.as_ref().map(|call| {
+                Box::new(ToolItem { id: ask.tool_call_id.clone(), call: (**call).clone() })
+            }),
         };
         self.put(event, item.clone(), body, out);
         let (request, call) = (ask.request_id.clone(), ask.tool_call_id.clone());

@@ -129,6 +129,8 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
                     kind: by.text(o.kind),
                 })
                 .collect(),
+            // What is known of the call is filled in later, out of what was cleaned.
+            call: None,
         })),
         Body::PermissionAnswer(a) => Body::PermissionAnswer(Box::new(Answer {
             request_id: by.text(a.request_id),

@@ -84,6 +84,7 @@ pub fn item(json: &str) -> Result<Item, Error> {
             tool_call_id: need(f.tool_call_id)?,
             title: f.title,
             options: f.options,
+            tool_call: f.tool_call,
         },
         "plan" => ItemBody::Plan { tool_call_id: need(f.tool_call_id)?, content: need(f.content)? },
         "question" => ItemBody::Question {

@@ -398,6 +398,15 @@ merged! {
 const _: () = assert!((Bit::count_of_bits as u32) < 32);
 
 impl ToolCall<Clean> {
+    /// What the call is about to do: what somebody who gives leave must know.
+    pub(crate) fn asked(&self) -> ToolCall<Clean> {
+        let mut out = self.told(Fresh::default());
+        out.plan.clone_from(&self.plan);
+        out.input.clone_from(&self.input);
+        out.diffs.clone_from(&self.diffs);
+        out
+    }
+
     fn identity(&self) -> ToolCall<Clean> {
         let mut out = ToolCall::unknown();
         out.tool_name = self.tool_name;

@@ -36,6 +36,7 @@ impl Actor {
             (now.modes, now.mode) = (all.to_vec(), one.map(str::to_owned).or(now.mode));
             let (all, one) = process.driver.models();
             (now.models, now.model) = (all.to_vec(), one.map(str::to_owned).or(now.model));
+            now.deny_reasons = process.driver.takes_reasons();
             now.requests = process.asked.keys().cloned().collect();
         }
         for choice in now.modes.iter_mut().chain(&mut now.models) {

@@ -124,6 +124,7 @@ impl Acp {
             tool_call_id: Raw::new(call_id.as_str()),
             title: f.title().and_then(Json::str).map(Raw::new),
             options: choices,
+            call: None,
         })));
         let (place, new) = self.leave.open(id);
         *place = Leave { call: call_id, options };

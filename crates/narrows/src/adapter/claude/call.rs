@@ -108,7 +108,7 @@ pub(super) fn short(text: &str) -> &str {
 }
 
 /// What an edit is about to do.
-fn diffs(call: &ToolCall<Raw>, input: Json<'_>) -> Option<Vec<Diff<Raw>>> {
+pub(super) fn diffs(call: &ToolCall<Raw>, input: Json<'_>) -> Option<Vec<Diff<Raw>>> {
     let path = call.file_path.clone().unwrap_or_default();
     let text = |json: Json<'_>, name: &str| json.text(name).map(Raw::new);
     let one = |json: Json<'_>| Diff {

@@ -12,6 +12,7 @@ mod recall;
 mod record;
 mod result;
 mod said;
+mod suggestion;
 mod system;
 mod tasks;
 mod user;
@@ -19,6 +20,7 @@ mod user;
 pub(crate) use kinds::is_quiet as is_bookkeeping;
 pub use kinds::launched;
 pub(super) use kinds::{is_kept_kind, is_own_kind};
+pub use suggestion::suggested;
 
 use super::{Yield, objects};
 use crate::event::{Body, Info, Unknown};

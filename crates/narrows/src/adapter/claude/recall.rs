@@ -5,7 +5,7 @@ use super::call::{Known, short};
 use super::partial::Partial;
 use crate::calls::said_of;
 use crate::change::Items;
-use crate::event::Info;
+use crate::event::{Choice, Info};
 use crate::item::ItemBody;
 use crate::sanitize::{Clean, Raw};
 use crate::session::SessionInfo;
@@ -60,8 +60,13 @@ impl Claude {
                 }
                 ItemBody::TodoList { todo_list } => self.tasks.recall(&todo_list.todos),
                 ItemBody::BackgroundTask(task) => self.tasks.began(&task.task_id),
-                ItemBody::Permission { request_id, tool_call_id, .. }
-                | ItemBody::Question {
+                ItemBody::Permission { request_id, tool_call_id, options, .. } => {
+                    let option = |o: &Choice| (o.option_id.to_string(), o.name.to_string());
+                    let request = self.requests.open(request_id).0;
+                    request.call = tool_call_id.to_string();
+                    request.options = options.iter().map(option).collect();
+                }
+                ItemBody::Question {
                     request_id: Some(request_id),
                     tool_call_id,
                     answers: None,
