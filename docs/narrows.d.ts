@@ -263,7 +263,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancel the turn that runs. Messages that wait stay. */
+        /**
+         * Cancel the turn that runs.
+         * @description Messages that wait for their turn are held: they go on after the next message, or when
+         *     `PATCH …/run` says `{"hold": false}`.
+         */
         post: operations["cancel_turn"];
         delete?: never;
         options?: never;
@@ -435,7 +439,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Choose the agent's mode or model. */
+        /** Choose the agent's mode or model, or release messages that are held. */
         patch: operations["choose"];
         trace?: never;
     };
@@ -1741,6 +1745,11 @@ export interface components {
         };
         /** @description What to change of a run. */
         RunChange: {
+            /**
+             * @description `false` releases messages that are held since a turn was cancelled; `true` holds those that
+             *     wait.
+             */
+            hold?: boolean | null;
             /** @description The mode. */
             mode?: string | null;
             /** @description The model. */
@@ -1770,6 +1779,11 @@ export interface components {
             denyReasons?: boolean;
             /** @description Why the last process is not there any more, if that was not asked for. */
             error?: string | null;
+            /**
+             * @description A turn was cancelled while these waited: they go on after the next message, or when they are
+             *     released.
+             */
+            held?: boolean;
             /** @description The mode. */
             mode?: string | null;
             /** @description The model. */
@@ -1877,6 +1891,11 @@ export interface components {
              * @description Calls of tools that are over.
              */
             calls: number;
+            /**
+             * @description The session that is listed in the place of this one. An agent's own file and what was recorded
+             *     of it tell the same: lists and searches have one of them.
+             */
+            copyOf?: string | null;
             /**
              * Format: int64
              * @description Milliseconds since 1970.

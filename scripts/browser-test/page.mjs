@@ -48,11 +48,26 @@ await test("page", async (test) => {
   const late = await second.context.newPage();
   await late.goto(narrows.ticket);
   await late.getByRole("heading", { name: "Not logged in" }).waitFor();
+  await late.getByText("was used before").waitFor();
+  await late.getByText("narrows open", { exact: true }).waitFor();
   assert.equal(await late.getByRole("link").count(), 0, "nothing is listed");
   assert.ok(!(await late.locator("body").innerText()).includes("notes.md"), "nothing is told");
   const status = await late.evaluate("fetch('/api/sessions').then((response) => response.status)");
   assert.equal(status, 401, "nobody is logged in");
   assert.equal((await second.context.cookies()).length, 0, "no cookie was set");
+
+  // An address that leads nowhere.
+  for (const [name, where] of [["in", page], ["out", late]]) {
+    const answer = await where.goto(`${narrows.url}/nonsense`);
+    assert.equal(answer.status(), 404);
+    await where.getByRole("heading", { name: "Not found" }).waitFor();
+    await where.screenshot({ path: path.join(shots, `nowhere-${name}.png`) });
+  }
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes("404")));
+  await session.click();
+  await page.locator(`${TRANSCRIPT} [data-item]`).first().waitFor();
+  await late.goto(narrows.url);
+  await late.getByText("it needs a key").waitFor();
 
   // Deleting asks first.
   const dialog = page.getByRole("dialog", { name: "Delete this session?" });

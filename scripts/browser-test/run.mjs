@@ -120,6 +120,21 @@ await test("run", async (test) => {
   await stands(page, "Idle");
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "hidden" });
 
+  // What waits behind a turn that is stopped does not begin by itself.
+  await say(page, "say again long\nwait 60000\nsay never");
+  await shows(page, "again");
+  await say(page, "say held back");
+  await until("one waits", async () => (await queue(page).count()) === 1);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await stands(page, "Idle");
+  await page.getByText("Not sent, since you stopped the agent").waitFor();
+  assert.equal(await queue(page).count(), 1);
+  await shot("held");
+  await page.getByRole("button", { name: "Send now" }).click();
+  await shows(page, "held back");
+  await stands(page, "Idle");
+  assert.equal(await queue(page).count(), 0);
+
   // How it is set.
   await page.getByRole("combobox", { name: "Mode", exact: true }).selectOption("plan");
   await until("the mode", async () => (await narrows.ask(`/api/sessions/${id}/run`)).mode === "plan");

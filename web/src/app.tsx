@@ -7,7 +7,7 @@ import type { SessionList } from "./state/list";
 import { address, go, useRoute } from "./state/route";
 import { Connection } from "./ui/connection";
 import { Confirm, KeysHelp } from "./ui/dialog";
-import { Refused, Welcome } from "./ui/empty";
+import { NoSuchPage, Refused, Welcome } from "./ui/empty";
 import { Guard } from "./ui/guard";
 import { useKeyboard } from "./ui/keyboard";
 import { useKeys } from "./ui/keys";
@@ -18,7 +18,14 @@ import { Sidebar } from "./ui/sidebar";
 
 const isNarrow = () => window.matchMedia("(max-width: 900px)").matches;
 
-export function App({ socket, list }: { socket: Socket; list: SessionList }) {
+interface Props {
+  socket: Socket;
+  list: SessionList;
+  /** The address held a ticket that lets nobody in any more. */
+  usedTicket: boolean;
+}
+
+export function App({ socket, list, usedTicket }: Props) {
   const route = useRoute();
   const view = useSyncExternalStore(list.subscribe, list.getView);
   const link = useSyncExternalStore(socket.subscribe, socket.getLink);
@@ -72,7 +79,7 @@ export function App({ socket, list }: { socket: Socket; list: SessionList }) {
   // On a phone the list would hide what tells how to begin.
   const nothing = view.ready && !route.session && (view.facets?.total ?? view.sessions.length) === 0;
 
-  if (link === "refused") return <Refused />;
+  if (link === "refused") return route.unknown ? <NoSuchPage /> : <Refused usedTicket={usedTicket} />;
   return (
     <div className={css.app}>
       <Connection socket={socket} />
@@ -88,7 +95,9 @@ export function App({ socket, list }: { socket: Socket; list: SessionList }) {
         onClose={() => setShown(false)}
       />
       <Guard of={route.step}>
-        {route.session ? (
+        {route.unknown ? (
+          <NoSuchPage onMenu={() => setShown(true)} />
+        ) : route.session ? (
           <SessionPage
             key={route.session}
             id={route.session}

@@ -6,7 +6,7 @@ import { SessionList } from "./state/list";
 import "./styles/tokens.css";
 import "./styles/base.css";
 
-await login().catch(() => {});
+const usedTicket = await login().catch(() => false);
 const socket = new Socket(`${location.origin.replace(/^http/, "ws")}/api/ws`);
 const list = new SessionList(socket);
 list.start();
@@ -14,4 +14,4 @@ const me = await fetch("/api/me").catch(() => null);
 if (me?.status === 401) socket.refuse();
 else socket.start();
 const root = document.getElementById("root");
-if (root) createRoot(root).render(<App socket={socket} list={list} />);
+if (root) createRoot(root).render(<App socket={socket} list={list} usedTicket={usedTicket} />);

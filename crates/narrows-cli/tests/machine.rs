@@ -14,5 +14,7 @@ mod home;
 mod sample;
 #[path = "machine/serving.rs"]
 mod serving;
+#[path = "machine/twice.rs"]
+mod twice;
 #[path = "machine/watching.rs"]
 mod watching;

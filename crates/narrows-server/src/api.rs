@@ -78,6 +78,9 @@ pub struct Session {
     pub calls: u64,
     /// Those of them that failed.
     pub failed: u64,
+    /// The session that is listed in the place of this one. An agent's own file and what was recorded
+    /// of it tell the same: lists and searches have one of them.
+    pub copy_of: Option<String>,
 }
 
 /// One page of sessions, those first that changed last.

@@ -114,6 +114,10 @@ pub struct RunChange {
     #[serde(default)]
     #[schema(max_length = 200)]
     pub model: Option<String>,
+    /// `false` releases messages that are held since a turn was cancelled; `true` holds those that
+    /// wait.
+    #[serde(default)]
+    pub hold: Option<bool>,
 }
 
 /// An answer to a question of an agent: one of the three.

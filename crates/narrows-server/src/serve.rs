@@ -8,7 +8,7 @@ use crate::intake::{Hidden, Intake};
 use crate::metrics::Metrics;
 use crate::run::Runs;
 use crate::source::spool::Spools;
-use crate::source::{Follower, Progress};
+use crate::source::{Follower, Progress, list_once};
 use crate::{listen, routes};
 use narrows::Secrets;
 use narrows_store::{ADDRESS_FILE, Bus, Options, Store, TOKEN_FILE, Wake, write_private};
@@ -98,6 +98,7 @@ impl Server {
             written,
             reading: OnceLock::new(),
         });
+        list_once(&app.store, &app.intake, &app.hub, None).await;
         let stop = CancellationToken::new();
         let router = routes::router(&app);
         let serving =

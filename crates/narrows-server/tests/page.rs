@@ -80,6 +80,40 @@ async fn every_address_of_the_page_is_the_page_and_nothing_else_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_leads_nowhere_is_a_page_for_people_and_an_error_for_programs() {
+    let server = TestServer::start().await;
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for path in ["/nonsense", "/s", "/s/a/b", "/index.html", "/apis", "/nonsense?x=1"] {
+        for more in [("if-none-match", "*"), ("accept-encoding", "gzip")] {
+            let reply = get(&server, path, &[("accept", browser), more]).await;
+            assert_eq!(reply.status, 404, "{path}");
+            assert_eq!(reply.headers["content-type"], "text/html; charset=utf-8", "{path}");
+            assert_eq!(reply.headers["cache-control"], "no-store");
+            assert!(reply.headers["vary"].contains("Accept"));
+            assert!(!reply.headers.contains_key("etag"));
+            let packed = reply.headers.contains_key("content-encoding");
+            let text = if packed { unpacked(&reply.body) } else { reply.text() };
+            assert_eq!(text, PAGE[0].1, "{path}");
+        }
+        for accept in ["*/*", "application/json", "text/htmlx", ""] {
+            let reply = get(&server, path, &[("accept", accept)]).await;
+            assert_eq!(reply.status, 404, "{path}");
+            assert!(reply.text().contains("\"code\":\"NOT_FOUND\""), "{accept}: {}", reply.text());
+        }
+    }
+    // What looks like the API is the API's, whoever asks.
+    for path in ["/api", "/api/nonsense", "/api/sessions/a/b/c/d"] {
+        let reply = get(&server, path, &[("accept", browser)]).await;
+        assert_eq!(reply.status, 404, "{path}");
+        assert!(reply.text().contains("NOT_FOUND"), "{path}");
+    }
+    let reply = request(server.address, "POST", "/nonsense", &[("accept", browser)], b"").await;
+    assert!(reply.status == 404 && reply.text().contains("NOT_FOUND"));
+    let head = request(server.address, "HEAD", "/nonsense", &[("accept", browser)], b"").await;
+    assert_eq!((head.status, head.body.len()), (404, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_binary_without_the_page_says_so() {
     let dir = tempfile::tempdir().expect("folder");
     // Files without an entry are no page.

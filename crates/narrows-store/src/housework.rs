@@ -1,11 +1,11 @@
 //! Work that can wait: indexing, removing what was deleted, keeping no more than was asked for.
 
+use crate::copies::doom_all;
 use crate::db::{Db, params};
 use crate::error::Result;
 use crate::log::keys;
 use crate::names::now;
 use crate::news::{self, Gone, gone};
-use crate::sessions::doom;
 use crate::store::Store;
 use crate::{fill, index};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -128,7 +128,7 @@ impl Store {
                         continue;
                     }
                     gone(db, Gone::Session, &id)?;
-                    doom(db, key)?;
+                    doom_all(db, key)?;
                 }
                 total -= bytes;
                 cleared.bytes += bytes;

@@ -20,6 +20,7 @@ mod check;
 mod clip;
 mod cluster;
 mod connection;
+mod copies;
 mod cursor;
 mod damage;
 mod db;

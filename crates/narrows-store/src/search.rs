@@ -205,8 +205,8 @@ fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
         Some(part) => fold_case(&name.unwrap_or_default()).contains(&fold_case(part)),
         None => true,
     };
-    let sql = "SELECT key, updated, agent, project FROM session WHERE copy_of IS NULL";
-    let all = db.all(sql, &[], |r| {
+    let sql = "SELECT key, updated, agent, project FROM session WHERE copy_of IS NULL OR key = ?1";
+    let all = db.all(sql, &params![query.session], |r| {
         let (key, updated): (i64, i64) = (r.get(0)?, r.get(1)?);
         let is_meant = query.since.is_none_or(|t| updated >= t)
             && query.until.is_none_or(|t| updated < t)

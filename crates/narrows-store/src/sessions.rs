@@ -1,5 +1,6 @@
 //! Sessions: making, finding, listing, labelling, deleting.
 
+use crate::copies;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value, params};
 use crate::durable;
@@ -88,6 +89,8 @@ pub struct SessionRow {
     pub calls: u64,
     /// Those of them that failed.
     pub failed: u64,
+    /// The session that is listed in the place of this one: it tells the same.
+    pub copy_of: Option<String>,
     #[serde(skip)]
     pub(crate) key: i64,
 }
@@ -122,7 +125,8 @@ pub(crate) const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.it
      s.ended, s.info, (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), s.title, \
      s.project, s.native, (SELECT min(gone) = 0 FROM source WHERE session = s.key \
      AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed, s.agent, \
-     s.heard, s.waiting, s.status, s.model, s.facts_crc, s.name_crc";
+     s.heard, s.waiting, s.status, s.model, s.facts_crc, s.name_crc, \
+     (SELECT o.id FROM session o WHERE o.key = s.copy_of)";
 
 /// The next count of changes, as an expression within a statement. With PostgreSQL, where several
 /// nodes write at the same time, it is the number of the transaction.
@@ -228,8 +232,9 @@ impl Store {
         let id = id.to_owned();
         self.write(256, move |db| {
             let old = find_to_change(db, &id)?;
-            let sql = "SELECT created FROM session WHERE key = ?1";
-            let created = db.one(sql, &params![old.key], |r| r.get(0))?;
+            let sql = "SELECT created, copy_of FROM session WHERE key = ?1";
+            let (created, copy_of) =
+                db.one(sql, &params![old.key], |r| Ok((r.get(0)?, r.get(1)?)))?;
             let names = names_on_disk(db, old.key)?;
             doom(db, old.key)?;
             for name in names {
@@ -238,6 +243,7 @@ impl Store {
             let key = insert(db, &old.id, old.label.as_deref(), created)?;
             let key = key.ok_or(Error::NotFound("session"))?;
             add_tags(db, key, &old.tags)?;
+            copies::follow(db, copy_of, old.key, key)?;
             find_by_key(db, key)?.ok_or(Error::NotFound("session"))
         })
         .await
@@ -266,7 +272,7 @@ impl Store {
         self.write(64, move |db| {
             let session = find_to_change(db, &id)?;
             gone(db, Gone::Session, &id)?;
-            doom(db, session.key)
+            copies::doom_all(db, session.key)
         })
         .await
     }
@@ -432,6 +438,7 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
     let mut info: String = r.get(10)?;
     let (heard_at, waiting, ended): (i64, u64, bool) = (r.get(21)?, r.get(22)?, r.get(9)?);
     let status = r.get::<Option<String>>(23)?.unwrap_or_default();
+    let copy_of: Option<String> = r.get(27)?;
     if !sum::row_holds(r, &[10, 12, 20, 24, 23], 25)? || !sum::row_holds(r, &[1, 3, 2], 26)? {
         damage::found(Damage::new(r.get(16)?, damage::Part::Session, 0, 0));
         info = damaged_info();
@@ -447,7 +454,7 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
         updated_at: r.get(8)?,
         heard_at,
         ended,
-        live: is_live(ended, waiting, &status, heard_at, now()),
+        live: copy_of.is_none() && is_live(ended, waiting, &status, heard_at, now()),
         waiting,
         info: RawValue::from_string(info).unwrap_or_default(),
         tags: lines(r.get::<Option<String>>(11)?.as_deref()),
@@ -458,5 +465,6 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
         prompt: r.get(17)?,
         calls: r.get(18)?,
         failed: r.get(19)?,
+        copy_of,
     })
 }

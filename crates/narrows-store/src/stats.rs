@@ -1,5 +1,6 @@
 //! Tokens, cost, calls and time, added up over sessions.
 
+use crate::copies::COUNTED;
 use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::store::Store;
@@ -182,8 +183,8 @@ fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
                 "SELECT {name}, s.key, sum(u.cost), count(*) - count(u.cost),
                  CAST(sum(u.input) AS BIGINT), CAST(sum(u.output) AS BIGINT),
                  CAST(sum(u.cache_read) AS BIGINT), CAST(sum(u.cache_write) AS BIGINT)
-                 FROM usage u JOIN session s ON s.key = u.session
-                 WHERE s.copy_of IS NULL{clause} GROUP BY 1, 2"
+                 FROM usage u JOIN session own ON own.key = u.session
+                 {COUNTED}{clause} GROUP BY 1, 2"
             ),
             values,
             |row, n, cost| {
@@ -204,7 +205,7 @@ fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
         format!(
             "SELECT {by}, s.key, NULL, count(*), CAST(sum(c.failed) AS BIGINT),
              CAST(sum(coalesce(c.ms, 0)) AS BIGINT), 0, 0
-             FROM call c JOIN session s ON s.key = c.key >> 32 WHERE s.copy_of IS NULL{clause} GROUP BY 1, 2"
+             FROM call c JOIN session own ON own.key = c.key >> 32 {COUNTED}{clause} GROUP BY 1, 2"
         ),
         values,
         |row, n, _| {
@@ -220,8 +221,8 @@ fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
         add(
             format!(
                 "SELECT {by}, s.key, NULL, CAST(sum(a.ms) AS BIGINT), 0, 0, 0, 0
-                 FROM active a JOIN session s ON s.key = a.session
-                 WHERE s.copy_of IS NULL{clause} GROUP BY 1, 2"
+                 FROM active a JOIN session own ON own.key = a.session
+                 {COUNTED}{clause} GROUP BY 1, 2"
             ),
             values,
             |row, n, _| row.active_ms += n[0].unsigned_abs(),

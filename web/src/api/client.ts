@@ -122,15 +122,16 @@ export const api = {
   exported: (id: string, format: string) => `${one(id)}/export?format=${format}`,
 };
 
-/** Trades the ticket of the printed address for the browser's cookie. */
-export async function login(): Promise<void> {
+/** Trades the ticket of the printed address for the browser's cookie; true when it is void. */
+export async function login(): Promise<boolean> {
   const ticket = new URLSearchParams(location.hash.slice(1)).get("ticket");
-  if (!ticket) return;
+  if (!ticket) return false;
   // Out of the address bar first: it must not be copied along, or be tried twice.
   history.replaceState(null, "", location.pathname + location.search);
-  await fetch("/api/login", {
+  const answer = await fetch("/api/login", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ ticket }),
   });
+  return answer.status === 401;
 }

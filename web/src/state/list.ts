@@ -167,6 +167,8 @@ export class SessionList {
 function matches(session: Session, filter: ListFilter, now: number): boolean {
   const has = (text: string | null | undefined, part: string) =>
     text?.toLowerCase().includes(part.toLowerCase()) ?? false;
+  // Another one is listed in its place.
+  if (session.copyOf) return false;
   if (filter.live && !isLive(session, now)) return false;
   if (filter.agent && !has(session.info.agent, filter.agent)) return false;
   if (filter.project && !has(session.project, filter.project)) return false;

@@ -7,6 +7,8 @@ export interface Route {
   item: string | null;
   /** What was searched for when it was found. */
   query: string | null;
+  /** Nothing is at this address. */
+  unknown: boolean;
   /** Grows with every step, so that the same item can be gone to again. */
   step: number;
 }
@@ -19,7 +21,8 @@ function read(): Route {
   const path = location.pathname.match(/^\/s\/([^/]+)\/?$/);
   const params = new URLSearchParams(location.search);
   const session = path?.[1] ? decode(path[1]) : null;
-  return { session, item: params.get("item"), query: params.get("q"), step: step++ };
+  const unknown = !session && location.pathname !== "/";
+  return { session, item: params.get("item"), query: params.get("q"), unknown, step: step++ };
 }
 
 function decode(part: string): string | null {

@@ -51,7 +51,7 @@ export function Broken({ error, onRetry }: { error: string; onRetry(): void }) {
 /** The address names an item that the session does not have. */
 export function NoSuchItem({ onClose }: { onClose(): void }) {
   return (
-    <div className={css.broken} role="status">
+    <div className={`${css.broken} ${css.note}`} role="status">
       <CircleAlert size={16} aria-hidden />
       <span>The link names an item that is not in this session. Its end is shown instead.</span>
       <button type="button" className={css.button} onClick={onClose}>
@@ -61,14 +61,53 @@ export function NoSuchItem({ onClose }: { onClose(): void }) {
   );
 }
 
+/** The session came another way too, and the other one is in the list. */
+export function Copied({ of, onOpen }: { of: string; onOpen(to: string): void }) {
+  return (
+    <div className={`${css.broken} ${css.note}`} role="status">
+      <CircleAlert size={16} aria-hidden />
+      <span>This session came by two ways. The list shows it as it came by the other one.</span>
+      <button type="button" className={css.button} onClick={() => onOpen(of)}>
+        Open that
+      </button>
+    </div>
+  );
+}
+
+/** The address is none of this page. */
+export function NoSuchPage({ onMenu }: { onMenu?: () => void }) {
+  return (
+    <main className={css.center}>
+      <h1>Not found</h1>
+      <p>There is nothing at this address. Perhaps it was cut off, or it is of another narrows.</p>
+      {onMenu ? (
+        <button type="button" className={`${css.button} ${css.narrow}`} onClick={onMenu}>
+          <MenuIcon size={16} aria-hidden /> All sessions
+        </button>
+      ) : (
+        <p>
+          <a href="/">To the sessions</a>
+        </p>
+      )}
+    </main>
+  );
+}
+
 /** Nobody is logged in. */
-export function Refused() {
+export function Refused({ usedTicket = false }: { usedTicket?: boolean }) {
   return (
     <main className={css.center}>
       <h1>Not logged in</h1>
-      <p>This page shows what your agents did, so it needs a key. In a terminal:</p>
+      {usedTicket ? (
+        <p>
+          The address that brought you here was used before, or is older than ten minutes: each lets one
+          browser in, once. For another one, in a terminal:
+        </p>
+      ) : (
+        <p>This page shows what your agents did, so it needs a key. In a terminal:</p>
+      )}
       <pre className={css.command}>narrows open</pre>
-      <p>It opens this page with an address that lets this browser in, once.</p>
+      <p>It prints an address that lets this browser in, once.</p>
     </main>
   );
 }

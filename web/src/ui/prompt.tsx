@@ -97,6 +97,8 @@ export function Prompt({ id, run, input, onDone, onSent }: Props) {
       <PromptQueue
         id={id}
         queue={run.queue}
+        held={run.held ?? false}
+        onSent={onDone}
         onTaken={(text) => {
           if (text && !draft.text && draft.pictures.length === 0) keep(text);
           onDone();

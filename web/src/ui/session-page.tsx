@@ -4,12 +4,12 @@ import type { Socket } from "../api/socket";
 import type { Item, Session } from "../api/types";
 import type { Leave } from "../state/agents";
 import { OpenState, type SessionAccess, SessionProvider } from "../state/context";
-import { address, type Route } from "../state/route";
+import { address, go, type Route } from "../state/route";
 import { RunModel } from "../state/run";
 import { SessionModel } from "../state/session";
 import type { Target } from "./arrive";
 import { Aside } from "./aside";
-import { Broken, Gone, NoSuchItem, Nothing, Skeleton } from "./empty";
+import { Broken, Copied, Gone, NoSuchItem, Nothing, Skeleton } from "./empty";
 import { FindBar } from "./find-bar";
 import { useKeys } from "./keys";
 import { Prompt } from "./prompt";
@@ -143,6 +143,7 @@ export function SessionPage({ id, route, socket, session, leave, listHidden, onM
             />
           )}
           {unknown && !view.gone && <NoSuchItem onClose={() => setUnknown(null)} />}
+          {session?.copyOf && <Copied of={session.copyOf} onOpen={(to) => go(address(to))} />}
           {view.error && <Broken error={view.error} onRetry={model.retry} />}
           {!view.loaded && !view.error && <Skeleton />}
           {view.loaded && view.items.length === 0 && !running && <Nothing />}

@@ -74,6 +74,15 @@ impl Running {
         self.served.post(path, body.to_string().as_bytes()).expect("answer")
     }
 
+    /// Changes how a session is run.
+    pub(crate) fn change(&self, id: &str, change: &Value) {
+        let request = self.served.agent.patch(format!("{}/api/sessions/{id}/run", self.served.url));
+        let request = request.header("authorization", format!("Bearer {}", self.served.token));
+        let request = request.header("content-type", "application/json");
+        let answer = request.send(change.to_string()).expect("answer");
+        assert_eq!(answer.status().as_u16(), 200, "{change}");
+    }
+
     pub(crate) fn run(&self, id: &str) -> Value {
         self.served.get(&format!("/api/sessions/{id}/run")).expect("run").1
     }

@@ -161,19 +161,65 @@ fn a_turn_is_cancelled() {
     }
 }
 
+/// The texts of messages that wait, and whether they are held.
+fn waits(run: &Value) -> (Vec<&str>, bool) {
+    let queue = run["queue"].as_array().expect("queue");
+    let texts = queue.iter().filter_map(|q| q["text"].as_str()).collect();
+    (texts, run["held"].as_bool().expect("held"))
+}
+
+#[test]
+fn what_waits_does_not_begin_when_a_turn_is_cancelled() {
+    let running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let send = |text: &str| running.tell(&id, text);
+        let begun = |run: &Value| !run["turn"].is_null();
+        send("wait 60000");
+        running.until(&id, "at work", begun);
+        send("say second");
+        send("say third");
+        assert_eq!(waits(&running.run(&id)), (vec!["say second", "say third"], false));
+        running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
+        let run = running.until(&id, "idle", |run| run["state"] == "idle");
+        assert_eq!(waits(&run), (vec!["say second", "say third"], true), "{agent}");
+        // What is said now is meant first; then the others go on.
+        assert!(said(&running.turn(&id, "say instead")).contains("instead"), "{agent}");
+        running.until(&id, "all said", |run| run["state"] == "idle" && waits(run).0.is_empty());
+        let items = running.items(&id);
+        let all = ["wait 60000", "say instead", "say second", "say third"];
+        let prompts = items.iter().filter_map(|i| i["text"].as_str());
+        // An agent may note that it was interrupted.
+        let prompts: Vec<&str> = prompts.filter(|text| !text.starts_with('[')).collect();
+        assert_eq!(prompts, all, "{agent}");
+
+        // Released, or taken back.
+        send("wait 60000");
+        running.until(&id, "at work", begun);
+        send("say released");
+        running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
+        running.until(&id, "held", |run| run["state"] == "idle" && waits(run).1);
+        running.change(&id, &json!({"hold": false}));
+        running.until(&id, "said", |run| run["state"] == "idle" && waits(run).0.is_empty());
+        assert!(serde_json::to_string(&running.items(&id)).expect("text").contains("say released"));
+        send("wait 60000");
+        running.until(&id, "at work", begun);
+        let waiting = send("say taken back")["id"].as_str().expect("id").to_owned();
+        running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
+        running.until(&id, "held", |run| run["state"] == "idle" && waits(run).1);
+        let path = format!("/api/sessions/{id}/queue/{waiting}");
+        assert_eq!(running.served.delete(&path).expect("taken back").1["done"], true);
+        assert_eq!(waits(&running.run(&id)), (vec![], false), "{agent}");
+    }
+}
+
 #[test]
 fn modes_and_models_are_chosen() {
     let running = Running::start("");
     for agent in ["acp", "options", "claude"] {
         let id = running.session(agent);
         running.turn(&id, "say hello");
-        let body = json!({"mode": "plan"}).to_string();
-        let url = format!("{}/api/sessions/{id}/run", running.served.url);
-        let request = running.served.agent.patch(url);
-        let request = request.header("authorization", format!("Bearer {}", running.served.token));
-        let answer =
-            request.header("content-type", "application/json").send(&body).expect("answer");
-        assert_eq!(answer.status().as_u16(), 200);
+        running.change(&id, &json!({"mode": "plan"}));
         let run = running.until(&id, "in the mode", |run| run["mode"] == "plan");
         assert!(run["modes"].as_array().is_some_and(|m| m.len() > 1), "{agent}: {run}");
         running.turn(&id, "say again");

@@ -173,7 +173,7 @@ impl Hub {
     }
 
     /// Whoever follows the list is told that a session is not in it any more.
-    fn forget(&self, id: String) {
+    pub(crate) fn forget(&self, id: String) {
         {
             let count = *self.inner.list.borrow() + 1;
             let mut removed = self.inner.removed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use flate2::read::GzDecoder;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -154,6 +154,30 @@ fn is_known(headers: &HeaderMap, tag: &str) -> bool {
 /// The page; it finds out by itself what its address asks for.
 pub(crate) async fn index(State(app): State<App>, headers: HeaderMap) -> Response {
     app.config.page.answer("index.html", &headers)
+}
+
+/// Whether a person asks with a browser, and for nothing of the API.
+pub(crate) fn is_wanted(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
+    let path = uri.path();
+    matches!(*method, Method::GET | Method::HEAD)
+        && path != "/api"
+        && !path.starts_with("/api/")
+        && list(headers, header::ACCEPT)
+            .any(|kind| kind.split(';').next().is_some_and(|k| k.trim() == "text/html"))
+}
+
+/// The page where nothing else is: it says so.
+pub(crate) fn not_found(app: &App, headers: &HeaderMap) -> Response {
+    // Whether it is known does not matter: its status is another one.
+    let mut asked = headers.clone();
+    asked.remove(header::IF_NONE_MATCH);
+    let mut response = app.config.page.answer("index.html", &asked);
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    let headers = response.headers_mut();
+    headers.remove(header::ETAG);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.append(header::VARY, HeaderValue::from_static("Accept"));
+    response
 }
 
 pub(crate) async fn file(

@@ -21,9 +21,11 @@ use crate::auth::{Gate, Need, front, guard};
 use crate::error::ApiError;
 use crate::page;
 use axum::Router;
+use axum::extract::State;
 use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
-use http::{Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use narrows_store::Scope;
 use ops::Security;
 use utoipa::OpenApi;
@@ -121,8 +123,18 @@ pub(crate) fn router(app: &App) -> Router {
         let gate = Gate { app: app.clone(), needs: needs.into() };
         router = router.route(path, routes.layer(from_fn_with_state(gate, guard)));
     }
-    let nothing = || async { ApiError::new(StatusCode::NOT_FOUND, "NOT_FOUND", "no such path") };
     router.fallback(nothing).layer(from_fn_with_state(app.clone(), front)).with_state(app.clone())
+}
+
+/// An address that leads nowhere: people get the page, which says so, programs an error.
+async fn nothing(State(app): State<App>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    if page::is_wanted(&method, &uri, &headers) {
+        return page::not_found(&app, &headers);
+    }
+    let mut answer =
+        ApiError::new(StatusCode::NOT_FOUND, "NOT_FOUND", "no such path").into_response();
+    answer.headers_mut().append(header::VARY, HeaderValue::from_static("Accept"));
+    answer
 }
 
 /// The document that tells every route and shape.

@@ -7,6 +7,7 @@ use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::intake::{Answer, Reading};
+use crate::source;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -51,6 +52,17 @@ pub(super) async fn ingest(
     Ok(Json(answer))
 }
 
+/// The agent's own file may tell the same session.
+async fn list_once(app: &App, session: &Session) {
+    if app.store.is_shared() {
+        return;
+    }
+    let row = app.store.session_row(&session.id).await;
+    if let Some(native) = row.ok().and_then(|row| row.native_id) {
+        source::list_once(&app.store, &app.intake, &app.hub, Some(&native)).await;
+    }
+}
+
 async fn take(
     app: &App,
     grant: &Grant,
@@ -64,8 +76,11 @@ async fn take(
     let idle = Duration::from_secs(app.config.limits.body_idle_seconds);
     let mut body = Arriving::new(body, headers, grant, idle, &app.hub)?;
     let begun = body.beginning().await?;
+    let edge = found.seq == 0 || reading.end;
     if !body.is_over() {
-        return stream(app, &found, reading, &begun, body).await;
+        let answer = stream(app, &found, reading, &begun, body).await?;
+        list_once(app, &found).await;
+        return Ok(answer);
     }
     if known && app.store.is_shared() {
         reading.trust = true;
@@ -81,7 +96,12 @@ async fn take(
         }
         found = session(app, grant, id).await?;
     }
-    Ok(give(app, &found, reading, &begun).await?)
+    let answer = give(app, &found, reading, &begun).await?;
+    // What it is called is told first; at its end it is known which of the two tells more.
+    if edge {
+        list_once(app, &found).await;
+    }
+    Ok(answer)
 }
 
 /// A request that is all there: one append.

@@ -190,7 +190,10 @@ pub(super) async fn send(
     Ok((StatusCode::ACCEPTED, axum::Json(taken)).into_response())
 }
 
-/// Cancel the turn that runs. Messages that wait stay.
+/// Cancel the turn that runs.
+///
+/// Messages that wait for their turn are held: they go on after the next message, or when
+/// `PATCH …/run` says `{"hold": false}`.
 #[utoipa::path(post, path = "/api/sessions/{id}/cancel", operation_id = "cancel_turn", params(("id" = String, Path, description = "The session")),
     security(("token" = ["run"])), responses(
     (status = 200, description = "Whether there was one", body = Done),
@@ -221,7 +224,7 @@ pub(super) async fn stop(
     Ok(axum::Json(Done { done: app.runs.stop(&found).await? }))
 }
 
-/// Choose the agent's mode or model.
+/// Choose the agent's mode or model, or release messages that are held.
 #[utoipa::path(patch, path = "/api/sessions/{id}/run", operation_id = "choose", request_body = RunChange,
     params(("id" = String, Path, description = "The session")),
     security(("token" = ["run"])), responses(
@@ -235,7 +238,9 @@ pub(super) async fn choose(
     Json(change): Json<RunChange>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
-    Ok(axum::Json(Done { done: app.runs.choose(&found, change.mode, change.model).await? }))
+    Ok(axum::Json(Done {
+        done: app.runs.choose(&found, change.mode, change.model, change.hold).await?,
+    }))
 }
 
 /// Take a message back that waits for its turn.

@@ -39,12 +39,28 @@ const SHOWN: usize = 200;
 /// What the task is asked to do.
 #[derive(Debug)]
 pub(super) enum Order {
-    Message { row: MessageRow, prompt: Prompt, tell: oneshot::Sender<watch::Receiver<Progress>> },
+    Message {
+        row: MessageRow,
+        prompt: Prompt,
+        tell: oneshot::Sender<watch::Receiver<Progress>>,
+    },
     Cancel(oneshot::Sender<bool>),
     Stop(oneshot::Sender<bool>),
-    TakeBack { number: u64, tell: oneshot::Sender<bool> },
-    Choose { mode: Option<String>, model: Option<String>, tell: oneshot::Sender<bool> },
-    Answer { request: String, reply: Reply, tell: oneshot::Sender<Result<(), Refusal>> },
+    TakeBack {
+        number: u64,
+        tell: oneshot::Sender<bool>,
+    },
+    Choose {
+        mode: Option<String>,
+        model: Option<String>,
+        hold: Option<bool>,
+        tell: oneshot::Sender<bool>,
+    },
+    Answer {
+        request: String,
+        reply: Reply,
+        tell: oneshot::Sender<Result<(), Refusal>>,
+    },
     Close,
 }
 
@@ -103,6 +119,8 @@ pub(super) struct Actor {
     state: watch::Sender<RunState>,
     cleaner: TextCleaner,
     queue: VecDeque<Turn>,
+    /// Somebody cancelled a turn: what waits behind it does not begin by itself.
+    held: bool,
     turn: Option<Turn>,
     process: Option<Process>,
     feed: Option<Feed>,
@@ -136,6 +154,7 @@ impl Actor {
             known,
             state,
             queue: VecDeque::new(),
+            held: false,
             turn: None,
             process: None,
             feed: None,
@@ -220,7 +239,8 @@ impl Actor {
                 }
                 let _ = tell.send(taken.is_some());
             }
-            Order::Choose { mode, model, tell } => {
+            Order::Choose { mode, model, hold, tell } => {
+                self.held = hold.unwrap_or(self.held);
                 self.run.mode = mode.clone().or(self.run.mode.take());
                 self.run.model = model.clone().or(self.run.model.take());
                 self.keep_run().await;
@@ -252,7 +272,12 @@ impl Actor {
             return told;
         }
         let turn = Turn { number: row.number, prompt, progress, sent: false, cancelled: None };
-        self.queue.push_back(turn);
+        // Whoever stopped the agent and now says something else means this first.
+        if std::mem::take(&mut self.held) {
+            self.queue.push_front(turn);
+        } else {
+            self.queue.push_back(turn);
+        }
         told
     }
 
@@ -281,6 +306,7 @@ impl Actor {
 
     async fn cancel(&mut self) -> bool {
         let Some(turn) = &mut self.turn else { return false };
+        self.held = true;
         if !turn.sent {
             // The agent has not begun: there is nothing to wait for.
             let turn = self.turn.take();

@@ -204,14 +204,15 @@ impl Runs {
         Ok(self.want(session, &Wanted::TakeBack { number }).await?.is_done())
     }
 
-    /// Chooses a mode or a model.
+    /// Chooses a mode or a model; holds the messages that wait, or releases them.
     pub(crate) async fn choose(
         &self,
         session: &Session,
         mode: Option<String>,
         model: Option<String>,
+        hold: Option<bool>,
     ) -> std::result::Result<bool, Refusal> {
-        Ok(self.want(session, &Wanted::Choose { mode, model }).await?.is_done())
+        Ok(self.want(session, &Wanted::Choose { mode, model, hold }).await?.is_done())
     }
 
     /// Answers a question of the agent. The first answer counts.

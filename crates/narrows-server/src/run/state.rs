@@ -73,6 +73,10 @@ pub struct RunState {
     pub state: RunPhase,
     /// Messages that wait for their turn.
     pub queue: Vec<QueuedMessage>,
+    /// A turn was cancelled while these waited: they go on after the next message, or when they are
+    /// released.
+    #[serde(default)]
+    pub held: bool,
     /// The turn that goes on.
     pub turn: Option<TurnPlace>,
     /// Whether the turn is being cancelled.

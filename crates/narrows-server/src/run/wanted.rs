@@ -12,12 +12,25 @@ use tokio::sync::{oneshot, watch};
 /// What is wanted.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Wanted {
-    Send { prompt: Prompt, key: Option<String> },
+    Send {
+        prompt: Prompt,
+        key: Option<String>,
+    },
     Cancel,
     Stop,
-    TakeBack { number: u64 },
-    Choose { mode: Option<String>, model: Option<String> },
-    Answer { request: String, reply: Reply },
+    TakeBack {
+        number: u64,
+    },
+    Choose {
+        mode: Option<String>,
+        model: Option<String>,
+        #[serde(default)]
+        hold: Option<bool>,
+    },
+    Answer {
+        request: String,
+        reply: Reply,
+    },
 }
 
 impl Wanted {
@@ -60,9 +73,9 @@ impl Runs {
                 let number = *number;
                 ask(handle, |tell| Order::TakeBack { number, tell }).await?
             }
-            Wanted::Choose { mode, model } => {
-                let (mode, model) = (mode.clone(), model.clone());
-                ask(handle, |tell| Order::Choose { mode, model, tell }).await?
+            Wanted::Choose { mode, model, hold } => {
+                let (mode, model, hold) = (mode.clone(), model.clone(), *hold);
+                ask(handle, |tell| Order::Choose { mode, model, hold, tell }).await?
             }
             Wanted::Answer { request, reply } => {
                 let (request, reply) = (request.clone(), reply.clone());

@@ -2,7 +2,7 @@
 
 use super::reader::{Outcome, Reader, Turns};
 use super::watch::Watch;
-use super::{Agent, Progress, SourceOptions, Sums, agents, look};
+use super::{Agent, Progress, SourceOptions, Sums, agents, list_once, look};
 use crate::hub::Hub;
 use crate::intake::Intake;
 use narrows_store::{FileMark, Result, Store};
@@ -291,6 +291,9 @@ impl All {
 
     /// Looks at everything; what is new waits to be read.
     async fn scan(&self) -> Result<()> {
+        // A recording may have come after its file was read.
+        let Reader { store, intake, hub, .. } = &self.reader;
+        list_once(store, intake, hub, None).await;
         let agents = self.agents.clone();
         let seen = tokio::task::spawn_blocking(move || look(&agents)).await.unwrap_or_default();
         let known = self.reader.store.files().await?;

@@ -10,6 +10,7 @@ mod outputs;
 mod part;
 mod progress;
 mod reader;
+mod session;
 pub mod spool;
 mod watch;
 
@@ -20,3 +21,4 @@ pub use identity::label_of;
 pub use look::{Lying, Seen, look};
 pub use part::has_line;
 pub use progress::{Progress, Sums};
+pub(crate) use session::list_once;

@@ -4,12 +4,12 @@ use super::identity::{goes_on, label_of, place};
 use super::look::{age, facts};
 use super::outputs::Outputs;
 use super::part::{CHUNK, MAX_LINE, OUTPUTS, Part, STILL, Skip, continued, has_line};
-use super::{Agent, Found, Progress, SourceOptions};
+use super::{Agent, Found, Progress, SourceOptions, list_once};
 use crate::hub::Hub;
 use crate::intake::{Arrival, BUSY, Intake, Reading, Take};
 use narrows::event::Position;
-use narrows::{Beside, Format, Given, PARSER, Packets};
-use narrows_store::{Error, FileMark, NewSession, Session, SourceMark, Store, now};
+use narrows::{Beside, Format, Given, Packets};
+use narrows_store::{Error, FileMark, Session, SourceMark, Store, now};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -76,12 +76,23 @@ impl Reader {
         }
         let label = label_of(main);
         let _turn = self.turns.of(&label).lock().await;
+        let outcome = self.read_session(agent, main, &label).await?;
+        list_once(&self.store, &self.intake, &self.hub, Some(&label)).await;
+        Ok(outcome)
+    }
+
+    async fn read_session(
+        &self,
+        agent: &dyn Agent,
+        main: &Path,
+        label: &str,
+    ) -> Result<Outcome, Error> {
         let found = agent.files(main).map_err(failed)?;
         if found.session.is_none() && !has_line(main).map_err(failed)? {
             // Nothing whole has been written yet.
             return Ok(Outcome::LeftOut);
         }
-        let Some(session) = self.session(&label).await? else {
+        let Some(session) = self.session(label).await? else {
             return Ok(Outcome::LeftOut);
         };
         let session = self.up_to_date(session, main).await?;
@@ -196,60 +207,6 @@ impl Reader {
         let waited = now() - self.store.session_row(&session.id).await?.heard_at;
         let left = u64::try_from(SENT_MS - waited).unwrap_or(0);
         Ok((left > 0).then(|| Duration::from_millis(left.clamp(1000, 60_000))))
-    }
-
-    /// The session of a label; none when it was deleted here.
-    async fn session(&self, label: &str) -> Result<Option<Session>, Error> {
-        match self.store.session_by_label(label).await {
-            Err(Error::NotFound(_)) => {}
-            found => return found.map(Some),
-        }
-        match self.store.session_by_native(label).await {
-            // One that was read from a file of another name repeats records of this one.
-            Ok(session) if self.is_of_a_file(&session).await? => {}
-            // What a recorder saw of it names no records: nobody could tell what is known already.
-            Ok(session) if self.is_of_a_recorder(&session).await? => {}
-            Err(Error::NotFound(_)) => {}
-            found => return found.map(Some),
-        }
-        if self.store.forgotten().await?.iter().any(|l| l == label) {
-            return Ok(None);
-        }
-        let new = NewSession { label: Some(label.to_owned()), tags: Vec::new() };
-        let (session, _) = self.store.create(new).await?;
-        self.hub.changed();
-        Ok(Some(session))
-    }
-
-    /// Whether a session was made from a file, rather than by somebody who sent it.
-    async fn is_of_a_file(&self, session: &Session) -> Result<bool, Error> {
-        let marks = self.store.files_of(session.key).await?;
-        let names = marks.iter().filter(|m| m.parent.is_none());
-        let mut names = names.map(|m| label_of(Path::new(&m.path)));
-        Ok(names.any(|name| session.label.as_ref() == Some(&name)))
-    }
-
-    /// Whether a session was recorded between an agent and its client.
-    async fn is_of_a_recorder(&self, session: &Session) -> Result<bool, Error> {
-        let sources = self.store.sources(session.key).await?;
-        let main = sources.iter().find(|s| s.number == 0);
-        Ok(main.is_some_and(|m| m.format.as_deref() == Some(Format::Acp.name())))
-    }
-
-    /// A session that an older parser read is read again, from the file that is still there.
-    async fn up_to_date(&self, session: Session, main: &Path) -> Result<Session, Error> {
-        let marks = self.store.files_of(session.key).await?;
-        let main = main.to_string_lossy();
-        let old = |m: &FileMark| m.parser < PARSER && m.path == main;
-        // Of what is gone, what the older one made of it is all there is; a file of which nothing
-        // was read has no head.
-        if !marks.iter().any(old) || marks.iter().any(|m| m.gone && !m.head.is_empty()) {
-            return Ok(session);
-        }
-        let fresh = self.store.begin_anew(&session.id).await?;
-        self.intake.forget(session.key).await;
-        self.hub.begun_anew(&session);
-        Ok(fresh)
     }
 
     /// The files, and where each is read from.

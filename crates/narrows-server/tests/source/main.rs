@@ -14,5 +14,6 @@ mod private;
 mod replaced;
 mod replaced_anyhow;
 mod requests;
+mod twice;
 mod upgrade;
 mod used;

@@ -18,7 +18,8 @@ use std::time::Instant;
 impl Actor {
     /// Begins the next turn when there is one, and nothing else goes on.
     pub(super) async fn go_on(&mut self) {
-        if self.turn.is_none() {
+        self.held &= !self.queue.is_empty();
+        if self.turn.is_none() && !self.held {
             self.turn = self.queue.pop_front();
         }
         if self.turn.as_ref().is_none_or(|t| t.sent) {

@@ -10,7 +10,10 @@ impl Actor {
     /// When something takes too long.
     pub(super) fn deadline(&self) -> Instant {
         let limits = &self.known.options.limits;
-        let Some(process) = &self.process else { return self.rested + AT_REST };
+        let Some(process) = &self.process else {
+            // What is held waits for a person, not for a time.
+            return if self.held { Instant::now() + AT_REST } else { self.rested + AT_REST };
+        };
         if !process.ready {
             return process.began + limits.start;
         }

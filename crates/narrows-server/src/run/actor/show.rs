@@ -19,6 +19,7 @@ impl Actor {
             .into_iter()
             .map(|(n, text)| QueuedMessage { id: n.to_string(), text: self.clean(&text) })
             .collect();
+        now.held = self.held && !now.queue.is_empty();
         if let Some(turn) = self.turn.as_ref().filter(|t| t.sent) {
             let after = turn.progress.borrow().after.unwrap_or_default();
             let cursor = format!("{}-{after}", self.session.epoch);

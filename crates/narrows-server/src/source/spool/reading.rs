@@ -2,6 +2,7 @@
 
 use super::super::Sums;
 use super::super::look::{age, facts};
+use super::super::session::list_once;
 use super::{CHUNK, Spool, folder, key_of, list};
 use crate::hub::Hub;
 use crate::intake::{Arrival, BUSY, Intake, Reading};
@@ -107,6 +108,9 @@ impl Spools {
                 sums.done += 1;
                 sums.events += events;
             }
+        }
+        if sums.events > 0 {
+            list_once(&self.store, &self.intake, &self.hub, None).await;
         }
         sums
     }
