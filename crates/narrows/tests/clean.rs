@@ -17,8 +17,10 @@ use proptest::sample::select;
 const ID: &str = "9c7662c1-785f-4f1c-b9e0-9021ddbf2893";
 /// A root whose names occur nowhere else.
 const ROOT: &str = "/srv/qzvx run/9c7662c1-785f-4f1c-b9e0-9021ddbf2893/wörk";
+/// One in a script without blanks, with a blank in it.
+const OTHER: &str = "/用户/秘项 目/工作";
 /// What must never show, in lower case.
-const CANARIES: [&str; 4] = ["qzvx", "9c7662c1", "9021ddbf2893", "9021ddbf"];
+const CANARIES: [&str; 5] = ["qzvx", "9c7662c1", "9021ddbf2893", "9021ddbf", "秘项"];
 
 /// Tokens, and the part of each that must never show.
 fn secrets() -> Vec<(String, String)> {
@@ -97,12 +99,18 @@ fn spellings() -> Vec<String> {
         format!("/private{ROOT}"),
         ID.to_owned(),
         ID.replace('-', "").to_uppercase(),
+        OTHER.to_owned(),
+        percent(OTHER),
+        OTHER.replace(' ', "\\ "),
+        OTHER.replace('/', "\\"),
+        format!("/home/见{OTHER}"),
     ]
 }
 
 fn paths() -> Paths {
     let mut paths = Paths::new();
     paths.add_root(ROOT);
+    paths.add_root(OTHER);
     paths
 }
 
@@ -140,6 +148,16 @@ fn neighbour() -> impl Strategy<Value = String> {
             "see", "the", "cat", "key", "password", "token", "Bearer", "-I", "--root", "export X",
             "/etc/hosts", "~/x", "src/main.rs", "https://example.com/a/b?c=d", "sessions", "/sessions/",
             "[redacted:api-key:1a2b]", "http://h:80/", "-----", "=", "C:\\Users\\x", "file://",
+        ]).prop_map(str::to_owned),
+        2 => select(vec![
+            "中文", "，", "项目", "/用户", "/秘", "ไทย", "한국", "かな", "。", "：", "→", "密码: ", "和/或",
+            "/home/用户/", "https://用户:", "https://a.b是", "key是", "\u{3000}", "é中", "中\u{200b}",
+        ]).prop_map(str::to_owned),
+        2 => select(vec![
+            "secret access key [", "session token ", "\"token\" : \"", "api_key: &'static str = ",
+            "authorization: token ", "cookie: a=b; ", "basic ", "--password ", "-----BEGIN RSA ",
+            "-----END ", "PRIVATE KEY-----", "\"/mnt/My ", "/Users/Jo ", "Proc-Type: 4,ENCRYPTED\n",
+            "pass%77ord = ", "to\u{1b}[1mken: ", "pwd=", " =", ": ", "abcdefgh", "x1y2z3w4v5",
         ]).prop_map(str::to_owned),
         1 => "[ -~]{0,10}",
         1 => "\\PC{0,6}",

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files that are full of samples.
-const SAMPLES: [&str; 14] = [
+const SAMPLES: [&str; 15] = [
     "rules.rs",
     "vendors.rs",
     "secrets.txt",
@@ -30,6 +30,7 @@ const SAMPLES: [&str; 14] = [
     "machine.rs",
     "source.rs",
     "export.mjs",
+    "lag.rs",
 ];
 
 fn files(dir: &Path, out: &mut Vec<PathBuf>) {

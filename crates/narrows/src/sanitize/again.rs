@@ -70,7 +70,7 @@ impl Cleaner {
         } else if let Some(Became(clean)) = self.nearly(text, mode) {
             clean
         } else {
-            self.run(&mut Flow::default(), text, 0, mode, true)
+            self.run(&mut Flow::default(), text, 0..text.len(), mode, true)
         };
         let by_line = !self.wide && !escapes;
         (clean, How { mode, any_mode: !self.moded.get(), by_line })
@@ -99,7 +99,7 @@ impl Cleaner {
         let near = self.memo.near(text, mode)?;
         let part = text.get(near.from..near.to)?;
         let mut flow = Flow::default();
-        let clean = self.run(&mut flow, part, 0, mode, near.to == text.len());
+        let clean = self.run(&mut flow, part, 0..part.len(), mode, near.to == text.len());
         if near.moded {
             self.moded.set(true);
         }

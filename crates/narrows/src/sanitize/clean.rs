@@ -3,6 +3,7 @@
 //! A whole text and the parts of a stream take the same way: both are cut into the same segments,
 //! and each segment is cleaned alone. Segments in which nothing was spotted are not looked at.
 
+use super::across::Holds;
 use super::begun;
 use super::escape;
 use super::hits::{Hit, is_settled};
@@ -11,11 +12,12 @@ use super::paths::{Mode, Paths};
 use super::pem::{self, Key};
 use super::removed::Removed;
 use super::secret::{Secrets, What};
-use super::segment::{self, AHEAD, Holds, MAX_SEGMENT};
+use super::segment::{self, AHEAD, Ends, MAX_SEGMENT};
 use super::short::Short;
 use super::view::View;
 use ecow::EcoString;
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Rounds after which a segment that still changes is given up.
@@ -26,7 +28,7 @@ const MAX_ROUNDS: usize = 16;
 pub(super) struct Cleaner {
     pub(super) paths: Paths,
     pub(super) secrets: Arc<Secrets>,
-    holds: Holds,
+    pub(super) holds: Holds,
     pub(super) removed: Removed,
     pub(super) memo: Memo,
     pub(super) short: Short,
@@ -94,11 +96,7 @@ impl Place {
 
 impl Cleaner {
     pub(super) fn new(paths: Paths, secrets: Arc<Secrets>) -> Self {
-        let holds = Holds {
-            more_words: paths.blanks(),
-            keywords: secrets.keywords(),
-            begun: secrets.begun_values(),
-        };
+        let holds = Holds::new(&paths, secrets.known());
         Cleaner {
             paths,
             secrets,
@@ -116,16 +114,12 @@ impl Cleaner {
         self.paths.add_root(path);
         self.memo.forget();
         self.short.forget();
-        self.holds.more_words = self.paths.blanks();
-    }
-
-    pub(super) fn holds(&self) -> &Holds {
-        &self.holds
+        self.holds.add_root(&self.paths);
     }
 
     pub(super) fn fresh(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
         if !escape::has_any(text) {
-            return self.run(&mut Flow::default(), text, 0, mode, true);
+            return self.run(&mut Flow::default(), text, 0..text.len(), mode, true);
         }
         self.escaped(text, mode)
     }
@@ -134,7 +128,7 @@ impl Cleaner {
     pub(super) fn escaped(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
         let mut plain = String::with_capacity(text.len());
         self.removed.escapes += escape::Escapes::default().push(text, true, &mut plain);
-        let done = self.run(&mut Flow::default(), &plain, 0, mode, true);
+        let done = self.run(&mut Flow::default(), &plain, 0..plain.len(), mode, true);
         let done = done.unwrap_or_else(|| plain.into());
         (done != text).then_some(done)
     }
@@ -148,20 +142,20 @@ impl Cleaner {
         Some(self.secrets.mark("assignment", value.as_bytes()).into())
     }
 
-    /// Cleans what follows `from`, a number of whole segments; `last` says that the text ends with
-    /// them. Nothing when nothing changes.
+    /// Cleans a part of a text, a number of whole segments; `last` says that the text is over with
+    /// them. What stands around the part is only looked at. Nothing when nothing changes.
     pub(super) fn run(
         &mut self,
         flow: &mut Flow,
         text: &str,
-        from: usize,
+        part: Range<usize>,
         mode: Mode,
         last: bool,
     ) -> Option<EcoString> {
         let mut spots = std::mem::take(&mut self.spots);
         spots.clear();
-        self.spot(text.as_bytes(), &mut spots);
-        let out = self.segments(flow, text, from, mode, last, &spots);
+        self.spot(&text.as_bytes()[..part.end], &mut spots);
+        let out = self.segments(flow, text, part, mode, last, &spots);
         self.spots = spots;
         out
     }
@@ -171,7 +165,8 @@ impl Cleaner {
         self.paths.spots(b, |at, _| spots.push(Place::new(at, false)));
         let paths = spots.len();
         self.secrets.spots(b, |spot| spots.push(Place::new(spot.at, true)));
-        if spots.len() > paths {
+        // Places of roots without a plain letter come behind all others.
+        if spots.len() > paths || self.paths.plainless {
             spots.sort_unstable();
         }
     }
@@ -180,12 +175,13 @@ impl Cleaner {
         &mut self,
         flow: &mut Flow,
         text: &str,
-        from: usize,
+        Range { start: from, end: to }: Range<usize>,
         mode: Mode,
         last: bool,
         spots: &[Place],
     ) -> Option<EcoString> {
-        let b = text.as_bytes();
+        let b = &text.as_bytes()[..to];
+        let mut ends_seen = Ends::default();
         let mut out: Option<EcoString> = None;
         // What is copied, and where the segments end that were looked at.
         let (mut copied, mut done) = (from, from);
@@ -205,14 +201,16 @@ impl Cleaner {
                     None if last && self.may_break_off(&b[done..]) => b.len() - 1,
                     None => break,
                 };
-                start = self.holds.last_end(&b[..seen], done).unwrap_or(done);
+                let before = self.last_end(&mut ends_seen, text, done..seen, !last);
+                start = before.unwrap_or(done);
                 // No segment ends between the two; one that is too long is cut.
                 while seen >= start + MAX_SEGMENT + AHEAD {
                     start = floor(text, start + MAX_SEGMENT);
                     forced = true;
                 }
             }
-            let natural = self.holds.next_end(b, seen, start + MAX_SEGMENT + AHEAD - seen);
+            let reach = (start + MAX_SEGMENT + AHEAD).min(to) - seen;
+            let natural = self.next_end(&mut ends_seen, text, seen, reach, !last);
             let (end, through) = match natural {
                 Some(end) => (end, false),
                 None if b.len() - start <= MAX_SEGMENT + AHEAD => (b.len(), false),
@@ -227,7 +225,7 @@ impl Cleaner {
             forced = natural.is_none();
             let secrets = apart || here.into_iter().any(|spot| spot.is_secret());
             if let Some(clean) = self.segment(flow, segment, mode, Kind { ends, secrets }) {
-                let out = out.get_or_insert_with(|| EcoString::with_capacity(text.len() - from));
+                let out = out.get_or_insert_with(|| EcoString::with_capacity(to - from));
                 out.push_str(&text[copied..start]);
                 out.push_str(&clean);
                 copied = end;
@@ -237,7 +235,7 @@ impl Cleaner {
             }
         }
         if let Some(out) = &mut out {
-            out.push_str(&text[copied..]);
+            out.push_str(&text[copied..to]);
             // What is kept for long is kept small; short texts need no memory of their own.
             if out.len() < 64 {
                 *out = EcoString::from(out.as_str());
@@ -263,7 +261,7 @@ impl Cleaner {
 
     /// Where the segment at `start` is cut, when it has no end of its own.
     pub(super) fn forced_end(&self, text: &str, start: usize, mode: Mode) -> Option<(usize, bool)> {
-        let natural = self.holds.next_end(text.as_bytes(), start, MAX_SEGMENT + AHEAD);
+        let natural = self.next_end(&mut Ends::default(), text, start, MAX_SEGMENT + AHEAD, true);
         natural.is_none().then(|| self.forced(text, start, mode))
     }
 
@@ -313,7 +311,10 @@ impl Cleaner {
                 let begun = if armoured && !kind.ends { pem::begun(text) } else { None };
                 let Some(from) = begun else { return now };
                 flow.key = Key::Begun(text[from..].to_owned());
-                return Some(text[..from].to_owned());
+                // What stands before it may end in a name that is one only without it.
+                let head = text[..from].to_owned();
+                let clean = self.rounds(&mut Flow::default(), &head, mode, kind);
+                return Some(clean.unwrap_or(head));
             }
             let settled = !kind.ends && found.secrets.is_empty() && is_settled(text, &found, &hits);
             let next = self.put_in(text, &hits);

@@ -4,6 +4,7 @@
 //! seam, so that a path cut over two packets does not slip through. Knows nothing of formats and
 //! nothing of items (invariants I3, I4).
 
+mod across;
 mod again;
 mod begun;
 mod clean;

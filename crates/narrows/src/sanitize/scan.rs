@@ -12,6 +12,23 @@ use memchr::memmem;
 /// Longest id that is recognised.
 pub(super) const MAX_ID: usize = 128;
 
+/// Folders at the top of a host.
+pub(super) const TOPS: [&str; 13] = [
+    "users",
+    "home",
+    "workspace",
+    "data",
+    "var",
+    "tmp",
+    "mnt",
+    "root",
+    "srv",
+    "opt",
+    "private",
+    "volumes",
+    "media",
+];
+
 /// A byte of a file name.
 pub(super) fn is_name(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c == b'-' || c >= 0x80
@@ -256,21 +273,6 @@ impl<'a> Scan<'a> {
     /// Whether the path that begins at `from` is one of a host: `/…`, `~/…`, `C:\…`, or the same
     /// without its first sign (`Users/…`). Others are relative: the user's own.
     fn is_rooted(&self, from: usize, lead: usize) -> bool {
-        const TOPS: [&str; 13] = [
-            "users",
-            "home",
-            "workspace",
-            "data",
-            "var",
-            "tmp",
-            "mnt",
-            "root",
-            "srv",
-            "opt",
-            "private",
-            "volumes",
-            "media",
-        ];
         let word = self.b.get(from..).unwrap_or_default();
         let top = &word[..word.iter().position(|c| matches!(c, b'/' | b'\\')).unwrap_or(0)];
         self.is_absolute(from)

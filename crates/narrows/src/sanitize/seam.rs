@@ -6,7 +6,7 @@
 use super::clean::{Cleaner, Flow, Kind, floor};
 use super::escape::{self, Escapes};
 use super::paths::Mode;
-use super::segment::{AHEAD, LOOK, MAX_SEGMENT};
+use super::segment::{AHEAD, Ends, LOOK, MAX_SEGMENT, has_end};
 use super::text::Clean;
 use ecow::EcoString;
 
@@ -18,8 +18,8 @@ pub(super) struct Seam {
     held: String,
     /// Where in `held` begins what was not told; what stands before is only looked back at.
     start: usize,
-    /// Up to where `held` was searched for the end of a segment.
-    searched: usize,
+    /// More text may show that a segment ends in `held`.
+    waits: bool,
     flow: Flow,
     /// What was shown of `held` already, when the stream paused there.
     shown: Clean,
@@ -65,27 +65,29 @@ impl Seam {
         paused: usize,
         odd: bool,
     ) -> Option<Clean> {
+        let before = self.held.len();
         if odd {
             cleaner.removed.escapes += self.escapes.push(piece, false, &mut self.held);
         } else {
             self.held.push_str(piece);
         }
-        let end = cleaner.holds().last_end(self.held.as_bytes(), self.searched.max(self.start));
-        self.searched = self.held.len();
         let mut out = EcoString::new();
-        if let Some(end) = end.filter(|end| *end >= paused) {
-            let text = &self.held[..end];
-            match cleaner.run(&mut self.flow, text, self.start, self.mode, false) {
-                Some(clean) => out.push_str(&clean),
-                None => out.push_str(&text[self.start..]),
+        if self.waits || has_end(&self.held[before..]) {
+            let all = self.start..self.held.len();
+            let end = cleaner.last_end(&mut Ends::default(), &self.held, all, true);
+            // One that lies in what was shown at a pause does not count: the next one does.
+            if let Some(end) = end.filter(|end| *end >= paused) {
+                let part = self.start..end;
+                match cleaner.run(&mut self.flow, &self.held, part.clone(), self.mode, false) {
+                    Some(clean) => out.push_str(&clean),
+                    None => out.push_str(&self.held[part]),
+                }
+                self.start = end;
+                self.drop_before(end);
             }
-            self.start = end;
-            self.drop_before(end);
-        } else if end.is_some() {
-            // The end lies in what was shown at a pause: wait for the next.
-            self.searched = self.start;
+            self.waits = has_end(&self.held[self.start..]);
         }
-        while self.held.len() - self.start > MAX_SEGMENT + AHEAD
+        while self.held.len() - self.start > MAX_SEGMENT + AHEAD + LOOK
             && let Some((end, through)) = cleaner.forced_end(&self.held, self.start, self.mode)
         {
             let text = &self.held[self.start..end];
@@ -102,14 +104,14 @@ impl Seam {
                 self.flow.go_on();
             }
             self.start = end;
-            self.drop_before(end.saturating_sub(LOOK));
+            self.drop_before(end.saturating_sub(2 * LOOK));
         }
         self.told(out)
     }
 
     /// Takes a piece when nothing is held back: what is safe is not copied.
     fn push_first(&mut self, cleaner: &mut Cleaner, piece: &str) -> Option<Clean> {
-        let end = cleaner.holds().last_end(piece.as_bytes(), 0).unwrap_or(0);
+        let end = cleaner.last_end(&mut Ends::default(), piece, 0..piece.len(), true).unwrap_or(0);
         let odd = escape::has_any(piece);
         if odd || piece.len() - end > MAX_SEGMENT + AHEAD {
             // The usual way, with nothing in it yet.
@@ -117,9 +119,9 @@ impl Seam {
             return self.push_more(cleaner, piece, 0, odd);
         }
         let safe = &piece[..end];
-        let clean = cleaner.run(&mut self.flow, safe, 0, self.mode, false);
+        let clean = cleaner.run(&mut self.flow, piece, 0..end, self.mode, false);
         self.held.push_str(&piece[end..]);
-        self.searched = self.held.len();
+        self.waits = has_end(&self.held);
         match clean {
             Some(clean) => self.told(clean),
             None => (!safe.is_empty()).then(|| Clean(safe.into())),
@@ -135,7 +137,7 @@ impl Seam {
         let text = &self.held[self.start..];
         let text = &text[..cleaner.may_begin(text)];
         let counted = cleaner.removed.clone();
-        let all = cleaner.run(&mut Flow::default(), text, 0, self.mode, true);
+        let all = cleaner.run(&mut Flow::default(), text, 0..text.len(), self.mode, true);
         cleaner.removed = counted;
         let all = all.unwrap_or_else(|| text.into());
         let out = self.told(all.clone());
@@ -148,13 +150,14 @@ impl Seam {
         cleaner.removed.escapes += self.escapes.push("", true, &mut self.held);
         let mut out = EcoString::new();
         if self.start < self.held.len() {
-            match cleaner.run(&mut self.flow, &self.held, self.start, self.mode, true) {
+            let part = self.start..self.held.len();
+            match cleaner.run(&mut self.flow, &self.held, part, self.mode, true) {
                 Some(clean) => out.push_str(&clean),
                 None => out.push_str(&self.held[self.start..]),
             }
         }
         out.push_str(&self.flow.end());
-        (self.start, self.searched) = (0, 0);
+        (self.start, self.waits) = (0, false);
         self.held.clear();
         self.told(out)
     }
@@ -164,7 +167,6 @@ impl Seam {
         let at = floor(&self.held, at);
         self.held.drain(..at);
         self.start -= at;
-        self.searched = self.searched.saturating_sub(at);
     }
 
     /// What of `out` was not shown at a pause.

@@ -1,96 +1,171 @@
 //! Where a text may be cut so that each part can be cleaned alone.
 //!
-//! A segment ends at a blank after which nothing of what came before can matter: nothing that may
-//! be a path, a key or the beginning of a value stands in the last few words. Whether a place is
-//! such an end depends on the text just before it and on nothing else, so a stream and a whole
-//! text are cut at the same places, however the stream came.
+//! A segment ends behind a blank, or behind a character of a script that puts no blanks between its
+//! words, where nothing that may have to be hidden goes over that place: no known root or value, no
+//! name of a secret with its value, no path of another machine. Whether a place is such an end
+//! depends on the text around it and on nothing else, so a stream and a whole text are cut at the
+//! same places, however the stream came. Where only more text can tell, a stream waits.
 
-use memchr::memrchr2;
+use super::across::is_sign;
+use super::clean::{Cleaner, floor};
+use super::secret::{MAX_SPAN, OPEN};
+use super::view::{View, complete, invisible};
+use memchr::{memchr2, memrchr2};
+use std::ops::Range;
 
 /// A segment without an end is cut at this length.
 pub(super) const MAX_SEGMENT: usize = 8 * 1024;
 /// How much must be known beyond such a cut, to see what it would cut through.
 pub(super) const AHEAD: usize = 1024;
-/// How many words, and bytes, before a blank are looked at.
-const WORDS: usize = 4;
-pub(super) const LOOK: usize = 512;
+/// How much must be known behind a place, to see whether it is an end.
+pub(super) const LOOK: usize = MAX_SPAN;
+/// How far the beginning of a word is looked for.
+const WORD: usize = 64;
 
-/// What makes a blank no end, beyond what always does.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Holds {
-    /// Words looked at: more when a root has folders with blanks in their names.
-    pub(super) more_words: usize,
-    /// Words of rules that a user added.
-    pub(super) keywords: Vec<String>,
-    /// The beginnings, up to each blank, of known values with blanks in them.
-    pub(super) begun: Vec<String>,
+/// What goes over places of a text, as far as it was looked at.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// The places for which the spans are known.
+    known: Range<usize>,
+    spans: Vec<(usize, usize)>,
 }
 
-impl Holds {
-    /// Whether a segment ends right before `p`.
-    pub(super) fn ends_at(&self, b: &[u8], p: usize) -> bool {
+impl Cleaner {
+    /// Whether a segment ends right before `p`; `more` says that the text may go on.
+    fn ends_at(&self, ends: &mut Ends, text: &str, p: usize, more: bool) -> bool {
+        let b = text.as_bytes();
         match p.checked_sub(1).and_then(|i| b.get(i)) {
-            Some(b'\n' | b'\r') => true,
+            Some(b'\n' | b'\r') => return true,
             // Only the first blank of several: the others add nothing.
-            Some(b' ' | b'\t') if p < 2 || !is_blank(b[p - 2]) => {
-                let from = p.saturating_sub(LOOK);
-                let before = &b[from..p - 1];
-                let line = memrchr2(b'\n', b'\r', before).map_or(0, |i| i + 1);
-                let cut = line == 0 && from > 0;
-                !self.holds(&before[line..], cut)
-                    && !self.begun.iter().any(|v| b[..p].ends_with(v.as_bytes()))
-            }
-            _ => false,
+            Some(b' ' | b'\t') if p < 2 || !is_blank(b[p - 2]) => {}
+            Some(0x80..) if is_word_end(text, p, more) => {}
+            _ => return false,
+        }
+        if self.goes_on(text, p) {
+            return false;
+        }
+        if !ends.known.contains(&p) {
+            self.look_around(ends, text, p, more);
+        }
+        !ends.spans.iter().any(|(from, to)| *from < p && p < *to)
+    }
+
+    /// Finds what goes over the places around `p`, within its line.
+    fn look_around(&self, ends: &mut Ends, text: &str, p: usize, more: bool) {
+        let b = text.as_bytes();
+        let low = p.saturating_sub(3 * LOOK);
+        let start = memrchr2(b'\n', b'\r', &b[low..p]).map_or(low, |i| low + i + 1);
+        let high = b.len().min(p.saturating_add(2 * LOOK));
+        let end = memchr2(b'\n', b'\r', &b[p..high]).map_or(high, |i| p + i);
+        let whole = start == 0 || matches!(b[start - 1], b'\n' | b'\r');
+        // What lies too far away for its own surroundings to be seen is looked at again.
+        let from = if whole { start } else { p - LOOK };
+        let to = if end < high || end == b.len() { end + 1 } else { p + LOOK };
+        ends.known = from..to;
+        ends.spans.clear();
+        let start = if whole { start } else { next_word(text, start) };
+        let line = &text[start..floor(text, end).max(start)];
+        let more = more && end == b.len();
+        // What an escape says that has only begun is not known.
+        let line = if more { &line[..complete(line)] } else { line };
+        let spans = &mut ends.spans;
+        let view = View::new(line);
+        self.secrets.spans(&view.b, more, |from, to| spans.push(source(&view, start, from, to)));
+        if !view.is_source()
+            && let Some(view) = View::literal(line)
+        {
+            let tell = |from, to| spans.push(source(&view, start, from, to));
+            self.secrets.spans(&view.b, more, tell);
         }
     }
 
-    /// Whether one of the last words of `before` may go on; `cut` says that its beginning is not
-    /// that of a word.
-    fn holds(&self, before: &[u8], cut: bool) -> bool {
-        let mut end = before.len();
-        let mut seen = 0;
-        while end > 0 && seen < WORDS + self.more_words {
-            let start = before[..end].iter().rposition(|c| is_blank(*c)).map_or(0, |i| i + 1);
-            let word = &before[start..end];
-            if !word.is_empty() {
-                seen += 1;
-                let whole = start > 0 || !cut;
-                if is_open(word) || (whole && is_key(word)) || self.has_keyword(word) {
-                    return true;
-                }
-            }
-            end = start.saturating_sub(1);
-        }
-        false
+    /// The end of the last segment that ends behind `from`, and not behind `to`.
+    pub(super) fn last_end(
+        &self,
+        ends: &mut Ends,
+        text: &str,
+        Range { start: from, end: to }: Range<usize>,
+        more: bool,
+    ) -> Option<usize> {
+        (from + 1..=to).rev().find(|p| self.ends_at(ends, text, *p, more))
     }
 
-    fn has_keyword(&self, word: &[u8]) -> bool {
-        self.keywords.iter().any(|k| memchr::memmem::find(word, k.as_bytes()).is_some())
-    }
-
-    /// The end of the last segment that ends in `b`, at or after `from`.
-    pub(super) fn last_end(&self, b: &[u8], from: usize) -> Option<usize> {
-        (from + 1..=b.len()).rev().find(|p| is_white(b[p - 1]) && self.ends_at(b, *p))
-    }
-
-    /// The end of the first segment that ends after `at`, within `reach` bytes.
-    pub(super) fn next_end(&self, b: &[u8], at: usize, reach: usize) -> Option<usize> {
-        let to = b.len().min(at.saturating_add(reach));
-        (at + 1..=to).find(|p| is_white(b[p - 1]) && self.ends_at(b, *p))
+    /// The end of the first segment that ends behind `at`, within `reach` bytes.
+    pub(super) fn next_end(
+        &self,
+        ends: &mut Ends,
+        text: &str,
+        at: usize,
+        reach: usize,
+        more: bool,
+    ) -> Option<usize> {
+        let to = text.len().min(at.saturating_add(reach));
+        (at + 1..=to).find(|p| self.ends_at(ends, text, *p, more))
     }
 }
 
-fn is_blank(c: u8) -> bool {
+/// A span of a view, in the text whose part from `start` on it shows.
+fn source(view: &View<'_>, start: usize, from: usize, to: usize) -> (usize, usize) {
+    if to == OPEN {
+        return (start + view.source(from, from).0, OPEN);
+    }
+    let (at, end) = view.source(from, to.min(view.b.len()));
+    // It may reach beyond what there is of the line.
+    (start + at, start + end + to.saturating_sub(view.b.len()))
+}
+
+/// Whether there is a place in a text that may be the end of a segment.
+pub(super) fn has_end(text: &str) -> bool {
+    text.bytes().any(|c| is_white(c) || c >= 0x80)
+}
+
+/// The last place up to `at` at which a segment may have begun; not much before it.
+pub(super) fn cut_before(b: &[u8], at: usize) -> usize {
+    let low = at.saturating_sub(WORD);
+    // A name of a secret has no other characters than those of ASCII.
+    b[low..at].iter().rposition(|c| is_white(*c) || *c >= 0x80).map_or(low, |i| low + i + 1)
+}
+
+/// The beginning of a word at or behind `at`.
+fn next_word(text: &str, at: usize) -> usize {
+    let near = &text.as_bytes()[at..text.len().min(at + LOOK)];
+    let ends = |w: &[u8]| is_white(w[0]) || (w[0] >= 0x80 && w[1] < 0x80);
+    near.windows(2).position(ends).map_or_else(|| floor(text, at), |i| at + i + 1)
+}
+
+/// Whether the character that ends at `p` may be the end of a word though no blank follows it: it is
+/// one of a script without blanks, or a picture. A name that a separator follows is part of a path, and so may be one before a flag's sign.
+fn is_word_end(text: &str, p: usize, more: bool) -> bool {
+    let Some(c) = text.get(..p).and_then(|t| t.chars().next_back()).filter(|c| is_alone(*c)) else {
+        return false;
+    };
+    let rest = &text.as_bytes()[p..];
+    let goes_on = |c: u8| b"/\\%-@#+$~".contains(&c) || invisible(rest).is_some();
+    is_sign(c) || rest.first().map_or(!more, |c| !goes_on(*c))
+}
+
+/// Whether a character stands for itself.
+pub(super) fn is_alone(c: char) -> bool {
+    // Joiners and the like are not seen: what reads as one token may go on behind them.
+    matches!(c,
+        // Thai, Lao, Tibetan, Burmese; Khmer; Tai Le to Tai Tham; Balinese to Batak.
+        '\u{0e00}'..='\u{0fff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{1950}'..='\u{1aaf}' | '\u{1b00}'..='\u{1bff}'
+        // Arrows, signs and pictures.
+        | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}'
+        // Chinese, Japanese, Yi and their punctuation.
+        | '\u{2e80}'..='\u{a4cf}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}'
+        | '\u{ff00}'..='\u{ff9f}' | '\u{1b000}'..='\u{1b2ff}' | '\u{20000}'..='\u{3ffff}'
+        // Javanese to Tai Viet; Korean.
+        | '\u{a980}'..='\u{aadf}' | '\u{ac00}'..='\u{d7af}')
+}
+
+pub(super) fn is_blank(c: u8) -> bool {
     c == b' ' || c == b'\t'
 }
 
-fn is_white(c: u8) -> bool {
+pub(super) fn is_white(c: u8) -> bool {
     matches!(c, b' ' | b'\t' | b'\n' | b'\r')
-}
-
-/// Whether a path or a value may go on after this word.
-fn is_open(word: &[u8]) -> bool {
-    word.iter().any(|c| matches!(c, b'/' | b'\\' | b'%' | b':' | b'=' | 0x1b))
 }
 
 /// Whether a word names a secret: its value may follow, with or without a sign between.

@@ -7,6 +7,9 @@
 use memchr::{memchr, memchr2, memchr3};
 use std::borrow::Cow;
 
+/// Longest escape.
+const MAX_ESCAPE: usize = 96;
+
 /// A text as it reads, and where each byte of it comes from.
 pub(super) struct View<'a> {
     pub(super) b: Cow<'a, [u8]>,
@@ -146,6 +149,70 @@ impl Made {
         }
         next
     }
+}
+
+/// Up to where a text has no escape that more text could complete.
+pub(super) fn complete(text: &str) -> usize {
+    let b = text.as_bytes();
+    let mut at = b.len().saturating_sub(MAX_ESCAPE);
+    // Within a run of backslashes nothing begins.
+    while at > 0 && b[at - 1] == b'\\' {
+        at -= 1;
+    }
+    while let Some(i) = b.get(at..).and_then(|rest| memchr3(b'\\', b'%', 0x1b, rest)) {
+        at += i;
+        match escape_len(&b[at..]) {
+            Some(len) => at += len,
+            None => return at,
+        }
+    }
+    b.len()
+}
+
+/// The length of the escape at the beginning, or of as much as is none; nothing when more text could
+/// make it longer.
+fn escape_len(b: &[u8]) -> Option<usize> {
+    let is_hex = |c: &u8| c.is_ascii_hexdigit();
+    match b[0] {
+        b'%' => {
+            let mut at = 1;
+            while b.get(at..at + 2) == Some(b"25") {
+                at += 2;
+            }
+            let digits = b[at..].iter().take(2).take_while(|c| is_hex(c)).count();
+            (digits == 2 || at + digits < b.len()).then_some(at + digits)
+        }
+        0x1b => colour_len(&b[1..]).map(|len| len + 1),
+        _ => {
+            let run = b.iter().take_while(|c| **c == b'\\').count();
+            let wanted = match b.get(run)? {
+                b'u' => 4,
+                b'x' => 2,
+                _ => return Some(run + 1),
+            };
+            let digits = b[run + 1..].iter().take(wanted).take_while(|c| is_hex(c)).count();
+            let end = run + 1 + digits;
+            if digits < wanted {
+                return (end < b.len()).then_some(end);
+            }
+            match u32::from_str_radix(str::from_utf8(&b[run + 1..end]).ok()?, 16).ok()? {
+                0x1b => colour_len(&b[end..]).map(|len| end + len),
+                // The first half of a character: the other one may follow.
+                0xD800..0xDC00 => (end + run + 5 <= b.len()).then_some(end),
+                _ => Some(end),
+            }
+        }
+    }
+}
+
+/// The same for what follows the `ESC` of a colour.
+fn colour_len(b: &[u8]) -> Option<usize> {
+    if *b.first()? != b'[' {
+        return Some(0);
+    }
+    let part = |c: &&u8| matches!(c, b'0'..=b'9' | b';' | b':');
+    let len = b[1..].iter().take(64).take_while(part).count();
+    (len == 64 || len + 1 < b.len()).then_some(len + 1)
 }
 
 /// `%2F`, also encoded more than once (`%252F`).

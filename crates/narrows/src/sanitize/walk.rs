@@ -251,7 +251,7 @@ pub(super) fn is_path_byte(c: u8) -> bool {
 }
 
 /// A byte that ends a path in text.
-fn is_stop(c: u8) -> bool {
+pub(super) fn is_stop(c: u8) -> bool {
     c.is_ascii_whitespace()
         || matches!(c, b'"' | b'\'' | b'`' | b'<' | b'>' | b'|' | b';' | b'&' | b'(' | b')')
         || matches!(c, b'[' | b']' | b'{' | b'}' | b'=' | b',' | 0)

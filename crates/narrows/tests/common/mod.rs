@@ -1,6 +1,8 @@
 //! What the tests share: running a fixture through the pipeline.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
+pub mod scripts;
+
 use narrows::{Beside, Config, Event, Given, Items, Packets, Pipeline, Row, Step};
 use std::fs;
 use std::path::{Path, PathBuf};

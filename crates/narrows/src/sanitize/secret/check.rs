@@ -66,7 +66,11 @@ pub(super) fn is_login(encoded: &[u8]) -> bool {
         return false;
     };
     let printable = text.iter().all(|c| (0x20..0x7f).contains(c) || *c >= 0x80);
-    printable && text.len() >= 3 && text.iter().skip(1).any(|c| *c == b':')
+    // An object is the first part of another token.
+    printable
+        && !text.starts_with(b"{\"")
+        && text.len() >= 3
+        && text.iter().skip(1).any(|c| *c == b':')
 }
 
 /// The value beside a key name: made by a machine, or by a person who wanted it hard to guess.

@@ -323,7 +323,7 @@ impl Rule {
 }
 
 /// The places where a match with its anchor at `at` may begin, the earliest first.
-fn starts(rule: &Rule, b: &[u8], at: usize) -> std::ops::RangeInclusive<usize> {
+pub(super) fn starts(rule: &Rule, b: &[u8], at: usize) -> std::ops::RangeInclusive<usize> {
     if rule.check == Check::Value {
         // The name of the key has one beginning only.
         let name = |c: &&u8| is_word(**c) || **c == b'.';

@@ -9,11 +9,13 @@ mod find;
 mod literals;
 mod rules;
 mod runs;
+mod span;
 mod vendors;
 
 pub(super) use find::{Secret, Spot, What};
 pub(super) use literals::Literals;
 pub use rules::Rule;
+pub(super) use span::{MAX_SPAN, OPEN};
 
 use aho_corasick::AhoCorasick;
 use regex_automata::meta::Regex;
@@ -191,20 +193,9 @@ impl Secrets {
         self.extra = AhoCorasick::new(all).ok();
     }
 
-    /// Keywords after which a text is not cut.
-    pub(super) fn keywords(&self) -> Vec<String> {
-        self.own.iter().map(|r| r.keyword.clone()).collect()
-    }
-
-    /// The beginnings, up to each blank, of known values that have blanks.
-    pub(super) fn begun_values(&self) -> Vec<String> {
-        let blanks = |v: &String| -> Vec<String> {
-            v.char_indices()
-                .filter(|(_, c)| c.is_whitespace())
-                .map(|(i, c)| v[..i + c.len_utf8()].to_owned())
-                .collect()
-        };
-        self.known.iter().flat_map(blanks).collect()
+    /// The values that are known.
+    pub(super) fn known(&self) -> &[String] {
+        &self.known
     }
 
     /// The mark of a secret.
@@ -239,6 +230,7 @@ fn compile(regex: &str) -> Result<Regex, Box<regex_automata::meta::BuildError>> 
 pub(super) struct Table {
     rules: Vec<&'static Rule>,
     regexes: Vec<OnceLock<Option<Regex>>>,
+    walks: Vec<OnceLock<Option<Box<span::Walk>>>>,
     /// Words that stand anywhere.
     words: Option<Literals>,
     word_rules: Vec<Vec<usize>>,
@@ -290,6 +282,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let named = |kind: &str| rules.iter().position(|r| r.kind == kind);
     Table {
         regexes: rules.iter().map(|_| OnceLock::new()).collect(),
+        walks: rules.iter().map(|_| OnceLock::new()).collect(),
         words: Literals::new(&words),
         word_rules,
         starts: AhoCorasick::builder()

@@ -98,6 +98,16 @@ macro_rules! names {
     };
 }
 
+/// What such a name may end in.
+macro_rules! suffix {
+    () => {
+        r"(?:[_-]?(?:value|string|data|base64|b64|plain|prod|dev|test|live|key|v?[0-9]{1,2}))?"
+    };
+}
+
+/// The end of a name whose value is hidden.
+pub(super) const NAME_END: &str = concat!("(?i)", names!(), suffix!(), "$");
+
 /// A value: no blank, quote or bracket (marks have them), and none of `$:=` at its begin.
 macro_rules! value {
     () => {
@@ -405,7 +415,7 @@ pub(super) const RULES: &[Rule] = &[
         concat!(
             r"(?i)[\w.-]{0,48}",
             names!(),
-            r"(?:[_-]?(?:value|string|data|base64|b64|plain|prod|dev|test|live|key|v?[0-9]{1,2}))?",
+            suffix!(),
             r#"["'\]\\]{0,4}"#,
             // A type may stand between name and value.
             r"(?:[ \t]{0,4}:[ \t]{0,4}&?(?:'static )?str(?:ing)?)?",

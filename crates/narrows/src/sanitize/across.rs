@@ -1,0 +1,245 @@
+//! What stands before a place and may go on behind it: known values, roots, paths of a host, logins.
+
+use super::clean::{Cleaner, floor};
+use super::paths::{Mode, Paths, Root};
+use super::scan::{Scan, TOPS};
+use super::segment::{is_alone, is_blank};
+use super::view::View;
+use super::walk::is_stop;
+use memchr::{memchr, memchr2, memchr2_iter, memmem, memrchr2};
+
+/// How far before a place is looked.
+const BACK: usize = 512;
+/// Words of a path in quotes that may have blanks between them.
+const WORDS: usize = 4;
+/// Folders of a host below which names with blanks are found.
+const HOSTS: [&str; 5] = ["home", "users", "volumes", "media", "mnt"];
+
+/// What makes a place no end of a segment, beyond what always does.
+#[derive(Clone, Default)]
+pub(super) struct Holds {
+    /// The beginnings of known values, up to each place where a text might be cut.
+    begun: Vec<String>,
+    /// A root has such places in its names.
+    wide: bool,
+}
+
+// Raw text is not shown, not even to whoever debugs.
+impl std::fmt::Debug for Holds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Holds({} beginnings)", self.begun.len())
+    }
+}
+
+impl Holds {
+    pub(super) fn new(paths: &Paths, known: &[String]) -> Holds {
+        let begun = |v: &String| -> Vec<String> {
+            v.char_indices()
+                .filter(|(_, c)| c.is_whitespace() || is_alone(*c))
+                .map(|(i, c)| v[..i + c.len_utf8()].to_owned())
+                .collect()
+        };
+        let wide = paths.roots.iter().any(is_wide);
+        Holds { begun: known.iter().flat_map(begun).collect(), wide }
+    }
+
+    pub(super) fn add_root(&mut self, paths: &Paths) {
+        self.wide = paths.roots.iter().any(is_wide);
+    }
+}
+
+/// Whether a text might be cut within the names of a root.
+fn is_wide(root: &Root) -> bool {
+    root.parts.iter().any(|part| part.chars().any(|c| c == ' ' || c == '\t' || is_alone(c)))
+}
+
+impl Cleaner {
+    /// Whether something that stands right before `p`, where the text might be cut, may go on there.
+    pub(super) fn goes_on(&self, text: &str, p: usize) -> bool {
+        let b = &text.as_bytes()[..p];
+        if self.holds.begun.iter().any(|v| b.ends_with(v.as_bytes())) {
+            return true;
+        }
+        let low = p.saturating_sub(BACK);
+        let low = memrchr2(b'\n', b'\r', &b[low..]).map_or(low, |i| low + i + 1);
+        let line = &text[floor(text, low)..p];
+        if self.holds.wide && self.is_within_root(line) {
+            return true;
+        }
+        if memchr2(b'/', b'\\', line.as_bytes()).is_none() {
+            return false;
+        }
+        match line.as_bytes().split_last() {
+            Some((c, before)) if is_blank(*c) => self.is_host_path(before),
+            _ => self.is_word_open(line),
+        }
+    }
+
+    /// Whether a line that ends within or behind the names of a root may go on with them.
+    fn is_within_root(&self, line: &str) -> bool {
+        let view = View::new(line);
+        let scan = Scan::new(&self.paths, &view.b, Mode::Text);
+        self.paths.roots.iter().filter(|root| is_wide(root)).any(|root| {
+            let longest = root.parts.iter().map(|p| p.len() + 8).sum::<usize>();
+            let low = view.b.len().saturating_sub(longest);
+            let led = memchr2_iter(b'/', b'\\', &view.b[low..])
+                .any(|i| scan.sep_after(low + i).is_some_and(|from| scan.reaches(root, from)));
+            // It is also found without its first separator.
+            led || root.parts.first().and_then(|p| p.bytes().next()).is_some_and(|first| {
+                let other = first.to_ascii_uppercase();
+                memchr2_iter(first.to_ascii_lowercase(), other, &view.b[low..])
+                    .any(|i| scan.reaches(root, low + i))
+            })
+        })
+    }
+
+    /// Whether the last words before a blank are a path of a host whose next folder has a blank in
+    /// its name: `/Users/Jo Doe/…`. A path below a known root is none.
+    fn is_host_path(&self, b: &[u8]) -> bool {
+        let mut end = b.len();
+        let mut chained = true;
+        for _ in 0..=WORDS {
+            let start = b[..end].iter().rposition(|c| is_stop(*c)).map_or(0, |i| i + 1);
+            let text = str::from_utf8(&b[start..end]).unwrap_or_default();
+            let before = start.checked_sub(1).map(|i| b[i]);
+            let quoted = matches!(before, Some(b'"' | b'\'' | b'`'));
+            let host = |path: &[u8]| {
+                (chained && is_below(path, &HOSTS)) || (quoted && is_below(path, &TOPS))
+            };
+            if let Some(path) = paths_in(text).find(|path| host(path)) {
+                return !self.is_known(path);
+            }
+            // Between such characters the text may have been cut.
+            if text.is_empty() || text.contains(is_alone) {
+                return false;
+            }
+            chained = chained && text.contains(['/', '\\']);
+            if before != Some(b' ') {
+                return false;
+            }
+            end = start - 1;
+        }
+        false
+    }
+
+    /// Whether a path lies below a known root.
+    fn is_known(&self, path: &[u8]) -> bool {
+        let scan = Scan::new(&self.paths, path, Mode::Text);
+        let from = if path.get(1) == Some(&b':') { 2 } else { 0 };
+        scan.sep_after(from)
+            .is_some_and(|from| self.paths.roots.iter().any(|root| scan.has_all(root, from)))
+    }
+
+    /// Whether a word that ends in a character of a script without blanks may be part of a path that
+    /// begins at the top of a host, or of the login of an address.
+    fn is_word_open(&self, line: &str) -> bool {
+        let ends = |c: char| (c.is_ascii() && is_stop(c as u8)) || is_sign(c);
+        let from = line.char_indices().rev().find(|(_, c)| ends(*c));
+        let word = &line.as_bytes()[from.map_or(0, |(i, c)| i + c.len_utf8())..];
+        if memmem::find(word, b"://").is_some_and(|at| is_login_open(&word[at + 3..])) {
+            return true;
+        }
+        // What stands before a separator may have been told already: it says nothing.
+        let tops = || self.paths.roots.iter().filter_map(|r| r.parts.first().map(String::as_str));
+        memchr2_iter(b'/', b'\\', word).any(|at| {
+            is_home(&word[..at])
+                || is_below(&word[at..], &TOPS)
+                || tops().any(|top| is_below(&word[at..], &[top]))
+        })
+    }
+}
+
+/// The paths that may begin in a word: at its beginning, or behind a character that stands for
+/// itself, for there the text may have been cut. None goes over a sign.
+fn paths_in(word: &str) -> impl Iterator<Item = &[u8]> {
+    let from =
+        word.rfind(is_sign).map_or(0, |i| i + word[i..].chars().next().map_or(0, char::len_utf8));
+    let word = &word[from..];
+    let led = word.match_indices(['/', '\\']).map(|(at, _)| at);
+    let led = led.filter(|at| *at > 0 && word[..*at].chars().next_back().is_some_and(is_alone));
+    std::iter::once(0).chain(led).map(|at| &word.as_bytes()[at..])
+}
+
+/// Whether a path begins at the separator behind this: `~`, or a drive.
+fn is_home(before: &[u8]) -> bool {
+    match before {
+        [.., b'~'] => true,
+        [rest @ .., d, b':'] => {
+            d.is_ascii_alphabetic() && !rest.last().is_some_and(u8::is_ascii_alphanumeric)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a path is absolute and begins with one of these folders, or with a drive.
+fn is_below(path: &[u8], tops: &[&str]) -> bool {
+    let rest = match path {
+        [b'/' | b'\\', rest @ ..] => rest,
+        [d, b':', b'/' | b'\\', ..] => return d.is_ascii_alphabetic(),
+        _ => return false,
+    };
+    let len = rest.iter().position(|c| matches!(c, b'/' | b'\\')).unwrap_or(rest.len());
+    tops.iter().any(|top| rest[..len].eq_ignore_ascii_case(top.as_bytes()))
+}
+
+/// Whether the beginning of an address, behind its scheme, may be a name and a password.
+fn is_login_open(rest: &[u8]) -> bool {
+    if memchr2(b'/', b'@', rest).is_some() {
+        return false;
+    }
+    // Only what stands before the first other letter tells: the rest may be cut off.
+    let plain = &rest[..rest.iter().position(|c| !c.is_ascii()).unwrap_or(rest.len())];
+    match memchr(b':', plain) {
+        // A port is no password.
+        Some(i) => plain.len() == i + 1 || !plain[i + 1..].iter().all(u8::is_ascii_digit),
+        // A host has a dot before what merely stands behind it.
+        None => memchr(b'.', plain).is_none(),
+    }
+}
+
+/// Whether a character ends a word of a script without blanks: punctuation, pictures.
+pub(super) fn is_sign(c: char) -> bool {
+    is_alone(c)
+        && !c.is_alphanumeric()
+        && matches!(c, '\u{2190}'..='\u{303f}' | '\u{30fb}' | '\u{fe30}'..='\u{ffef}' | '\u{1f000}'..)
+}
+
+impl Scan<'_> {
+    /// Whether the text from `from` to its end is the beginning of a root's names, or all of them.
+    fn reaches(&self, root: &Root, from: usize) -> bool {
+        let mut at = from;
+        for (i, part) in root.parts.iter().enumerate() {
+            if i > 0 {
+                let Some(next) = self.sep_after(at) else { return at == self.b.len() };
+                at = next;
+            }
+            let rest = &self.b[at..];
+            let len = rest.len().min(part.len());
+            if !rest[..len].eq_ignore_ascii_case(&part.as_bytes()[..len]) {
+                return false;
+            }
+            at += part.len();
+            if at >= self.b.len() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether all names of a root begin at `from`.
+    fn has_all(&self, root: &Root, from: usize) -> bool {
+        let mut at = from;
+        for (i, part) in root.parts.iter().enumerate() {
+            if i > 0 {
+                let Some(next) = self.sep_after(at) else { return false };
+                at = next;
+            }
+            let end = at + part.len();
+            if !self.b.get(at..end).is_some_and(|b| b.eq_ignore_ascii_case(part.as_bytes())) {
+                return false;
+            }
+            at = end;
+        }
+        self.name_ends(at)
+    }
+}
