@@ -6,7 +6,7 @@ use super::scan::{Scan, TOPS};
 use super::segment::{is_alone, is_blank};
 use super::view::View;
 use super::walk::is_stop;
-use memchr::{memchr, memchr2, memchr2_iter, memmem, memrchr2};
+use memchr::{memchr, memchr2, memchr2_iter, memchr3, memmem, memrchr2};
 
 /// How far before a place is looked.
 const BACK: usize = 512;
@@ -98,6 +98,7 @@ impl Cleaner {
     fn is_host_path(&self, b: &[u8]) -> bool {
         let mut end = b.len();
         let mut chained = true;
+        let mut any_quote = None;
         for _ in 0..=WORDS {
             let start = b[..end].iter().rposition(|c| is_stop(*c)).map_or(0, |i| i + 1);
             let text = str::from_utf8(&b[start..end]).unwrap_or_default();
@@ -106,14 +107,26 @@ impl Cleaner {
             let host = |path: &[u8]| {
                 (chained && is_below(path, &HOSTS)) || (quoted && is_below(path, &TOPS))
             };
-            if let Some(path) = paths_in(text).find(|path| host(path)) {
+            // Most words are plain: only where one begins may a path begin then.
+            let plain = text.is_ascii();
+            let path = if plain {
+                Some(text.as_bytes()).filter(|path| host(path))
+            } else {
+                paths_in(text).find(|path| host(path))
+            };
+            if let Some(path) = path {
                 return !self.is_known(path);
             }
             // Between such characters the text may have been cut.
-            if text.is_empty() || text.contains(is_alone) {
+            if text.is_empty() || (!plain && text.contains(is_alone)) {
                 return false;
             }
-            chained = chained && text.contains(['/', '\\']);
+            chained = chained && memchr2(b'/', b'\\', text.as_bytes()).is_some();
+            if !chained
+                && !*any_quote.get_or_insert_with(|| memchr3(b'"', b'\'', b'`', b).is_some())
+            {
+                return false;
+            }
             if before != Some(b' ') {
                 return false;
             }

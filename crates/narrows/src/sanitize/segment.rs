@@ -87,7 +87,15 @@ impl Cleaner {
         Range { start: from, end: to }: Range<usize>,
         more: bool,
     ) -> Option<usize> {
-        (from + 1..=to).rev().find(|p| self.ends_at(ends, text, *p, more))
+        let b = &text.as_bytes()[..to];
+        let mut at = to;
+        loop {
+            at = from + 1 + b.get(from..at)?.iter().rposition(|c| is_last(*c))?;
+            if self.ends_at(ends, text, at, more) {
+                return Some(at);
+            }
+            at -= 1;
+        }
     }
 
     /// The end of the first segment that ends behind `at`, within `reach` bytes.
@@ -100,7 +108,14 @@ impl Cleaner {
         more: bool,
     ) -> Option<usize> {
         let to = text.len().min(at.saturating_add(reach));
-        (at + 1..=to).find(|p| self.ends_at(ends, text, *p, more))
+        let b = &text.as_bytes()[..to];
+        let mut at = at;
+        loop {
+            at += 1 + b.get(at..)?.iter().position(|c| is_last(*c))?;
+            if self.ends_at(ends, text, at, more) {
+                return Some(at);
+            }
+        }
     }
 }
 
@@ -116,14 +131,19 @@ fn source(view: &View<'_>, start: usize, from: usize, to: usize) -> (usize, usiz
 
 /// Whether there is a place in a text that may be the end of a segment.
 pub(super) fn has_end(text: &str) -> bool {
-    text.bytes().any(|c| is_white(c) || c >= 0x80)
+    text.bytes().any(is_last)
+}
+
+/// Whether a byte may be the last one of a segment.
+fn is_last(c: u8) -> bool {
+    is_white(c) || c >= 0x80
 }
 
 /// The last place up to `at` at which a segment may have begun; not much before it.
 pub(super) fn cut_before(b: &[u8], at: usize) -> usize {
     let low = at.saturating_sub(WORD);
     // A name of a secret has no other characters than those of ASCII.
-    b[low..at].iter().rposition(|c| is_white(*c) || *c >= 0x80).map_or(low, |i| low + i + 1)
+    b[low..at].iter().rposition(|c| is_last(*c)).map_or(low, |i| low + i + 1)
 }
 
 /// The beginning of a word at or behind `at`.

@@ -8,7 +8,7 @@ use super::rules::{Check, NAME_END};
 use super::runs::is_word;
 use super::{Secrets, Table, compile};
 use crate::sanitize::segment::cut_before;
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::meta::Regex;
 use regex_automata::nfa::thompson;
@@ -36,9 +36,8 @@ const MIN_VALUE: usize = 8;
 /// Most memory that one automaton keeps.
 const MAX_CACHE: usize = 128 << 10;
 
-/// Lines of a private key beyond its first.
-static LINES: LazyLock<[memmem::Finder<'static>; 3]> =
-    LazyLock::new(|| ["-----END ", "Proc-Type:", "DEK-Info:"].map(memmem::Finder::new));
+/// The headers of a private key, before and behind the dash in their names.
+const HEADERS: [(&[u8], &[u8]); 2] = [(b"Proc", b"-Type:"), (b"DEK", b"-Info:")];
 /// The end of a name that has a value.
 static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| compile(NAME_END).ok());
 
@@ -86,14 +85,19 @@ impl Table {
                 }
             });
         }
-        let [end, headers @ ..] = &*LINES;
-        for at in end.find_iter(b) {
-            told(armour(b, at), at, more, tell);
-        }
-        for at in headers.iter().flat_map(|finder| finder.find_iter(b)) {
-            let to = at + HEADER;
-            let over = b.len() < to && more;
-            tell(at, if over { OPEN } else { to });
+        for dash in memchr_iter(b'-', b) {
+            let (before, rest) = b.split_at(dash);
+            if rest.starts_with(b"-----END ") {
+                told(armour(b, dash), dash, more, tell);
+            }
+            let header =
+                |(name, more): &(&[u8], &[u8])| rest.starts_with(more) && before.ends_with(name);
+            if let Some((name, _)) = HEADERS.iter().find(|parts| header(parts)) {
+                let at = dash - name.len();
+                let to = at + HEADER;
+                let over = b.len() < to && more;
+                tell(at, if over { OPEN } else { to });
+            }
         }
     }
 
