@@ -104,15 +104,15 @@ impl Cleaner {
             let text = str::from_utf8(&b[start..end]).unwrap_or_default();
             let before = start.checked_sub(1).map(|i| b[i]);
             let quoted = matches!(before, Some(b'"' | b'\'' | b'`'));
-            let host = |path: &[u8]| {
-                (chained && is_below(path, &HOSTS)) || (quoted && is_below(path, &TOPS))
-            };
             // Most words are plain: only where one begins may a path begin then.
             let plain = text.is_ascii();
-            let path = if plain {
-                Some(text.as_bytes()).filter(|path| host(path))
+            let below = |path: &&[u8]| chained && is_below(path, &HOSTS);
+            let path = if quoted && is_below(text.as_bytes(), &TOPS) {
+                Some(text.as_bytes())
+            } else if plain {
+                Some(text.as_bytes()).filter(below)
             } else {
-                paths_in(text).find(|path| host(path))
+                paths_in(text).find(below)
             };
             if let Some(path) = path {
                 return !self.is_known(path);
@@ -168,8 +168,7 @@ fn paths_in(word: &str) -> impl Iterator<Item = &[u8]> {
     let from =
         word.rfind(is_sign).map_or(0, |i| i + word[i..].chars().next().map_or(0, char::len_utf8));
     let word = &word[from..];
-    let led = word.match_indices(['/', '\\']).map(|(at, _)| at);
-    let led = led.filter(|at| *at > 0 && word[..*at].chars().next_back().is_some_and(is_alone));
+    let led = word.char_indices().filter(|(_, c)| is_alone(*c)).map(|(at, c)| at + c.len_utf8());
     std::iter::once(0).chain(led).map(|at| &word.as_bytes()[at..])
 }
 

@@ -1,7 +1,10 @@
 //! What has begun at the end of a text: part of a root, part of an id.
 
+use super::clean::{Cleaner, floor};
 use super::paths::{Mode, Paths, Root};
 use super::scan::{Scan, is_long_id};
+use super::segment::is_key;
+use super::view::View;
 use memchr::memmem;
 
 /// Where a known root or id has begun at the end of the text; the text's end when none has.
@@ -40,6 +43,42 @@ pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
         }
     }
     best
+}
+
+impl Cleaner {
+    /// Where in a text that may go on something to hide may have begun; its end when nothing has.
+    pub(super) fn may_begin(&self, text: &str) -> usize {
+        let view = View::new(text);
+        let b = &*view.b;
+        let mut at = begun(&self.paths, b, true);
+        if let Some(secret) = self.secrets.begun(b, b.len(), 0) {
+            at = at.min(secret.start);
+        }
+        let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
+        let last = &b[word..];
+        // A value beside the name of a key, or a password in an address, of which more may come.
+        let keyed = b.split(u8::is_ascii_whitespace).any(is_key);
+        if keyed && last.iter().any(u8::is_ascii_digit) {
+            at = at.min(word);
+        }
+        if let Some(i) = memchr::memmem::find(last, b"://") {
+            let login = &last[i + 3..];
+            let password = memchr::memchr(b':', login).map(|i| &login[i + 1..]);
+            let port = |p: &[u8]| p.iter().all(u8::is_ascii_digit);
+            let whole = memchr::memchr2(b'@', b'/', login).is_some();
+            if !whole && password.is_some_and(|p| !port(p)) {
+                at = at.min(word + i + 3);
+            }
+        }
+        let mut spots = Vec::new();
+        self.secrets.spots(b, |spot| spots.push(spot.at));
+        if let Some(first) = spots.iter().copied().filter(|s| *s + 64 >= word).min() {
+            // All of the word in which it stands.
+            let start = b[..first].iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
+            at = at.min(start);
+        }
+        if at == b.len() { text.len() } else { floor(text, view.source(at, at).0) }
+    }
 }
 
 impl Scan<'_> {

@@ -4,7 +4,6 @@
 //! and each segment is cleaned alone. Segments in which nothing was spotted are not looked at.
 
 use super::across::Holds;
-use super::begun;
 use super::escape;
 use super::hits::{Hit, is_settled};
 use super::memo::Memo;
@@ -12,7 +11,7 @@ use super::paths::{Mode, Paths};
 use super::pem::{self, Key};
 use super::removed::Removed;
 use super::secret::{Secrets, What};
-use super::segment::{self, AHEAD, Ends, MAX_SEGMENT};
+use super::segment::{AHEAD, Ends, MAX_SEGMENT};
 use super::short::Short;
 use super::view::View;
 use ecow::EcoString;
@@ -223,7 +222,9 @@ impl Cleaner {
             let here = spots[next..].iter().take_while(|spot| spot.at() < end);
             let apart = natural.is_none() || forced || ends || !idle;
             forced = natural.is_none();
-            let secrets = apart || here.into_iter().any(|spot| spot.is_secret());
+            // What is encoded is seen only in the segment itself.
+            let encoded = || memchr::memchr3(b'%', b'\\', 0x1b, segment.as_bytes()).is_some();
+            let secrets = apart || here.into_iter().any(|spot| spot.is_secret()) || encoded();
             if let Some(clean) = self.segment(flow, segment, mode, Kind { ends, secrets }) {
                 let out = out.get_or_insert_with(|| EcoString::with_capacity(to - from));
                 out.push_str(&text[copied..start]);
@@ -274,7 +275,8 @@ impl Cleaner {
         kind: Kind,
     ) -> Option<String> {
         if flow.is_idle() {
-            return self.rounds(flow, text, mode, kind);
+            let clean = self.rounds(flow, text, mode, kind)?;
+            return Some(if flow.is_idle() { self.apart(clean, mode, kind) } else { clean });
         }
         let taken = flow.key.take(text, kind.ends);
         let mut out = String::new();
@@ -288,6 +290,43 @@ impl Cleaner {
             out.push_str(clean.as_deref().unwrap_or(taken.rest));
         }
         Some(out)
+    }
+
+    /// Cleans what became of a segment: without what was cut out, it may be more than one.
+    fn apart(&mut self, clean: String, mode: Mode, kind: Kind) -> String {
+        let mut clean = clean;
+        for _ in 0..MAX_ROUNDS {
+            let inner = 0..clean.len().saturating_sub(1);
+            let Some(end) = self.last_end(&mut Ends::default(), &clean, inner, !kind.ends) else {
+                break;
+            };
+            let (mut parts, mut changed, mut at) = (String::new(), false, 0);
+            let mut ends = Ends::default();
+            while at < clean.len() {
+                let to = if at < end {
+                    self.next_end(&mut ends, &clean, at, end, !kind.ends)
+                } else {
+                    None
+                };
+                let to = to.unwrap_or(clean.len());
+                let part = &clean[at..to];
+                let kind = Kind { ends: kind.ends && to == clean.len(), secrets: true };
+                let mut flow = Flow::default();
+                match self.rounds(&mut flow, part, mode, kind).filter(|_| flow.is_idle()) {
+                    Some(new) => {
+                        changed |= new != part;
+                        parts.push_str(&new);
+                    }
+                    None => parts.push_str(part),
+                }
+                at = to;
+            }
+            if !changed {
+                break;
+            }
+            clean = parts;
+        }
+        clean
     }
 
     /// Cleans until nothing changes any more: what is cut out may let its neighbours meet.
@@ -351,40 +390,6 @@ impl Cleaner {
         self.paths.blanks() > 0
             || (word.len() > 8
                 && word.iter().any(|c| matches!(c, b'/' | b'\\' | b'%') || c.is_ascii_digit()))
-    }
-
-    /// Where in a text that may go on something to hide may have begun; its end when nothing has.
-    pub(super) fn may_begin(&self, text: &str) -> usize {
-        let view = View::new(text);
-        let b = &*view.b;
-        let mut at = begun::begun(&self.paths, b, true);
-        if let Some(secret) = self.secrets.begun(b, b.len(), 0) {
-            at = at.min(secret.start);
-        }
-        let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
-        let last = &b[word..];
-        // A value beside the name of a key, or a password in an address, of which more may come.
-        let keyed = b.split(u8::is_ascii_whitespace).any(segment::is_key);
-        if keyed && last.iter().any(u8::is_ascii_digit) {
-            at = at.min(word);
-        }
-        if let Some(i) = memchr::memmem::find(last, b"://") {
-            let login = &last[i + 3..];
-            let password = memchr::memchr(b':', login).map(|i| &login[i + 1..]);
-            let port = |p: &[u8]| p.iter().all(u8::is_ascii_digit);
-            let whole = memchr::memchr2(b'@', b'/', login).is_some();
-            if !whole && password.is_some_and(|p| !port(p)) {
-                at = at.min(word + i + 3);
-            }
-        }
-        let mut spots = Vec::new();
-        self.secrets.spots(b, |spot| spots.push(spot.at));
-        if let Some(first) = spots.iter().copied().filter(|s| *s + 64 >= word).min() {
-            // All of the word in which it stands.
-            let start = b[..first].iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
-            at = at.min(start);
-        }
-        if at == b.len() { text.len() } else { floor(text, view.source(at, at).0) }
     }
 }
 
