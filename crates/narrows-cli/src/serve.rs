@@ -8,7 +8,7 @@ use narrows_server::{HiddenOptions, Server};
 use narrows_store::ListFilter;
 use std::io::{self, Write};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Fault> {
@@ -18,6 +18,14 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Fault> {
     let runtime = runtime()?;
     runtime.block_on(async {
         let hidden = HiddenOptions { paths: hidden.paths, secrets: hidden.secrets };
+        let mut too_large = too_large().map_err(Fault::new("signals"))?;
+        tokio::spawn(async move {
+            while too_large.recv().await.is_some() {
+                tracing::warn!(
+                    "a file reached the largest size that this process may write (ulimit -f)"
+                );
+            }
+        });
         let server = Server::start(config, hidden).await.map_err(Fault::new(""))?;
         match greet(&server).await {
             // Nobody reads it: the server serves nevertheless.
@@ -85,10 +93,19 @@ pub(crate) async fn wait() -> io::Result<()> {
 }
 
 pub(crate) fn runtime() -> Result<Runtime, Fault> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(Fault::new("the runtime cannot start"))
+    let built = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = built.map_err(Fault::new("the runtime cannot start"))?;
+    let entered = runtime.enter();
+    // From here on the write fails instead, for as long as the process lives.
+    too_large().map_err(Fault::new("signals"))?;
+    drop(entered);
+    Ok(runtime)
+}
+
+/// Tells when a file may not grow further. Unless somebody listens, the signal ends the process
+/// without a word.
+fn too_large() -> io::Result<Signal> {
+    signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))
 }
 
 /// Logs on standard error. They never hold what a session says.

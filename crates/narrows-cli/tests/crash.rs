@@ -165,6 +165,25 @@ fn a_full_disk_is_told_and_survived() {
 }
 
 #[test]
+fn a_file_that_may_not_grow_is_told_and_survived() {
+    let dir = tempfile::tempdir().expect("folder");
+    // Blocks of 512 bytes: no file of it has more than 2 MiB.
+    let wrap = ["sh", "-c", "ulimit -f 4096 && exec \"$@\"", "sh"];
+    let mut served = serve(&dir.path().join("data"), &wrap, &[]).expect("start");
+    let session = served.session("limited").expect("session");
+    let path = format!("/api/sessions/{session}/packets?arrived=none");
+    let (status, answer) = fill(&served, &path);
+    assert!([503, 507].contains(&status), "{status} {answer}");
+    assert_eq!(answer["error"]["retryable"], true, "{answer}");
+    assert_eq!(served.get("/healthz").expect("health").0, 503);
+    assert!(!served.events(&session).is_empty(), "reads go on");
+    assert_eq!(served.get("/livez").expect("alive").0, 200);
+    assert_eq!(served.child.try_wait().expect("state"), None, "it goes on");
+    served.kill();
+    assert!(served.log().contains("ulimit -f"), "the log says why");
+}
+
+#[test]
 fn a_disk_that_fails_is_told_and_survived() {
     let dir = tempfile::tempdir().expect("folder");
     let (shim, flag) = (dir.path().join("fault.so"), dir.path().join("fault"));

@@ -116,6 +116,11 @@ impl From<Error> for ApiError {
                 ApiError::new(StatusCode::CONFLICT, "SESSION_BUSY", what.clone()).retry_after(1)
             }
             Error::Invalid(what) => ApiError::invalid(what.clone()),
+            Error::KeyReused => ApiError::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "IDEMPOTENCY_KEY_REUSED",
+                error.to_string(),
+            ),
             Error::Conflict { .. } => {
                 ApiError::new(StatusCode::CONFLICT, "CONFLICT", error.to_string()).retry_after(1)
             }

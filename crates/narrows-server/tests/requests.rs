@@ -183,3 +183,86 @@ async fn a_body_that_stays_open_is_ended_with_the_server() {
     let answer = writer.await.expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("closing"), "{answer}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_belongs_to_one_body() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let line = |n: usize| {
+        format!(
+            "{{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"c{n}\",\"title\":\"bash\",\"status\":\"completed\"}}\n"
+        )
+    };
+    let path = format!("/api/sessions/{session}/packets");
+    let who = bearer(&server.token);
+    let send = async |key: &str, encoding: &str, body: &[u8]| {
+        let headers = [
+            ("authorization", who.as_str()),
+            ("idempotency-key", key),
+            ("content-encoding", encoding),
+        ];
+        request(server.sends_to, "POST", &path, &headers, body).await
+    };
+    let one = line(1) + &line(2);
+    let first = send("k", "identity", one.as_bytes()).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    for other in [line(1), line(1) + &line(3), one.clone() + &line(3), String::new()] {
+        let reply = send("k", "identity", other.as_bytes()).await;
+        assert_eq!(
+            (reply.status, &reply.json()["error"]["code"]),
+            (422, &json!("IDEMPOTENCY_KEY_REUSED")),
+            "{other}"
+        );
+    }
+    // Long ones, which are read as they come, are no different.
+    let long: String = (10..6000).map(line).collect();
+    assert_eq!(send("k", "identity", long.as_bytes()).await.status, 422);
+    // The same again is answered the same, however it is packed, and nothing was added.
+    for (encoding, body) in
+        [("identity", one.as_bytes().to_vec()), ("gzip", packed(one.as_bytes()))]
+    {
+        let again = send("k", encoding, &body).await;
+        assert_eq!((again.status, again.json()), (200, first.json()));
+    }
+    assert_eq!(server.items(&session).await.len(), 2);
+    // The session goes on.
+    assert_eq!(send("k2", "identity", line(3).as_bytes()).await.status, 200);
+    assert_eq!(server.items(&session).await.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_broke_off_goes_on_only_as_itself() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let line = |n: usize| {
+        format!(
+            "{{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"c{n}\",\"title\":\"bash\",\"status\":\"completed\"}}\n"
+        )
+    };
+    let mut stream = TcpStream::connect(server.sends_to).await.expect("connect");
+    let begun = line(1);
+    let head = format!(
+        "POST /api/sessions/{session}/packets HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\
+         idempotency-key: k\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{begun}\r\n",
+        server.sends_to,
+        server.token,
+        begun.len()
+    );
+    stream.write_all(head.as_bytes()).await.expect("send");
+    while server.items(&session).await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    drop(stream);
+    let who = bearer(&server.token);
+    let headers = [("authorization", who.as_str()), ("idempotency-key", "k")];
+    let path = format!("/api/sessions/{session}/packets");
+    let send = async |body: String| {
+        request(server.sends_to, "POST", &path, &headers, body.as_bytes()).await
+    };
+    let reply = send(line(7) + &line(2)).await;
+    assert_eq!(reply.status, 422, "{}", reply.text());
+    let reply = send(line(1) + &line(2)).await;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let ids: Vec<_> = server.items(&session).await.iter().map(|i| i["id"].clone()).collect();
+    assert_eq!(ids, [json!("c1"), json!("c2")]);
+}

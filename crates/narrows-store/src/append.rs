@@ -3,6 +3,7 @@
 mod growth;
 mod write;
 
+pub(crate) use growth::AHEAD_MS;
 pub(crate) use write::all;
 
 use crate::blob::NewBlob;
@@ -12,7 +13,7 @@ use crate::log::EventRow;
 use crate::pack;
 use crate::pen::Pen;
 use crate::rows::RowWrite;
-use crate::source::SourceMark;
+use crate::source::{BodyDigest, SourceMark};
 use crate::stats::UsageRow;
 use crate::store::Store;
 use crate::threes::Threes;
@@ -75,6 +76,8 @@ pub struct Request {
     pub first: u64,
     /// Its answer, when it is over.
     pub answer: Option<String>,
+    /// What it held up to now.
+    pub digest: Option<BodyDigest>,
 }
 
 /// One step of a session's log: all of it is kept, or nothing.

@@ -55,6 +55,8 @@ pub enum Error {
     },
     /// What was asked makes no sense.
     Invalid(String),
+    /// The key of a request was used before, with another body.
+    KeyReused,
     /// The store is closed.
     Closed,
 }
@@ -105,6 +107,9 @@ impl fmt::Display for Error {
             Error::ReadOnly => f.write_str("the store cannot be written: it is read-only"),
             Error::Io(what) => write!(f, "the store's disk fails: {what}"),
             Error::Damaged(what) => write!(f, "the store is damaged: {what}"),
+            Error::KeyReused => {
+                f.write_str("this Idempotency-Key came before, with another body: use a new key")
+            }
             Error::Closed => f.write_str("the store is closed"),
         }
     }

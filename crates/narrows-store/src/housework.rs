@@ -1,5 +1,6 @@
 //! Work that can wait: indexing, removing what was deleted, keeping no more than was asked for.
 
+use crate::append::AHEAD_MS;
 use crate::copies::doom_all;
 use crate::db::{Db, params};
 use crate::error::Result;
@@ -7,7 +8,7 @@ use crate::log::keys;
 use crate::names::now;
 use crate::news::{self, Gone, gone};
 use crate::store::Store;
-use crate::{fill, index};
+use crate::{era, fill, index, sessions};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are removed in one go.
@@ -48,8 +49,34 @@ pub(crate) fn some(db: &Db<'_>, removed: &AtomicBool, idle: bool) -> Result<bool
     let more = remove_some(db, removed)? || index::some(db, idle)? || fill::some_sums(db)?;
     if !more {
         news::forget(db)?;
+        set_clocks_right(db)?;
     }
     Ok(more)
+}
+
+/// Sessions that were written while a clock was ahead are as new as they can be, and no newer: they
+/// would stay at the top of the list until that time comes.
+fn set_clocks_right(db: &Db<'_>) -> Result<()> {
+    let (now, future) = (now(), now() + AHEAD_MS);
+    let ahead = "SELECT key FROM session WHERE updated_era >= ?1 AND updated > ?2 LIMIT ?3";
+    let ahead =
+        db.all(ahead, &params![era::of_time(future), future, SLICE_ROWS], |r| r.get::<i64>(0))?;
+    for key in ahead {
+        let touched = sessions::touched(db);
+        // It changed when it was heard of last, if that was by a clock that was right.
+        let updated = "CASE WHEN heard BETWEEN 1 AND CAST(?2 AS BIGINT) THEN heard
+             ELSE CAST(?2 AS BIGINT) END";
+        let era = era::told(Some(updated), &touched);
+        db.later(
+            &format!(
+                "UPDATE session SET updated = {updated}, heard = {updated}, touched = {touched},
+                 created = CASE WHEN created > CAST(?2 AS BIGINT) THEN {updated} ELSE created END{era}
+                 WHERE key = ?1"
+            ),
+            &params![key, now],
+        )?;
+    }
+    Ok(())
 }
 
 fn remove_some(db: &Db<'_>, removed: &AtomicBool) -> Result<bool> {

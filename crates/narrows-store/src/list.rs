@@ -1,5 +1,6 @@
 //! Lists of sessions, and what can be chosen in them.
 
+use crate::append::AHEAD_MS;
 use crate::db::{Db, Row, Value};
 use crate::era;
 use crate::error::{Error, Result};
@@ -19,11 +20,15 @@ pub const STALE_MS: i64 = 10 * 60 * 1000;
 
 /// Whether something goes on in a session. This and [`LIVE`] are the only places that decide it.
 pub(crate) fn is_live(ended: bool, waiting: u64, status: &str, heard: i64, now: i64) -> bool {
-    !ended && (waiting > 0 || status == "running" && heard > now - STALE_MS)
+    !ended
+        && (waiting > 0
+            || status == "running" && (now - STALE_MS < heard && heard <= now + AHEAD_MS))
 }
 
-/// The same as a condition; it takes the time before which what arrived is stale.
-const LIVE: &str = "s.ended = 0 AND (s.waiting > 0 OR s.status = 'running' AND s.heard > ?)";
+/// The same as a condition; it takes the time before which what arrived is stale, and the time after which
+/// it did not arrive.
+const LIVE: &str =
+    "s.ended = 0 AND (s.waiting > 0 OR s.status = 'running' AND s.heard > ? AND s.heard <= ?)";
 
 /// Which sessions are listed.
 #[derive(Debug, Clone, Default)]
@@ -191,7 +196,7 @@ fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
     let sql = format!(
         "SELECT s.agent, s.project, {LIVE} FROM session s WHERE s.copy_of IS NULL AND {clause}"
     );
-    let mut values = vec![Value::Int(now() - STALE_MS)];
+    let mut values = vec![Value::Int(now() - STALE_MS), Value::Int(now() + AHEAD_MS)];
     values.extend(seen);
     let mut all = Facets::default();
     let (mut agents, mut projects) = (HashMap::new(), HashMap::new());

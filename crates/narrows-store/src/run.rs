@@ -174,8 +174,7 @@ impl Store {
                     |r| r.get(0),
                 )?;
                 if !same {
-                    let what = "the same Idempotency-Key came with another message";
-                    return Err(Error::Invalid(what.to_owned()));
+                    return Err(Error::KeyReused);
                 }
                 return Ok((known, false));
             }

@@ -7,6 +7,37 @@ use crate::store::Store;
 use crate::sum;
 use std::collections::BTreeMap;
 
+/// What a request held, as far as it was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BodyDigest {
+    /// Bytes of the body.
+    pub length: u64,
+    /// Their SHA-256.
+    pub sha256: [u8; 32],
+}
+
+impl BodyDigest {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        [&self.length.to_be_bytes()[..], &self.sha256].concat()
+    }
+
+    fn read(bytes: &[u8]) -> Option<BodyDigest> {
+        let (length, sha256) = bytes.split_first_chunk::<8>()?;
+        Some(BodyDigest { length: u64::from_be_bytes(*length), sha256: sha256.try_into().ok()? })
+    }
+}
+
+/// A request that came before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRequest {
+    /// The place of its first packet.
+    pub first: u64,
+    /// Its answer, if it was answered.
+    pub answer: Option<String>,
+    /// What it held. Earlier versions did not keep it.
+    pub digest: Option<BodyDigest>,
+}
+
 /// How far a source was read. Roots and paths are those of this machine: nothing shows them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceMark {
@@ -152,14 +183,18 @@ impl Store {
         .await
     }
 
-    /// A request that came before: the place of its first packet, and its answer if it has one.
-    pub async fn request(&self, session: i64, key: &str) -> Result<Option<(u64, Option<String>)>> {
+    /// A request that came before.
+    pub async fn request(&self, session: i64, key: &str) -> Result<Option<KeptRequest>> {
         let key = key.to_owned();
         self.read(move |db| {
             db.optional(
-                "SELECT first, answer FROM request WHERE session = ?1 AND key = ?2",
+                "SELECT first, answer, digest FROM request WHERE session = ?1 AND key = ?2",
                 &params![session, key],
-                |r| Ok((r.get(0)?, r.get(1)?)),
+                |r| {
+                    let digest: Option<Vec<u8>> = r.get(2)?;
+                    let digest = digest.as_deref().and_then(BodyDigest::read);
+                    Ok(KeptRequest { first: r.get(0)?, answer: r.get(1)?, digest })
+                },
             )
         })
         .await

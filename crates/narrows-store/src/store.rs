@@ -3,7 +3,7 @@
 use crate::cluster;
 use crate::connection::{SCHEMA, check_schema, open_reader, open_writer};
 use crate::damage::{self, Damage, Damages};
-use crate::db::{Db, Pg, PgAddress, params};
+use crate::db::{Db, Pg, PgAddress};
 use crate::deadline;
 use crate::dir::DataDir;
 use crate::durable::{self, Durable};
@@ -28,12 +28,8 @@ const FAR_READERS: u32 = 8;
 const FAR_WRITERS: usize = 2;
 /// A node looks so often for housework that others may have left.
 const TICK: Duration = Duration::from_secs(2);
-/// A write that takes longer is as bad as none.
-const PROBE: Duration = Duration::from_secs(5);
 /// Whatever is read comes to its end in this time, or is given up.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// With less room than that, hardly anything can be appended.
-const MIN_PAGES: i64 = 16;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Default)]
@@ -208,16 +204,9 @@ impl Store {
         all
     }
 
-    /// Whether something can be written now.
-    pub async fn is_writable(&self) -> bool {
-        let asked = tokio::time::timeout(PROBE, self.write(64, probe)).await;
-        match asked {
-            Ok(Ok(size)) => {
-                self.inner.far_size.store(size, Ordering::Relaxed);
-                true
-            }
-            _ => false,
-        }
+    /// Remembers the size of a database that is not in the data directory.
+    pub(crate) fn remember_size(&self, bytes: u64) {
+        self.inner.far_size.store(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn damages(&self) -> &Damages {
@@ -372,24 +361,6 @@ impl Inner {
         pg.begin_reading()?;
         Ok(pg)
     }
-}
-
-/// Writes something; returns the bytes of a database that is not in the data directory.
-fn probe(db: &Db<'_>) -> Result<u64> {
-    if let Db::Sqlite(db) = db {
-        let pages = |what| db.query_row(&format!("PRAGMA {what}"), [], |r| r.get::<_, i64>(0));
-        let unused = (pages("max_page_count")? - pages("page_count")?).max(0);
-        if unused + pages("freelist_count")? < MIN_PAGES {
-            return Err(Error::Full);
-        }
-        db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', ?1)", [crate::names::now()])?;
-        return Ok(0);
-    }
-    let now = crate::names::now().to_string();
-    let keep = "INSERT INTO meta VALUES ('probe', ?1)
-         ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-    db.execute(keep, &params![now.as_bytes()])?;
-    db.one("SELECT pg_database_size(current_database())", &[], |r| r.get(0))
 }
 
 fn mark_key(db: &Connection) -> Result<[u8; 32]> {

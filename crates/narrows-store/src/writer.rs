@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::link::Link;
 use desk::Desk;
 use job::{Appending, Task, Waiting};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub(crate) struct Counts {
     pub(crate) jobs: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) slowest_us: AtomicU64,
+    /// Bytes of an append that could not be written, less those that were written since.
+    pub(crate) refused: AtomicUsize,
 }
 
 /// The way to the writing thread.

@@ -115,3 +115,27 @@ async fn a_store_that_is_larger_than_it_may_become_can_be_opened() {
     settled(&store).await;
     assert!(store.is_writable().await);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_refused_something_is_not_well_until_as_much_can_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let most = Options { max_bytes: Some(2 << 20), ..Options::default() };
+    let store = Store::open(&data(&dir), &most).unwrap();
+    let made = session(&store, "s", &[]).await;
+    let say = async |after: u64, bytes: usize| {
+        let events = vec![event(after + 1, &common::noise(bytes, after + 1))];
+        append(&store, Append { session: made.key, after, events, ..Append::default() }).await
+    };
+    assert_eq!(say(0, 100_000).await, Ok(1));
+    assert!(store.is_writable().await);
+    // There is room for a little, but not for this.
+    assert_eq!(say(1, 4 << 20).await, Err(Error::Full));
+    assert!(!store.is_writable().await);
+    assert!(!store.is_writable().await, "asking changes nothing");
+    assert_eq!(say(1, 1000).await, Ok(2));
+    assert!(!store.is_writable().await);
+    store.close().await;
+    // More may be written from now on: it is well again, and what was tried takes no room.
+    let store = Store::open(&data(&dir), &Options::default()).unwrap();
+    assert!(store.is_writable().await);
+}

@@ -10,7 +10,8 @@ mod common;
 
 use common::{append, fresh, open, session};
 use narrows_store::{
-    Append, Error, NewAudit, Request, Scope, Scopes, Sight, SourceMark, Token, TokenKind, now,
+    Append, Error, KeptRequest, NewAudit, Request, Scope, Scopes, Sight, SourceMark, Token,
+    TokenKind, now,
 };
 
 fn token(id: &str, hash: u8, kind: TokenKind) -> Token {
@@ -103,24 +104,30 @@ async fn a_request_that_comes_again_finds_its_place_and_its_answer() {
     let one = session(&store, "one", &[]).await;
     let two = session(&store, "two", &[]).await;
     let send = async |session: i64, key: &str, first, answer: Option<&str>| {
-        let request =
-            Some(Request { key: key.to_owned(), first, answer: answer.map(str::to_owned) });
+        let request = Some(Request {
+            key: key.to_owned(),
+            first,
+            answer: answer.map(str::to_owned),
+            digest: None,
+        });
         append(&store, Append { session, request, ..Append::default() }).await.unwrap();
+    };
+    let kept = |first, answer: Option<&str>| {
+        Some(KeptRequest { first, answer: answer.map(str::to_owned), digest: None })
     };
     assert_eq!(store.request(one.key, "k").await.unwrap(), None);
     send(one.key, "k", 7, None).await;
-    assert_eq!(store.request(one.key, "k").await.unwrap(), Some((7, None)));
+    assert_eq!(store.request(one.key, "k").await.unwrap(), kept(7, None));
     // Its place stays that of its first packet.
     send(one.key, "k", 9, Some("{\"packets\":3}")).await;
-    let answer = Some("{\"packets\":3}".to_owned());
-    assert_eq!(store.request(one.key, "k").await.unwrap(), Some((7, answer)));
+    assert_eq!(store.request(one.key, "k").await.unwrap(), kept(7, Some("{\"packets\":3}")));
     // Keys are of one session.
     assert_eq!(store.request(two.key, "k").await.unwrap(), None);
     send(two.key, "k", 1, None).await;
-    assert_eq!(store.request(two.key, "k").await.unwrap(), Some((1, None)));
+    assert_eq!(store.request(two.key, "k").await.unwrap(), kept(1, None));
 
     // What fails leaves no request behind.
-    let request = Some(Request { key: "lost".to_owned(), first: 1, answer: None });
+    let request = Some(Request { key: "lost".to_owned(), first: 1, answer: None, digest: None });
     let wrong = Append { session: one.key, after: 5, request, ..Append::default() };
     assert!(append(&store, wrong).await.is_err());
     assert_eq!(store.request(one.key, "lost").await.unwrap(), None);

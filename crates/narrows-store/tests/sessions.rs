@@ -9,7 +9,7 @@
 mod common;
 
 use common::{Book, append, beside, event, fresh, session};
-use narrows_store::{Append, Cursor, Error, ListFilter, NewSession, Place, Sight, Store};
+use narrows_store::{Append, Cursor, Error, ListFilter, NewSession, Place, Sight, Store, now};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -376,4 +376,57 @@ async fn lists_are_in_order_across_spans() {
     ] {
         assert_eq!(store.list(filter).await.unwrap().sessions.len(), expected);
     }
+}
+
+/// In the year 2041, in milliseconds.
+const FAR: i64 = 2_250_000_000_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_ahead_keeps_no_session_on_top() {
+    let (_dir, store) = fresh();
+    let order = async || -> Vec<String> {
+        let page = store.list(ListFilter { limit: 9, ..ListFilter::default() }).await.unwrap();
+        page.sessions.into_iter().filter_map(|s| s.label).collect()
+    };
+    let write = async |session: i64, seq: u64, at: i64| {
+        let events = vec![common::event(seq, "x")];
+        let times = Some((at, at));
+        let next = Append {
+            session,
+            after: seq - 1,
+            events,
+            times,
+            heard: Some(now()),
+            ..Append::default()
+        };
+        append(&store, next).await.unwrap();
+    };
+    // The agent's clock.
+    let (ahead, right) = (session(&store, "ahead", &[]).await, session(&store, "right", &[]).await);
+    write(ahead.key, 1, FAR).await;
+    let told = store.session_row(&ahead.id).await.unwrap();
+    assert!(told.updated_at <= now(), "{}", told.updated_at);
+    let later = told.updated_at + 1;
+    while now() < later {
+        tokio::task::yield_now().await;
+    }
+    write(right.key, 1, now()).await;
+    assert_eq!(order().await, ["right", "ahead"]);
+
+    // The clock of this machine, which was wrong for a while. A session that goes on is right at once.
+    common::beside(
+        &store,
+        &format!("UPDATE session SET updated = {FAR}, heard = {FAR}, updated_era = {FAR} >> 12"),
+    );
+    write(right.key, 2, now()).await;
+    let told = store.session_row(&right.id).await.unwrap();
+    assert!(told.updated_at <= now() && told.heard_at <= now());
+    // Others when there is time for it.
+    while store.session_row(&ahead.id).await.unwrap().updated_at > now() {
+        tokio::task::yield_now().await;
+    }
+    let told = store.session_row(&ahead.id).await.unwrap();
+    assert!(
+        told.heard_at <= now() && told.created_at <= now() && told.updated_at > now() - 3_600_000
+    );
 }

@@ -11,8 +11,8 @@ mod common;
 use common::{Book, all, append, event, print, settled, steps, text_item};
 use narrows::stored;
 use narrows_store::{
-    Append, Error, ListFilter, NewAudit, NewBlob, NewSession, Query, Request, Retention, Scopes,
-    Sight, Store, Token, TokenKind, Window,
+    Append, Error, KeptRequest, ListFilter, NewAudit, NewBlob, NewSession, Query, Request,
+    Retention, Scopes, Sight, Store, Token, TokenKind, Window,
 };
 use serde_json::json;
 
@@ -64,11 +64,17 @@ async fn a_session_is_recorded(store: &Store) -> Book {
         }
     }
     let mut last = book.next(false);
-    last.request = Some(Request { key: "r1".to_owned(), first: 1, answer: Some("{}".to_owned()) });
+    last.request = Some(Request {
+        key: "r1".to_owned(),
+        first: 1,
+        answer: Some("{}".to_owned()),
+        digest: None,
+    });
     last.ended = Some(true);
     assert_eq!(append(store, last).await, Ok(book.seq));
     assert_eq!(all(store, book.key()).await, book.printed());
-    assert_eq!(store.request(book.key(), "r1").await.unwrap(), Some((1, Some("{}".to_owned()))));
+    let kept = KeptRequest { first: 1, answer: Some("{}".to_owned()), digest: None };
+    assert_eq!(store.request(book.key(), "r1").await.unwrap(), Some(kept));
 
     let (mut seqs, mut changes) = (Vec::new(), narrows::Items::new());
     while (seqs.len() as u64) < book.seq {

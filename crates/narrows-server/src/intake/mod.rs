@@ -1,9 +1,11 @@
 //! Packets to a session's log: one pipeline for each session that is being written.
 
+mod came_before;
 mod live;
 mod open;
 mod places;
 mod printed;
+mod same_body;
 mod settle;
 mod sums;
 mod take;

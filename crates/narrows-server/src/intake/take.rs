@@ -1,12 +1,14 @@
 //! A request that writes a session.
 
+use super::came_before::{asked_before, place_it, with_key};
 use super::live::{Live, unprintable};
 use super::open::{Rows, withdrawn};
+use super::same_body::SameBody;
 use super::{Intake, Reading};
 use narrows::event::{Body, Position};
 use narrows::time::Time;
 use narrows::{Given, Packets, Raw, Step};
-use narrows_store::{Error, Request, Result, Session, Store};
+use narrows_store::{BodyDigest, Error, KeptRequest, Request, Result, Session, Store};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -62,6 +64,8 @@ pub struct Take {
     known: Option<Answer>,
     /// The request was answered before, but is read again.
     before: Option<Answer>,
+    /// Whether the body is the one that came with the key before.
+    body: Option<SameBody>,
     steps: Vec<Step>,
     answer: Answer,
     on_the_way: VecDeque<oneshot::Receiver<Result<u64>>>,
@@ -93,11 +97,12 @@ impl Take {
             live.land().await;
         }
         let (mut first, mut known, mut before) = (reading.first, None, None);
+        let mut told: Option<BodyDigest> = None;
         loop {
             let asked = asked_before(store, session, &reading).await?;
             let is_new = asked.is_none();
-            if let Some((at, answer)) = asked {
-                first = Some(at);
+            if let Some(KeptRequest { first: at, answer, digest }) = asked {
+                (first, told) = (Some(at), digest);
                 known = answer.and_then(|a| serde_json::from_str(&a).ok());
             }
             let usable = guard.as_ref().is_some_and(|live| !live.broken.load(Ordering::Relaxed));
@@ -144,6 +149,8 @@ impl Take {
             // It was answered, but what was held back of it is gone: it is read once more.
             before = known.take();
         }
+        let body =
+            reading.key.is_some().then(|| SameBody::new(told, known.is_some() || before.is_some()));
         let mut base = main.read;
         if let Some(first) = first {
             if first == 0 || first > base + 1 {
@@ -160,16 +167,12 @@ impl Take {
             base,
             known,
             before,
+            body,
             steps: Vec::new(),
             answer: Answer::default(),
             on_the_way: VecDeque::new(),
             fault: None,
         })
-    }
-
-    /// The answer, when the same request was answered before.
-    pub fn known(&self) -> Option<&Answer> {
-        self.known.as_ref()
     }
 
     /// Takes the next bytes of the request. Returns when there is room for more.
@@ -180,6 +183,15 @@ impl Take {
 
     /// Takes the next bytes of the request; what they make waits for what follows.
     pub fn feed(&mut self, bytes: &[u8]) {
+        if let Some(body) = &mut self.body
+            && let Err(other) = body.push(bytes)
+        {
+            self.fault.get_or_insert(other);
+        }
+        // A request that was answered before is only read to its end.
+        if self.known.is_some() || self.fault.is_some() {
+            return;
+        }
         let now = self.now();
         let Take { live, packets, reading, base, steps, answer, fault, .. } = self;
         let Some(live) = live.as_mut() else { return };
@@ -262,6 +274,17 @@ impl Take {
 
     /// The request is over. Returns when everything is durable.
     pub async fn finish(mut self) -> Result<Answer> {
+        if let Some(body) = &self.body
+            && let Err(other) = body.finish()
+        {
+            self.fault.get_or_insert(other);
+        }
+        if self.fault.is_some() {
+            self.keep(false, Rows::Closed).await?;
+        }
+        if let Some(known) = self.known.take() {
+            return Ok(known);
+        }
         let now = self.now();
         let Take { live, packets, reading, base, steps, answer, fault, .. } = &mut self;
         let Some(live) = live.as_mut() else { return Err(Error::Closed) };
@@ -321,8 +344,13 @@ impl Take {
     async fn keep(&mut self, last: bool, rows: Rows) -> Result<()> {
         if let Some(fault) = self.fault.take() {
             // What was read up to there is not kept: it is read anew.
-            self.give_up();
+            if self.known.is_none() {
+                self.give_up();
+            }
             return Err(fault);
+        }
+        if self.known.is_some() {
+            return Ok(());
         }
         let Some(live) = self.live.as_mut() else { return Err(Error::Closed) };
         if live.broken.load(Ordering::Relaxed) {
@@ -335,6 +363,7 @@ impl Take {
         self.answer.events += self.steps.len() as u64;
         let (first, key, answer) = (self.base + 1, &self.reading.key, &mut self.answer);
         let again = self.before.is_some();
+        let digest = self.body.as_ref().map(SameBody::digest);
         let request = |live: &Live| {
             let main = live.marks.get(&0).copied().unwrap_or_default();
             (answer.read, answer.acknowledged) = (main.read, main.rest);
@@ -345,7 +374,7 @@ impl Take {
             } else {
                 None
             };
-            Ok(Some(Request { key, first, answer }))
+            Ok(Some(Request { key, first, answer, digest }))
         };
         let (store, hub) = (&self.intake.inner.store, &self.intake.inner.hub);
         let only_rows = self.steps.is_empty();
@@ -357,42 +386,6 @@ impl Take {
             self.landed().await?;
         }
         Ok(())
-    }
-}
-
-/// Sees whether what comes goes on where the pipeline is, which knows the packets up to `known`.
-fn place_it(live: &mut Live, reading: &Reading, first: Option<u64>, known: u64) -> Result<()> {
-    if reading.lost {
-        live.only(&[]);
-        return Ok(());
-    }
-    // Lines that say where they stand are looked at one by one.
-    if reading.wrapped || reading.placed {
-        return Ok(());
-    }
-    live.check_place(first, known)
-}
-
-/// Names the request that must be sent again, where requests have names.
-async fn with_key(store: &Store, session: &Session, error: Error) -> Error {
-    let Error::Resend { acknowledged, .. } = error else { return error };
-    let asked = store.request_at(session.key, acknowledged + 1).await.ok().flatten();
-    let holds = |(_, answer): &(String, Option<String>)| {
-        let answer = answer.as_deref().and_then(|a| serde_json::from_str::<Answer>(a).ok());
-        answer.is_none_or(|answer| answer.read > acknowledged)
-    };
-    Error::Resend { acknowledged, key: asked.filter(holds).map(|(key, _)| key) }
-}
-
-/// The place and the answer of a request that came before.
-async fn asked_before(
-    store: &Store,
-    session: &Session,
-    reading: &Reading,
-) -> Result<Option<(u64, Option<String>)>> {
-    match &reading.key {
-        Some(key) => store.request(session.key, key).await,
-        None => Ok(None),
     }
 }
 

@@ -33,6 +33,7 @@ const AT_ONCE: usize = 64 << 10;
     request_body(content = String, content_type = "application/x-ndjson"),
     security(("token" = ["write"])), responses(
     (status = 200, description = "All of it is durable", body = PacketAnswer),
+    (status = 422, description = "The key came before, with another body", body = ErrorBody),
     (status = "4XX", description = "Refused", body = ErrorBody),
     (status = 503, description = "The store cannot be written now: try again", body = ErrorBody),
     (status = 507, description = "The store is full: try again later", body = ErrorBody),
@@ -112,9 +113,6 @@ async fn give(
     bytes: &[u8],
 ) -> Result<Answer, Error> {
     let mut take = app.intake.open(session, reading).await?;
-    if let Some(known) = take.known() {
-        return Ok(known.clone());
-    }
     take.feed(bytes);
     take.finish().await
 }
@@ -128,11 +126,6 @@ async fn stream(
     mut body: Arriving<'_>,
 ) -> ApiResult<Answer> {
     let mut take = app.intake.open(session, reading).await?;
-    if let Some(known) = take.known().cloned() {
-        // A request that was answered before is only read to its end.
-        while body.next().await?.is_some() {}
-        return Ok(known);
-    }
     take.feed(begun);
     let mut fed = begun.len();
     loop {

@@ -5,6 +5,7 @@ use crate::batch::Expected;
 use crate::db::{Db, Value, params};
 use crate::era;
 use crate::error::Result;
+use crate::names::now;
 use crate::pen::Pen;
 use crate::rows::More;
 use crate::{sessions, sum};
@@ -48,7 +49,7 @@ impl<'a> Growth<'a> {
 }
 
 /// The columns of what is changed; the last three tell what is expected to be there.
-const COLUMNS: [(&str, &str); 18] = [
+const COLUMNS: [(&str, &str); 19] = [
     ("key", "bigint"),
     ("seq", "bigint"),
     ("settled", "bigint"),
@@ -64,14 +65,17 @@ const COLUMNS: [(&str, &str); 18] = [
     ("heard", "bigint"),
     ("waiting", "bigint"),
     ("touched", "bigint"),
+    ("future", "bigint"),
     ("was", "bigint"),
     ("before", "bigint"),
     ("writer", "bigint"),
 ];
 
+/// A time that is further ahead than this was told by a clock that was wrong.
+pub(crate) const AHEAD_MS: i64 = 10 * 60 * 1000;
 /// When a session changed last.
 const UPDATED: &str = "CASE WHEN v.newest IS NULL THEN updated
-     WHEN session.seq = 0 OR v.newest > updated THEN v.newest ELSE updated END";
+     WHEN session.seq = 0 OR v.newest > updated OR updated > v.future THEN v.newest ELSE updated END";
 
 /// Writes the rows of sessions. Those that were taken for known must be as they were known, else the
 /// transaction fails.
@@ -89,6 +93,7 @@ pub(super) fn keep(
         let count = db.one(&format!("SELECT {touched}"), &[], |r| r.get::<i64>(0))?;
         (Some(count), "v.touched".to_owned(), String::new())
     };
+    let future = now() + AHEAD_MS;
     let rows = sessions.iter().map(|(session, g)| {
         let written = params![
             *session,
@@ -105,15 +110,16 @@ pub(super) fn keep(
             g.pen,
             g.heard,
             g.waiting,
-            count
+            count,
+            future
         ];
-        let mut row = [const { Value::Null }; 18];
+        let mut row = [const { Value::Null }; 19];
         let expected = known.and_then(|known| known.get(session)).map(Expected::values);
         let values = written.into_iter().chain(expected.into_iter().flatten());
         row.iter_mut().zip(values).for_each(|(place, value)| *place = value);
         row
     });
-    let rows: Vec<[Value<'_>; 18]> = rows.collect();
+    let rows: Vec<[Value<'_>; 19]> = rows.collect();
     let writer = Pen::WRITER;
     // As [`Pen::knows`] has it.
     let as_known = known.map(|_| {
@@ -131,7 +137,7 @@ pub(super) fn keep(
          created = CASE WHEN v.first < created THEN v.first ELSE created END, updated = {UPDATED},
          calls = session.calls + v.calls, failed = session.failed + v.failed,
          pen = coalesce(v.pen, session.pen), waiting = coalesce(v.waiting, session.waiting),
-         heard = CASE WHEN v.heard > session.heard THEN v.heard ELSE session.heard END{era} FROM {{v}} WHERE session.key = v.key {as_known}"
+         heard = CASE WHEN v.heard > session.heard OR v.heard IS NOT NULL AND session.heard > v.future THEN v.heard ELSE session.heard END{era} FROM {{v}} WHERE session.key = v.key {as_known}"
     );
     db.update(&update, COLUMNS, rows, known.is_some())?;
     for (session, facts) in sessions.iter().flat_map(|(s, g)| g.facts.iter().map(move |f| (s, f))) {

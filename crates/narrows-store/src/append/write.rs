@@ -74,12 +74,16 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
     for blob in &append.blobs {
         blob::keep(db, session, blob)?;
     }
-    if let Some(Request { key, first, answer }) = &append.request {
+    if let Some(Request { key, first, answer, digest }) = &append.request {
+        let digest = digest.map(|digest| digest.bytes());
+        // What comes again is as long as it was: a shorter part of it says less.
         db.later(
-            "INSERT INTO request VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT (session, key) DO UPDATE SET
-             answer = coalesce(excluded.answer, request.answer)",
-            &params![session, key, first, answer, now()],
+            "INSERT INTO request (session, key, first, answer, created, digest)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (session, key) DO UPDATE SET
+             answer = coalesce(excluded.answer, request.answer),
+             digest = CASE WHEN request.digest > excluded.digest THEN request.digest
+             ELSE coalesce(excluded.digest, request.digest) END",
+            &params![session, key, first, answer, now(), digest],
         )?;
     }
     for row in &append.usage {
@@ -93,7 +97,8 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
     }
     // A session is as old as what it tells; one that tells no times is as old as its rows.
     let (first, newest) = match append.times {
-        Some((first, newest)) => (Some(first), Some(newest)),
+        // Nothing is newer than now, whatever the agent's clock says.
+        Some((first, newest)) => (Some(first), Some(newest.min(now()))),
         // Events without a time, as those of a file that was found, make an old session no newer.
         None => (None, (next > last && last == 0).then(now)),
     };

@@ -178,6 +178,7 @@ impl Desk {
         let mut outcome = self.plan.link.begin();
         while let Some(mut job) = group.next(&mut self.waiting, outcome.is_ok()) {
             if let Err(error) = &outcome {
+                self.note(job.append(), Some(error));
                 job.answer(Err(error.clone()));
                 continue;
             }
@@ -188,6 +189,7 @@ impl Desk {
                     if self.plan.link.is_lost() {
                         outcome = Err(error.clone());
                     }
+                    self.note(job.append(), Some(&error));
                     job.answer(Err(error));
                 }
             }
@@ -239,7 +241,24 @@ impl Desk {
         self.counts.commits.fetch_add(1, Ordering::Relaxed);
         self.counts.jobs.fetch_add(jobs.len() as u64, Ordering::Relaxed);
         for job in jobs {
+            self.note(job.append(), outcome.as_ref().err());
             job.answer(outcome.clone());
+        }
+    }
+
+    /// Remembers that something could not be written, until as much can be.
+    fn note(&self, append: Option<&Ready>, error: Option<&Error>) {
+        let Some(size) = append.map(|ready| ready.size) else { return };
+        match error {
+            Some(Error::Full | Error::Io(_) | Error::ReadOnly) => {
+                self.counts.refused.fetch_max(size.max(1), Ordering::Relaxed);
+            }
+            Some(_) => {}
+            None => {
+                let less = |refused: usize| Some(refused.saturating_sub(size));
+                let (of, now) = (Ordering::Relaxed, Ordering::Relaxed);
+                let _ = self.counts.refused.fetch_update(of, now, less);
+            }
         }
     }
 

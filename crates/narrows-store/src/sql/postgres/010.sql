@@ -1,0 +1,2 @@
+-- What a request with a key held: how many bytes, and their SHA-256. Another body is no repetition.
+ALTER TABLE request ADD COLUMN digest bytea;
