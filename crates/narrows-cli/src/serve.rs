@@ -97,7 +97,7 @@ pub(crate) fn runtime() -> Result<Runtime, Fault> {
     let runtime = built.map_err(Fault::new("the runtime cannot start"))?;
     let entered = runtime.enter();
     // From here on the write fails instead, for as long as the process lives.
-    too_large().map_err(Fault::new("signals"))?;
+    drop(too_large().map_err(Fault::new("signals"))?);
     drop(entered);
     Ok(runtime)
 }

@@ -8,7 +8,7 @@ use super::{Intake, Reading};
 use narrows::event::{Body, Position};
 use narrows::time::Time;
 use narrows::{Given, Packets, Raw, Step};
-use narrows_store::{BodyDigest, Error, KeptRequest, Request, Result, Session, Store};
+use narrows_store::{BodyDigest, Error, KeptRequest, Request, Result, Session};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -183,9 +183,7 @@ impl Take {
 
     /// Takes the next bytes of the request; what they make waits for what follows.
     pub fn feed(&mut self, bytes: &[u8]) {
-        if let Some(body) = &mut self.body
-            && let Err(other) = body.push(bytes)
-        {
+        if let Some(Err(other)) = self.body.as_mut().map(|body| body.push(bytes)) {
             self.fault.get_or_insert(other);
         }
         // A request that was answered before is only read to its end.
@@ -274,9 +272,7 @@ impl Take {
 
     /// The request is over. Returns when everything is durable.
     pub async fn finish(mut self) -> Result<Answer> {
-        if let Some(body) = &self.body
-            && let Err(other) = body.finish()
-        {
+        if let Some(Err(other)) = self.body.as_ref().map(SameBody::finish) {
             self.fault.get_or_insert(other);
         }
         if self.fault.is_some() {
