@@ -3514,6 +3514,15 @@ export interface operations {
                     "application/json": components["schemas"]["PacketAnswer"];
                 };
             };
+            /** @description The key came before, with another body */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description The store cannot be written now: try again */
             503: {
                 headers: {

@@ -172,7 +172,7 @@ fn a_file_that_may_not_grow_is_told_and_survived() {
     let mut served = serve(&dir.path().join("data"), &wrap, &[]).expect("start");
     let session = served.session("limited").expect("session");
     let path = format!("/api/sessions/{session}/packets?arrived=none");
-    let (status, answer) = fill(&served, &path);
+    let (_, (status, answer)) = fill(&served, &path);
     assert!([503, 507].contains(&status), "{status} {answer}");
     assert_eq!(answer["error"]["retryable"], true, "{answer}");
     assert_eq!(served.get("/healthz").expect("health").0, 503);

@@ -13,6 +13,7 @@ use common::{Book, append, beside, event, is_postgres, session, settled, steps};
 use narrows_store::{
     Append, Error, EventRow, Hit, NewBlob, NewSession, Options, Query, Store, UsageRow,
 };
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -136,10 +137,11 @@ async fn nodes_that_use_the_same_pictures_and_answers_keep_all_of_them() {
     let Some((_dir, nodes)) = nodes() else { return };
     // Each session names the same ones in an order of its own.
     let named = |s: u64, n: u64| [s + n, s * 5 + 2 * n + 1].map(|n| n % SHARED);
-    let blob = |n: u64| NewBlob {
-        hash: format!("{n:064x}"),
-        mime: "image/png".to_owned(),
-        bytes: format!("picture {n}").into_bytes().into(),
+    let blob = |n: u64| {
+        let bytes = format!("picture {n}").into_bytes();
+        // They are named by their content.
+        let hash = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+        NewBlob { hash, mime: "image/png".to_owned(), bytes: bytes.into() }
     };
     let usage = |n: u64| UsageRow { id: format!("answer {n}"), input: n, ..UsageRow::default() };
     let (mut tasks, mut keys) = (tokio::task::JoinSet::new(), Vec::new());
@@ -206,9 +208,16 @@ async fn a_database_of_a_newer_version_is_refused() {
 async fn a_database_of_an_older_version_is_brought_up_to_date() {
     let Some((dir, url)) = database() else { return };
     connect(&common::data(&dir), &url).unwrap().close().await;
-    // The first schema that there was on PostgreSQL; only what rows mean has changed since.
-    ask(dir.path(), "UPDATE meta SET value = '5' WHERE key = 'schema'");
+    let columns = "SELECT table_name, column_name, data_type FROM information_schema.columns
+         WHERE table_schema = 'public' ORDER BY 1, 2";
+    let expected = ask(dir.path(), columns);
+    // The first schema that there was on PostgreSQL, as it was released.
+    let first = include_str!("../src/sql/postgres/005.sql");
+    ask(dir.path(), "DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+    ask(dir.path(), &format!("{first}; INSERT INTO meta VALUES ('schema', '5')"));
+    assert_ne!(ask(dir.path(), columns), expected);
     connect(&common::data(&dir), &url).unwrap().close().await;
+    assert_eq!(ask(dir.path(), columns), expected);
     let now = format!("SELECT value = '{}' FROM meta WHERE key = 'schema'", narrows_store::SCHEMA);
     assert_eq!(ask(dir.path(), &now), "t\n");
 }

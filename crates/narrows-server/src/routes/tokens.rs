@@ -8,7 +8,7 @@ use crate::error::{ApiError, ApiResult, ErrorBody};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use narrows_store::{NewAudit, Scope, Scopes, Sight, Token, TokenKind};
+use narrows_store::{Error, NewAudit, Scope, Scopes, Sight, Token, TokenKind};
 
 /// A browser stays in for so long.
 const BROWSER_MS: i64 = 30 * 24 * 3600 * 1000;
@@ -20,15 +20,23 @@ const MAX_NAMES: usize = 1000;
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn login(State(app): State<App>, Json(login): Json<Login>) -> ApiResult<Response> {
-    let Some(worth) = app.tickets.take(&login.ticket, &app.tokens).await? else {
+    let void = || {
         let what = "this ticket was used or is too old: `narrows open` prints a new one";
-        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what));
+        ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what)
+    };
+    let Some(worth) = app.tickets.take(&login.ticket, &app.tokens).await? else {
+        return Err(void());
     };
     let name = "browser".to_owned();
     let maker = worth.maker.as_ref().map(|m| m.token.clone()).or_else(|| app.tokens.owner());
     let life = worth.maker.and_then(|m| m.at_most(Some(BROWSER_MS))).unwrap_or(BROWSER_MS);
     let new = NewToken { name, scopes: worth.scopes, sight: worth.sight, ttl: Some(life) };
-    let (_, secret) = app.tokens.make(TokenKind::Browser, new, maker.as_deref()).await?;
+    let made = app.tokens.make(TokenKind::Browser, new, maker.as_deref()).await;
+    let (_, secret) = made.map_err(|error| match error {
+        // Whoever asked for the ticket was revoked meanwhile.
+        Error::NotFound(_) => void(),
+        error => error.into(),
+    })?;
     let secure = if app.config.is_secure() { "; Secure" } else { "" };
     let cookie = format!(
         "{COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}{secure}",
