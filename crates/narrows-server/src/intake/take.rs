@@ -65,7 +65,7 @@ pub struct Take {
     /// The request was answered before, but is read again.
     before: Option<Answer>,
     /// Whether the body is the one that came with the key before.
-    body: Option<SameBody>,
+    body: Option<Box<SameBody>>,
     steps: Vec<Step>,
     answer: Answer,
     on_the_way: VecDeque<oneshot::Receiver<Result<u64>>>,
@@ -149,8 +149,10 @@ impl Take {
             // It was answered, but what was held back of it is gone: it is read once more.
             before = known.take();
         }
-        let body =
-            reading.key.is_some().then(|| SameBody::new(told, known.is_some() || before.is_some()));
+        let body = reading
+            .key
+            .is_some()
+            .then(|| Box::new(SameBody::new(told, known.is_some() || before.is_some())));
         let mut base = main.read;
         if let Some(first) = first {
             if first == 0 || first > base + 1 {
@@ -272,7 +274,7 @@ impl Take {
 
     /// The request is over. Returns when everything is durable.
     pub async fn finish(mut self) -> Result<Answer> {
-        if let Some(Err(other)) = self.body.as_ref().map(SameBody::finish) {
+        if let Some(Err(other)) = self.body.as_ref().map(|body| body.finish()) {
             self.fault.get_or_insert(other);
         }
         if self.fault.is_some() {
@@ -359,7 +361,7 @@ impl Take {
         self.answer.events += self.steps.len() as u64;
         let (first, key, answer) = (self.base + 1, &self.reading.key, &mut self.answer);
         let again = self.before.is_some();
-        let digest = self.body.as_ref().map(SameBody::digest);
+        let digest = self.body.as_ref().map(|body| body.digest());
         let request = |live: &Live| {
             let main = live.marks.get(&0).copied().unwrap_or_default();
             (answer.read, answer.acknowledged) = (main.read, main.rest);
