@@ -341,7 +341,7 @@ async fn the_audit_log_tells_who_deleted_made_and_revoked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_token_made_is_revoked_with_it() {
     let server = TestServer::start().await;
-    let make = async |who: &str| {
+    let token_of = async |who: &str| {
         let about = json!({"name": "x", "scopes": ["read", "admin"]});
         let made = send(&server, who, "POST", "/api/tokens", Some(&about)).await;
         assert_eq!(made.status, 201, "{}", made.text());
@@ -352,10 +352,10 @@ async fn what_a_token_made_is_revoked_with_it() {
         let made = send(&server, who, "POST", "/api/tickets", None).await.json();
         made["path"].as_str().expect("path").trim_start_matches("/#ticket=").to_owned()
     };
-    let (id, first) = make(&server.token).await;
-    let (_, beside) = make(&server.token).await;
-    let (_, second) = make(&first).await;
-    let (_, third) = make(&second).await;
+    let (id, first) = token_of(&server.token).await;
+    let (_, beside) = token_of(&server.token).await;
+    let (_, second) = token_of(&first).await;
+    let (_, third) = token_of(&second).await;
     let cookie = browser(&server, &ticket_of(&third).await).await;
     let unused = ticket_of(&third).await;
     let by_cookie = async || {

@@ -64,7 +64,7 @@ pub struct Take {
     known: Option<Answer>,
     /// The request was answered before, but is read again.
     before: Option<Answer>,
-    /// Whether the body is the one that came with the key before.
+    /// Whether it is the body of its key.
     body: Option<Box<SameBody>>,
     steps: Vec<Step>,
     answer: Answer,
@@ -149,10 +149,8 @@ impl Take {
             // It was answered, but what was held back of it is gone: it is read once more.
             before = known.take();
         }
-        let body = reading
-            .key
-            .is_some()
-            .then(|| Box::new(SameBody::new(told, known.is_some() || before.is_some())));
+        let over = known.is_some() || before.is_some();
+        let body = reading.key.as_ref().map(|_| Box::new(SameBody::new(told, over)));
         let mut base = main.read;
         if let Some(first) = first {
             if first == 0 || first > base + 1 {
