@@ -1920,6 +1920,8 @@ export interface components {
             failed: number;
             /** @description Whether the agent's own file is still there, where the session was read from one. */
             fileExists?: boolean | null;
+            /** @description Whether it began as a copy of another session: the two have their first turns in common. */
+            fork?: boolean;
             /**
              * Format: int64
              * @description When something of it arrived last, in milliseconds since 1970 by the clock of the server.

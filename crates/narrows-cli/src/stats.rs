@@ -45,7 +45,10 @@ pub(crate) fn run(args: &StatsArgs) -> Result<(), Fault> {
     rows.iter().for_each(|row| add(&mut total, row));
     // A session is of several days and models, but of one agent.
     let agents = StatsFilter { by: StatsBy::Agent, ..filter };
-    total.sessions = library.wait(library.store.stats(agents))?.iter().map(|r| r.sessions).sum();
+    for row in library.wait(library.store.stats(agents))? {
+        total.sessions += row.sessions;
+        total.cost_sessions += row.cost_sessions;
+    }
     let look = Look::new(When::Auto);
     let table = match args.by {
         By::Tool => of_tools(&rows, &total),
@@ -53,7 +56,17 @@ pub(crate) fn run(args: &StatsArgs) -> Result<(), Fault> {
         by => of_sums(by, &rows, &total),
     };
     table.print(&mut out, look)?;
+    if let Some(covered) = covered(&total).filter(|_| args.by != By::Tool) {
+        writeln!(out, "{covered}").map_err(unwritten)?;
+    }
     out.flush().map_err(unwritten)
+}
+
+/// Of which sessions the cost is, where it is not of all of them.
+fn covered(total: &StatsRow) -> Option<String> {
+    let cost = total.cost_usd.filter(|_| total.cost_sessions < total.sessions)?;
+    let (some, all) = (total.cost_sessions, total.sessions);
+    Some(format!("{} for {some} of {all} sessions: the others report no cost", dollars(cost)))
 }
 
 /// Days from the newest on, tools by calls, others by tokens. What has no name comes last.
@@ -103,7 +116,10 @@ fn numbers(row: &StatsRow) -> Vec<Cell> {
     let failed = if row.failed == 0 { String::new() } else { format!(" ({})", amount(row.failed)) };
     let calls = if row.calls == 0 { "-".to_owned() } else { amount(row.calls) + &failed };
     let time = if row.active_ms == 0 { "-".to_owned() } else { duration(row.active_ms) };
-    let cost = row.cost_usd.filter(|c| *c > 0.0).map_or("-".to_owned(), dollars);
+    let mut cost = row.cost_usd.filter(|c| *c > 0.0).map_or("-".to_owned(), dollars);
+    if row.cost_usd.is_some() && row.cost_sessions < row.sessions {
+        cost += &format!(" ({} of {})", row.cost_sessions, row.sessions);
+    }
     vec![
         n(row.sessions),
         n(row.answers),

@@ -7,6 +7,7 @@ use crate::{Fault, NOT_UNDERSTOOD, fault, read};
 use narrows::usage::Totals;
 use narrows::{Body, Config, Secrets};
 use narrows_server::source::find;
+use narrows_show::words::count;
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,31 +25,31 @@ pub(crate) fn run(args: &UsageArgs) -> Result<(), Fault> {
     let mut totals = Totals::default();
     let mut read = HashSet::new();
     let mut lost = Vec::new();
+    // What was named is meant; a folder may hold other things too.
+    let mut failed = None;
     // One session may have several files: what was printed, what is kept, copies.
     let mut ids = HashSet::new();
-    let mut alone = 0;
     for file in &sessions {
         let found = find(file).map_err(Fault::new(file.display().to_string()))?;
-        let named = args.files.contains(file);
         let (outcome, id) = add(file, false, &mut totals)?;
         match outcome.check() {
             Ok(()) => {
                 ids.insert(id.unwrap_or_else(|| file.display().to_string()));
+                read.extend(found.subagents().map(Path::to_owned));
             }
-            // What was named is meant; a folder may hold other things too.
-            Err(fault) if named => return Err(fault),
             Err(fault) => {
-                lost.extend((outcome.tally.packets > 0).then_some(fault));
-                continue;
+                let named = args.files.contains(file);
+                // A session of which nothing was written yet is among others no mistake.
+                if outcome.tally.packets > 0 {
+                    failed = failed.or_else(|| named.then_some(fault.code));
+                    lost.push(fault);
+                } else if named {
+                    lost.push(fault);
+                }
             }
-        }
-        // The ones that it did ask for have been read with it.
-        read.extend(found.asked().map(Path::to_owned));
-        // In a folder, the others are found by themselves.
-        for agent in found.unasked().filter(|_| named) {
-            add(agent, true, &mut totals)?;
         }
     }
+    let mut alone = 0;
     for agent in agents.iter().filter(|a| !read.contains(*a)) {
         let (outcome, _) = add(agent, true, &mut totals)?;
         match outcome.check() {
@@ -56,15 +57,20 @@ pub(crate) fn run(args: &UsageArgs) -> Result<(), Fault> {
             Err(fault) => lost.push(fault),
         }
     }
-    tell_lost(&lost);
     if ids.len() + alone == 0 {
-        let why = lost.into_iter().next();
+        let why = (lost.len() < 2).then(|| lost.pop()).flatten();
+        tell_lost(&lost);
         return Err(why.unwrap_or_else(|| Fault {
             code: NOT_UNDERSTOOD,
-            ..fault("there is no session file (.jsonl) here")
+            ..fault("there is no session in any of it")
         }));
     }
-    report(&totals, ids.len()).map_err(Fault::new("standard output"))
+    tell_lost(&lost);
+    report(&totals, ids.len(), alone).map_err(Fault::new("standard output"))?;
+    match failed {
+        Some(code) => Err(Fault { code, ..fault("what was not understood is not in the sums") }),
+        None => Ok(()),
+    }
 }
 
 /// Files in folders that are no sessions are named, but stop nothing.
@@ -109,10 +115,13 @@ fn is_agent(file: &Path) -> bool {
     file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
 }
 
-fn report(totals: &Totals, files: usize) -> io::Result<()> {
+fn report(totals: &Totals, sessions: usize, alone: usize) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let s = if files == 1 { "" } else { "s" };
-    writeln!(out, "{files} session{s}")?;
+    write!(out, "{}", count(sessions, "session"))?;
+    if alone > 0 {
+        write!(out, ", {} without one", count(alone, "subagent"))?;
+    }
+    writeln!(out)?;
     let head = ["answers", "input", "output", "cache read", "cache 5 min", "cache 1 h"];
     write!(out, "{:<12}", "")?;
     head.iter().try_for_each(|h| write!(out, "{h:>14}"))?;

@@ -112,3 +112,23 @@ fn bookkeeping_at_the_beginning_does_not_hide_the_format() {
         assert_eq!(items, named, "{line}");
     }
 }
+
+#[test]
+fn what_is_not_understood_among_others_is_left_out_of_the_sums() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = fixture("claude-history/2.0-interactive/input.jsonl");
+    let (other, empty) = (dir.path().join("other.jsonl"), dir.path().join("empty.jsonl"));
+    std::fs::write(&other, CODEX).unwrap();
+    std::fs::write(&empty, "").unwrap();
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let alone = narrows(&["usage", &path(&session)]);
+    let with = narrows(&["usage", &path(&session), &path(&other)]);
+    assert_eq!(with.status.code(), Some(3), "{}", stderr(&with));
+    assert!(stderr(&with).contains("Codex"), "{}", stderr(&with));
+    assert_eq!(stdout(&with), stdout(&alone));
+    // A file in which nothing stands yet holds no answer that could be missed.
+    let with = narrows(&["usage", &path(&session), &path(&empty)]);
+    assert_eq!(with.status.code(), Some(0), "{}", stderr(&with));
+    assert!(stderr(&with).contains("it is empty"), "{}", stderr(&with));
+    assert_eq!(stdout(&with), stdout(&alone));
+}

@@ -81,6 +81,9 @@ pub struct Session {
     /// The session that is listed in the place of this one. An agent's own file and what was recorded
     /// of it tell the same: lists and searches have one of them.
     pub copy_of: Option<String>,
+    /// Whether it began as a copy of another session: the two have their first turns in common.
+    #[serde(default)]
+    pub fork: bool,
 }
 
 /// One page of sessions, those first that changed last.

@@ -111,6 +111,8 @@ pub struct Append {
     pub active: Vec<(i64, u64)>,
     /// What answers of models used, and what was paid.
     pub usage: Vec<UsageRow>,
+    /// The message that was the session's first answer, when that is among them.
+    pub first_answer: Option<String>,
     /// More records that were read up to the last rest.
     pub seen: Vec<u64>,
     /// All that were read since, when they have changed.

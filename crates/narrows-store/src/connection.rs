@@ -35,6 +35,7 @@ const MIGRATIONS: &[&[Part]] = &[
     &[Part::Sql(include_str!("sql/008.sql")), Part::Fill(fill::sums)],
     &[Part::Sql(include_str!("sql/009.sql"))],
     &[Part::Sql(include_str!("sql/010.sql"))],
+    &[Part::Sql(include_str!("sql/011.sql"))],
 ];
 
 /// The number of the newest schema.

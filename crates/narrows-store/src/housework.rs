@@ -119,7 +119,16 @@ fn remove_some(db: &Db<'_>, removed: &AtomicBool) -> Result<bool> {
         &params![session],
     )?;
     for table in [
-        "blob_use", "source", "request", "seen", "usage", "active", "run", "message", "command",
+        "blob_use",
+        "source",
+        "request",
+        "seen",
+        "usage",
+        "first_answer",
+        "active",
+        "run",
+        "message",
+        "command",
         "doomed",
     ] {
         db.later(&format!("DELETE FROM {table} WHERE session = ?1"), &params![session])?;

@@ -91,6 +91,8 @@ pub struct SessionRow {
     pub failed: u64,
     /// The session that is listed in the place of this one: it tells the same.
     pub copy_of: Option<String>,
+    /// Whether it began as a copy of another session, which it has in common with it.
+    pub fork: bool,
     #[serde(skip)]
     pub(crate) key: i64,
 }
@@ -126,7 +128,11 @@ pub(crate) const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.it
      s.project, s.native, (SELECT min(gone) = 0 FROM source WHERE session = s.key \
      AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed, s.agent, \
      s.heard, s.waiting, s.status, s.model, s.facts_crc, s.name_crc, \
-     (SELECT o.id FROM session o WHERE o.key = s.copy_of)";
+     (SELECT o.id FROM session o WHERE o.key = s.copy_of), \
+     EXISTS (SELECT 1 FROM first_answer a JOIN first_answer b ON b.answer = a.answer \
+     JOIN session t ON t.key = b.session WHERE a.session = s.key \
+     AND coalesce(t.copy_of, t.key) <> coalesce(s.copy_of, s.key) \
+     AND (t.updated < s.updated OR (t.updated = s.updated AND t.key < s.key)))";
 
 /// The next count of changes, as an expression within a statement. With PostgreSQL, where several
 /// nodes write at the same time, it is the number of the transaction.
@@ -466,5 +472,6 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
         calls: r.get(18)?,
         failed: r.get(19)?,
         copy_of,
+        fork: r.get(28)?,
     })
 }

@@ -1,5 +1,7 @@
 //! Tokens, cost, calls and time, added up over sessions.
 
+mod cost;
+
 use crate::copies::COUNTED;
 use crate::db::{Db, Value, params};
 use crate::error::Result;
@@ -77,8 +79,10 @@ pub struct StatsRow {
     pub cache_read: u64,
     /// Tokens put into a cache.
     pub cache_write: u64,
-    /// Dollars, where agents report them.
+    /// Dollars, where agents report them. What a fork has in common with its trunk is counted once.
     pub cost_usd: Option<f64>,
+    /// Sessions whose cost that is; nothing is known of what the others cost.
+    pub cost_sessions: u64,
     /// Calls of tools.
     pub calls: u64,
     /// Those that failed.
@@ -115,6 +119,12 @@ pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()
     )
 }
 
+/// Keeps which message was a session's first answer.
+pub(crate) fn keep_first(db: &Db<'_>, session: i64, message: &str) -> Result<()> {
+    let sql = "INSERT INTO first_answer VALUES (?1, ?2) ON CONFLICT (session) DO NOTHING";
+    db.later(sql, &params![session, message])
+}
+
 impl Store {
     /// Adds up. Rows come by name; by tool they have calls only.
     pub async fn stats(&self, filter: StatsFilter) -> Result<Vec<StatsRow>> {
@@ -140,62 +150,72 @@ fn name(db: &Db<'_>, by: StatsBy, at: &str, model: &str, tool: &str) -> String {
 }
 
 /// Adds the numbers of a row.
-type Into = fn(&mut StatsRow, &[i64], Option<f64>);
+type Into = fn(&mut StatsRow, &[i64]);
+
+/// Which rows are added up: by their time, where one is named, and by their session.
+fn only<'f>(db: &Db<'_>, filter: &'f StatsFilter, at: Option<&str>) -> (String, Vec<Value<'f>>) {
+    let find = if db.is_postgres() { "strpos" } else { "instr" };
+    let (mut clause, mut values) = (String::new(), Vec::new());
+    for (test, value) in [(">=", filter.since), ("<", filter.until)] {
+        if let (Some(at), Some(value)) = (at, value) {
+            clause.extend([" AND ", at, " ", test, " ?"]);
+            values.push(Value::Int(value));
+        }
+    }
+    for (column, part) in [("agent", &filter.agent), ("project", &filter.project)] {
+        if let Some(part) = part {
+            let said = format!("lower(coalesce(s.{column}, ''))");
+            clause.extend([" AND ", find, "(", &said, ", lower(?)) > 0"]);
+            values.push(Value::Text(part));
+        }
+    }
+    (clause, values)
+}
 
 fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
-    let find = if db.is_postgres() { "strpos" } else { "instr" };
-    let only = |at: &str| {
-        let (mut clause, mut values) = (String::new(), Vec::new());
-        for (test, value) in [(">=", filter.since), ("<", filter.until)] {
-            if let Some(value) = value {
-                clause.extend([" AND ", at, " ", test, " ?"]);
-                values.push(Value::Int(value));
-            }
-        }
-        for (column, part) in [("agent", &filter.agent), ("project", &filter.project)] {
-            if let Some(part) = part {
-                let said = format!("lower(coalesce(s.{column}, ''))");
-                clause.extend([" AND ", find, "(", &said, ", lower(?)) > 0"]);
-                values.push(Value::Text(part));
-            }
-        }
-        (clause, values)
-    };
+    let only = |at: &str| only(db, filter, Some(at));
     let mut rows: BTreeMap<String, StatsRow> = BTreeMap::new();
     let mut sessions: BTreeMap<String, HashSet<i64>> = BTreeMap::new();
+    if filter.by != StatsBy::Tool {
+        cost::add(db, filter, &mut rows, &mut sessions)?;
+    }
     let mut add = |sql: String, values: Vec<Value<'_>>, into: Into| -> Result<()> {
         db.each(&sql, &values, |r| {
             let name: String = r.get(0)?;
             sessions.entry(name.clone()).or_default().insert(r.get(1)?);
-            let numbers: Vec<i64> = (3..8).map(|at| r.get(at)).collect::<Result<_>>()?;
+            let numbers: Vec<i64> = (2..7).map(|at| r.get(at)).collect::<Result<_>>()?;
             let row = rows
                 .entry(name.clone())
                 .or_insert_with(|| StatsRow { name, ..StatsRow::default() });
-            into(row, &numbers, r.get(2)?);
+            into(row, &numbers);
             Ok(ControlFlow::Continue(()))
         })
     };
     if filter.by != StatsBy::Tool {
         let (clause, values) = only("u.at");
         let name = name(db, filter.by, "u.at", "u.model", "''");
+        let binary = if db.is_postgres() { "COLLATE \"C\"" } else { "COLLATE BINARY" };
+        // What is printed does not name the request: it is the same answer as one of the same message
+        // that does.
         add(
             format!(
-                "SELECT {name}, s.key, sum(u.cost), count(*) - count(u.cost),
+                "SELECT {name}, s.key, count(*),
                  CAST(sum(u.input) AS BIGINT), CAST(sum(u.output) AS BIGINT),
                  CAST(sum(u.cache_read) AS BIGINT), CAST(sum(u.cache_write) AS BIGINT)
                  FROM usage u JOIN session own ON own.key = u.session
-                 {COUNTED}{clause} GROUP BY 1, 2"
+                 {COUNTED} AND u.cost IS NULL
+                 AND NOT (u.id LIKE '%/' AND EXISTS (SELECT 1 FROM usage v
+                 WHERE v.id {binary} > u.id {binary}
+                 AND v.id {binary} < (substr(u.id, 1, length(u.id) - 1) || '0') {binary}))
+                 {clause} GROUP BY 1, 2"
             ),
             values,
-            |row, n, cost| {
+            |row, n| {
                 row.answers += n[0].unsigned_abs();
                 row.input += n[1].unsigned_abs();
                 row.output += n[2].unsigned_abs();
                 row.cache_read += n[3].unsigned_abs();
                 row.cache_write += n[4].unsigned_abs();
-                if let Some(cost) = cost {
-                    *row.cost_usd.get_or_insert(0.0) += cost;
-                }
             },
         )?;
     }
@@ -203,12 +223,12 @@ fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
     let by = name(db, filter.by, "c.at", "NULL", "c.name");
     add(
         format!(
-            "SELECT {by}, s.key, NULL, count(*), CAST(sum(c.failed) AS BIGINT),
+            "SELECT {by}, s.key, count(*), CAST(sum(c.failed) AS BIGINT),
              CAST(sum(coalesce(c.ms, 0)) AS BIGINT), 0, 0
              FROM call c JOIN session own ON own.key = c.key >> 32 {COUNTED}{clause} GROUP BY 1, 2"
         ),
         values,
-        |row, n, _| {
+        |row, n| {
             row.calls += n[0].unsigned_abs();
             row.failed += n[1].unsigned_abs();
             row.tool_ms += n[2].unsigned_abs();
@@ -220,12 +240,12 @@ fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
         let by = name(db, filter.by, at, "NULL", "''");
         add(
             format!(
-                "SELECT {by}, s.key, NULL, CAST(sum(a.ms) AS BIGINT), 0, 0, 0, 0
+                "SELECT {by}, s.key, CAST(sum(a.ms) AS BIGINT), 0, 0, 0, 0
                  FROM active a JOIN session own ON own.key = a.session
                  {COUNTED}{clause} GROUP BY 1, 2"
             ),
             values,
-            |row, n, _| row.active_ms += n[0].unsigned_abs(),
+            |row, n| row.active_ms += n[0].unsigned_abs(),
         )?;
     }
     for (name, row) in &mut rows {

@@ -71,7 +71,7 @@ pub use fold::Fold;
 pub use foreign::looks_like;
 pub use item::Item;
 pub use lines::Lines;
-pub use packet::{Format, Given, Packet, Packets, Told};
+pub use packet::{Format, Given, NOBODY, Packet, Packets, Told};
 pub use pipeline::{Config, Pipeline, Step};
 pub use sanitize::{
     Clean, Paths, Raw, Secrets, TextCleaner, Tree, sanitize_paths_in_text, strip_session_prefix,
@@ -80,4 +80,4 @@ pub use tally::Tally;
 
 /// Grows when sessions that were read by an older version should be read again, since this one
 /// understands more of them.
-pub const PARSER: u32 = 1;
+pub const PARSER: u32 = 2;

@@ -40,6 +40,10 @@ impl Format {
     }
 }
 
+/// The [parent](Packet::parent) of a subagent that no call began, as those by which Claude Code warms
+/// itself up: what it says is not seen, what it used is counted.
+pub const NOBODY: &str = "";
+
 /// One message as it was read. Never shown, stored or logged.
 #[derive(Clone, Copy)]
 pub struct Packet<'a> {
@@ -51,7 +55,7 @@ pub struct Packet<'a> {
     pub arrived: Option<&'a Time>,
     /// Which file of the session it is from, where there are several; 0 is the main one.
     pub source: u32,
-    /// The call whose subagent wrote it, where the place it is from tells.
+    /// The call whose subagent wrote it, where the place it is from tells; [`NOBODY`] where none did.
     pub parent: Option<&'a str>,
 }
 

@@ -138,9 +138,12 @@ function About({ session, view }: { session: Session; view: View }) {
 function Numbers({ view, session }: { view: View; session: Session | undefined }) {
   const info = view.info ?? session?.info;
   if (!info) return null;
-  const tokens = info.usage
-    ? (info.usage.totalTokens ?? (info.usage.inputTokens ?? 0) + (info.usage.outputTokens ?? 0))
-    : null;
+  // What its subagents used was paid for too.
+  const tokens = [info.usage, info.subagentUsage].reduce(
+    (sum, used) =>
+      sum + (used?.totalTokens ?? (used?.inputTokens ?? 0) + (used?.outputTokens ?? 0)),
+    0,
+  );
   const context =
     info.contextUsed && info.contextSize
       ? `${Math.round((100 * info.contextUsed) / info.contextSize)}% of context`

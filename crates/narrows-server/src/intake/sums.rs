@@ -46,6 +46,9 @@ impl Sums {
                     let request = answer.request_id.as_ref().map_or("", |r| r.as_str());
                     let id = format!("{}/{request}", answer.message_id.as_str());
                     let sub = event.parent.is_some();
+                    if !sub && info.usage.is_none() {
+                        append.first_answer = Some(answer.message_id.as_str().to_owned());
+                    }
                     append.usage.push(row(id, sub, at, model(), &answer.usage));
                 }
             }

@@ -1,19 +1,23 @@
 //! The files of one session of Claude Code: its own, those of its subagents, and those into which
 //! long outputs were put.
 
-use narrows::Beside;
+use super::look::{age, facts};
 use narrows::adapter::launched;
+use narrows::{Beside, NOBODY};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// How much of a file is read to see whose it is.
 const HEAD: u64 = 1 << 20;
 /// How deep, and over how many entries, a folder is searched.
 const MAX_DEPTH: usize = 5;
 const MAX_ENTRIES: usize = 20_000;
+/// A subagent whose file is older was begun by no call.
+const UNNAMED: Duration = Duration::from_secs(24 * 3600);
 /// How much of the files beside a session is read.
 const MAX_BESIDE: u64 = 1 << 30;
 
@@ -24,7 +28,8 @@ pub struct Found {
     pub main: PathBuf,
     /// The session's id, where the file tells.
     pub session: Option<String>,
-    /// Files of subagents, and the calls that began them.
+    /// Files of subagents, and the calls that began them: [`narrows::NOBODY`] where nobody asked for
+    /// one. The program warms itself up by some: they are not seen, but they were paid for.
     pub(super) agents: Vec<(PathBuf, String)>,
     /// Files of long outputs.
     pub(super) outputs: Vec<PathBuf>,
@@ -45,18 +50,9 @@ impl Found {
         Ok(beside)
     }
 
-    /// Files of subagents that the session asked for.
-    pub fn asked(&self) -> impl Iterator<Item = &Path> {
+    /// The files of subagents that are read with the session.
+    pub fn subagents(&self) -> impl Iterator<Item = &Path> {
         self.agents.iter().map(|(path, _)| path.as_path())
-    }
-
-    /// Files of subagents of this session that it did not ask for: the program warms itself up by
-    /// some. They are no part of what is seen, but they were paid for.
-    pub fn unasked(&self) -> impl Iterator<Item = &Path> {
-        let own = |path: &&PathBuf| {
-            self.session.is_some() && session(path).ok().flatten() == self.session
-        };
-        self.orphans.iter().filter(own).map(PathBuf::as_path)
     }
 
     /// Reads the files of long outputs one after the other: name and text.
@@ -96,7 +92,8 @@ pub fn find(path: &Path) -> io::Result<Found> {
     files.extend(entries(&folder).into_iter().filter(|p| is_agent(p)));
     files.sort();
     files.dedup();
-    sort_out(files, &mut found)?;
+    // Nothing more is written: whom nobody has named is named by nobody.
+    sort_out(files, &mut found, |_| true)?;
     Ok(found)
 }
 
@@ -107,15 +104,51 @@ pub(super) fn kept(main: &Path) -> io::Result<Found> {
     let mut files = Vec::new();
     walk(&own, 0, &mut files);
     // Older versions put subagents of all sessions beside them: they tell whose they are.
-    let beside = entries(main.parent().unwrap_or(main)).into_iter().filter(|p| is_agent(p));
-    files.extend(beside.filter(|p| session(p).ok().flatten().as_ref() == Some(&id)));
+    let folder = main.parent().unwrap_or(main);
+    let all = entries(folder);
+    let mut homeless = Vec::new();
+    for path in all.iter().filter(|p| is_agent(p)) {
+        match session(path).ok().flatten() {
+            Some(of) if of == id => files.push(path.clone()),
+            Some(of) if is_empty(&folder.join(format!("{of}.jsonl"))) => homeless.push(path),
+            _ => {}
+        }
+    }
     files.sort();
-    sort_out(files, &mut found)?;
+    sort_out(files, &mut found, |path| is_warm_up(path) || is_old(path))?;
+    // When it goes on with a session, the program warms up under an id of which nothing is kept else.
+    let warm =
+        homeless.into_iter().filter(|path| is_warm_up(path) && next(path, &all) == Some(main));
+    found.agents.extend(warm.map(|path| (path.clone(), NOBODY.to_owned())));
     Ok(found)
 }
 
+/// Whether a file is not there or holds nothing.
+fn is_empty(path: &Path) -> bool {
+    fs::metadata(path).map_or(true, |about| about.len() == 0)
+}
+
+/// The session whose file was written next after another file, or last of all.
+fn next<'a>(path: &Path, all: &'a [PathBuf]) -> Option<&'a Path> {
+    let at = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
+    let written = at(path);
+    let sessions = all.iter().filter(|p| has_ending(p, "jsonl") && !is_agent(p) && !is_empty(p));
+    let order = |p: &&PathBuf| {
+        let late = at(p) >= written;
+        let time = at(p).and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+        let nanos = time.map_or(0, |t| i128::try_from(t.as_nanos()).unwrap_or(0));
+        (!late, if late { nanos } else { -nanos }, name(p))
+    };
+    sessions.min_by_key(order).map(PathBuf::as_path)
+}
+
 /// Tells files of subagents of this session from those of others, and from outputs.
-fn sort_out(files: Vec<PathBuf>, found: &mut Found) -> io::Result<()> {
+/// Those of it that no call began, and that `alone` says none will, are nobody's.
+fn sort_out(
+    files: Vec<PathBuf>,
+    found: &mut Found,
+    alone: impl Fn(&Path) -> bool,
+) -> io::Result<()> {
     let mut orphans = Vec::new();
     for path in files {
         if is_agent(&path) {
@@ -130,18 +163,33 @@ fn sort_out(files: Vec<PathBuf>, found: &mut Found) -> io::Result<()> {
     if orphans.is_empty() {
         return Ok(());
     }
-    // Older versions tell only in the session's own file whose a subagent is. A subagent that
-    // nobody there names was none of this session's doing.
+    // Older versions tell only in the session's own file whose a subagent is, when it has ended.
     let calls = calls(&found.main)?;
     for path in orphans {
         let id = stem(&path);
         match id.strip_prefix("agent-").and_then(|id| calls.get(id)) {
             Some(call) => found.agents.push((path, call.clone())),
+            None if found.session.is_some() && session(&path)? == found.session && alone(&path) => {
+                found.agents.push((path, NOBODY.to_owned()));
+            }
             None => found.orphans.push(path),
         }
     }
     found.agents.sort();
     Ok(())
+}
+
+/// Whether a subagent only warms the program up.
+fn is_warm_up(path: &Path) -> bool {
+    let asked = |root: narrows::json::Json<'_>| {
+        root.path(&["message", "content"]).map(|c| c.str().unwrap_or_default().into_owned())
+    };
+    told(path, asked).is_ok_and(|asked| asked.as_deref() == Some("Warmup"))
+}
+
+/// Whether nothing was written for so long that its call has ended, or never will.
+fn is_old(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| age(facts(&about).2) > UNNAMED)
 }
 
 /// The session's own file in a folder.

@@ -149,10 +149,10 @@ impl Part {
 /// A file that was read elsewhere, of which this one is the continuation.
 pub(super) fn continued<'m>(
     file: &mut File,
-    marks: &'m [FileMark],
+    mut marks: impl Iterator<Item = &'m FileMark>,
     parent: Option<&String>,
 ) -> io::Result<Option<&'m FileMark>> {
-    for mark in marks.iter().filter(|m| m.parent.as_ref() == parent && m.number < OUTPUTS) {
+    for mark in marks.by_ref().filter(|m| m.parent.as_ref() == parent) {
         if !mark.tail.is_empty() && mark.tail_at > 0 && goes_on(file, mark)? {
             return Ok(Some(mark));
         }

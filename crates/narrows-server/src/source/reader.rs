@@ -8,7 +8,7 @@ use super::{Agent, Found, Progress, SourceOptions, list_once};
 use crate::hub::Hub;
 use crate::intake::{Arrival, BUSY, Intake, Reading, Take};
 use narrows::event::Position;
-use narrows::{Beside, Format, Given, Packets};
+use narrows::{Beside, Format, Given, NOBODY, Packets};
 use narrows_store::{Error, FileMark, Session, SourceMark, Store, now};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -233,18 +233,21 @@ impl Reader {
             };
             let (node, size, changed) = facts(&file.metadata().map_err(failed)?);
             let name = path.to_string_lossy().into_owned();
-            let own = marks.iter().find(|m| m.path == name && m.number < OUTPUTS);
+            // A subagent that was nobody's, and is named by now, is read again as that of its call.
+            let named = |m: &FileMark| m.parent.as_deref() == Some(NOBODY) && m.parent != parent;
+            let marks = || marks.iter().filter(|m| m.number < OUTPUTS && !named(m));
+            let own = marks().find(|m| m.path == name);
             let mark = own.or_else(|| {
                 let moved = |m: &&FileMark| {
                     m.node == node && m.parent == parent && !Path::new(&m.path).exists()
                 };
-                marks.iter().find(moved)
+                marks().find(moved)
             });
             let mark = match mark {
                 Some(mark) if goes_on(&mut file, mark).map_err(failed)? => Some(mark),
                 // The same session in another folder: a copy that has grown, or the file that moved
                 // from one disk to another.
-                _ => continued(&mut file, marks, parent.as_ref()).map_err(failed)?,
+                _ => continued(&mut file, marks(), parent.as_ref()).map_err(failed)?,
             };
             let mut part = Part {
                 number: next,

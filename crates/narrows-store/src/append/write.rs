@@ -89,6 +89,9 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
     for row in &append.usage {
         stats::keep_usage(db, session, row)?;
     }
+    if let Some(message) = &append.first_answer {
+        stats::keep_first(db, session, message)?;
+    }
     if !append.seen.is_empty() {
         files::keep_seen(db, session, next, &append.seen)?;
     }

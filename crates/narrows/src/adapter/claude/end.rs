@@ -42,6 +42,20 @@ impl LastUsage {
 }
 
 impl Claude {
+    /// A record of a subagent that nobody asked for: it is not seen, but what it used was paid for.
+    pub(super) fn unasked(&mut self, r: &Record<'_>, out: &mut Yield) {
+        let before = out.events.len();
+        if let Some(message) = r.message.id.and_then(Json::str)
+            && r.kind.as_deref() == Some("assistant")
+            && !r.message.is_synthetic()
+        {
+            let usage = r.message.usage.filter(|u| u.kind() == Kind::Object);
+            let agent = r.agent.and_then(Json::str).unwrap_or_default();
+            self.used(&message, r.request, usage, Some(&Raw::new(agent)), out);
+        }
+        out.quiet += u64::from(out.events.len() == before);
+    }
+
     /// What one answer of the model used.
     pub(super) fn used(
         &mut self,

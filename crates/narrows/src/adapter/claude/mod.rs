@@ -25,7 +25,7 @@ pub use suggestion::suggested;
 use super::{Yield, objects};
 use crate::event::{Body, Info, Unknown};
 use crate::json::{Index, Json};
-use crate::packet::Packet;
+use crate::packet::{NOBODY, Packet};
 use crate::recent::Recent;
 use crate::sanitize::{Raw, Tree};
 use record::Record;
@@ -143,7 +143,9 @@ impl Claude {
             out.quiet += 1;
             return;
         }
-        if let Some(uuid) = r.uuid.and_then(Json::str)
+        // A record of nobody's is no record of the session: it may come again as that of a call.
+        if file_of != Some(NOBODY)
+            && let Some(uuid) = r.uuid.and_then(Json::str)
             && !self.seen.is_new(&uuid)
         {
             out.quiet += 1;
@@ -158,10 +160,7 @@ impl Claude {
         let parent = match self.parent(&r, file_of) {
             Of::Call(call) => Some(call),
             Of::Session => None,
-            Of::Nobody => {
-                out.quiet += 1;
-                return;
-            }
+            Of::Nobody => return self.unasked(&r, out),
         };
         self.context(&r, parent.is_some(), out);
         if kind != "stream_event" {
@@ -187,8 +186,10 @@ impl Claude {
 
     /// The call whose subagent wrote a record.
     fn parent(&mut self, r: &Record<'_>, file_of: Option<&str>) -> Of {
-        if let Some(call) = file_of {
-            return Of::Call(Raw::new(call));
+        match file_of {
+            Some(NOBODY) => return Of::Nobody,
+            Some(call) => return Of::Call(Raw::new(call)),
+            None => {}
         }
         if let Some(call) = r.parent.and_then(Json::str) {
             return Of::Call(Raw::new(call));
