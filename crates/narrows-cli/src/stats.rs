@@ -118,7 +118,7 @@ fn numbers(row: &StatsRow) -> Vec<Cell> {
     let time = if row.active_ms == 0 { "-".to_owned() } else { duration(row.active_ms) };
     let mut cost = row.cost_usd.filter(|c| *c > 0.0).map_or("-".to_owned(), dollars);
     if row.cost_usd.is_some() && row.cost_sessions < row.sessions {
-        cost += &format!(" ({} of {})", row.cost_sessions, row.sessions);
+        cost = format!("{cost} ({} of {})", row.cost_sessions, row.sessions);
     }
     vec![
         n(row.sessions),

@@ -17,7 +17,7 @@ const HEAD: u64 = 1 << 20;
 const MAX_DEPTH: usize = 5;
 const MAX_ENTRIES: usize = 20_000;
 /// A subagent whose file is older was begun by no call.
-const UNNAMED: Duration = Duration::from_secs(24 * 3600);
+const UNNAMED: Duration = Duration::from_hours(24);
 /// How much of the files beside a session is read.
 const MAX_BESIDE: u64 = 1 << 30;
 
