@@ -175,7 +175,8 @@ fn sort_out(
             None => found.orphans.push(path),
         }
     }
-    found.agents.sort();
+    // Those of calls first: their numbers do not depend on the others.
+    found.agents.sort_by(|a, b| (a.1 == NOBODY, &a.0).cmp(&(b.1 == NOBODY, &b.0)));
     Ok(())
 }
 

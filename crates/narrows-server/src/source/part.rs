@@ -21,6 +21,9 @@ pub(super) const MAX_LINE: usize = narrows::lines::MAX_LINE;
 pub(super) const STILL: Duration = Duration::from_secs(10);
 /// Sources from here on are files of long outputs, and of subagents that nobody asked for.
 pub(super) const OUTPUTS: u32 = 1 << 24;
+/// Files of subagents that nobody asked for have numbers from here on: the others' do not depend on
+/// how many there are.
+pub(super) const UNASKED: u32 = 1 << 20;
 
 /// One file of a session, and where it is read from.
 pub(super) struct Part {

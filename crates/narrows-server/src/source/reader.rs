@@ -3,7 +3,7 @@
 use super::identity::{goes_on, label_of, place};
 use super::look::{age, facts};
 use super::outputs::Outputs;
-use super::part::{CHUNK, MAX_LINE, OUTPUTS, Part, STILL, Skip, continued, has_line};
+use super::part::{CHUNK, MAX_LINE, OUTPUTS, Part, STILL, Skip, UNASKED, continued, has_line};
 use super::{Agent, Found, Progress, SourceOptions, list_once};
 use crate::hub::Hub;
 use crate::intake::{Arrival, BUSY, Intake, Reading, Take};
@@ -218,8 +218,11 @@ impl Reader {
         marks: &[FileMark],
         sent: bool,
     ) -> Result<Vec<Part>, Error> {
-        let numbers = sources.iter().map(|s| s.number).chain(marks.iter().map(|m| m.number));
-        let mut next = numbers.filter(|n| *n < OUTPUTS).max().map_or(0, |n| n + 1);
+        let numbers = || sources.iter().map(|s| s.number).chain(marks.iter().map(|m| m.number));
+        let after = |from: u32, until: u32| {
+            numbers().filter(|n| (from..until).contains(n)).max().map_or(from, |n| n + 1)
+        };
+        let (mut next, mut unasked) = (after(0, UNASKED), after(UNASKED, OUTPUTS));
         let files = std::iter::once((&found.main, None));
         let agents = found.agents.iter().map(|(path, call)| (path, Some(call.clone())));
         let mut known: Option<Rc<HashSet<u64>>> = None;
@@ -250,7 +253,7 @@ impl Reader {
                 _ => continued(&mut file, marks(), parent.as_ref()).map_err(failed)?,
             };
             let mut part = Part {
-                number: next,
+                number: if parent.as_deref() == Some(NOBODY) { unasked } else { next },
                 path: path.clone(),
                 file,
                 node,
@@ -269,7 +272,7 @@ impl Reader {
                 part.from = place(&mut part.file, source).map_err(failed)?;
                 part.read = source.map_or(0, |s| s.read);
             } else {
-                next += 1;
+                *(if part.number == unasked { &mut unasked } else { &mut next }) += 1;
                 // Something else stands where the session was read from, or somebody sent it: what
                 // is known already is passed over.
                 let replaced = part.parent.is_none() || sent || own.is_some();
