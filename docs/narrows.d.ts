@@ -439,7 +439,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Choose the agent's mode or model, or release messages that are held. */
+        /** Choose the agent's mode, model or other options, or release messages that are held. */
         patch: operations["choose"];
         trace?: never;
     };
@@ -1454,6 +1454,8 @@ export interface components {
             /** @enum {string} */
             type: "notice";
         };
+        /** @description What an option of an agent is set to. */
+        OptionValue: boolean | string;
         /** @description Whose activity it is, and where it stands. */
         Origin: {
             /** @description The cursor, on a socket. */
@@ -1754,13 +1756,35 @@ export interface components {
             mode?: string | null;
             /** @description The model. */
             model?: string | null;
+            /**
+             * @description Other options of the agent, by id: one of the choices, or whether it is on. They hold until the
+             *     agent ends.
+             */
+            options?: {
+                [key: string]: components["schemas"]["OptionValue"];
+            };
         };
         /** @description Something to choose from. */
         RunChoice: {
+            /** @description The group that it is listed under. */
+            group?: string | null;
             /** @description Its id. */
             id: string;
             /** @description Its name for people. */
             name: string;
+        };
+        /** @description An option of an agent beside its mode and its model. */
+        RunOption: {
+            /** @description What it is about, as the protocol names it. */
+            category?: string | null;
+            /** @description Values to choose from; none for one that is on or off. */
+            choices: components["schemas"]["RunChoice"][];
+            /** @description Its id. */
+            id: string;
+            /** @description Its name for people. */
+            name: string;
+            /** @description What it is set to. */
+            value: components["schemas"]["OptionValue"];
         };
         /**
          * @description How far an agent is.
@@ -1792,6 +1816,8 @@ export interface components {
             models: components["schemas"]["RunChoice"][];
             /** @description Modes to choose from. */
             modes: components["schemas"]["RunChoice"][];
+            /** @description Other options of the agent. */
+            options?: components["schemas"]["RunOption"][];
             /** @description Messages that wait for their turn. */
             queue: components["schemas"]["QueuedMessage"][];
             /** @description Questions that wait for an answer. */

@@ -82,7 +82,15 @@ fn take(
     let known = sessions.has(session);
     let answer = match method {
         "initialize" => Ok(initialize(options)),
-        "authenticate" => Ok(json!({})),
+        "authenticate" => authenticate(params, sessions),
+        "session/new" | "session/load" | "session/resume"
+            if options.login && !sessions.is_logged_in() =>
+        {
+            Err(json!({"code": -32000, "message": "Authentication required"}))
+        }
+        "session/prompt" if options.login_late => {
+            Err(json!({"code": -32000, "message": "Authentication required"}))
+        }
         "session/new" => {
             let (session, result) = sessions.start(params["cwd"].as_str().unwrap_or("."));
             wire::send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
@@ -95,6 +103,13 @@ fn take(
         }
         "session/load" if !options.no_load => {
             sessions.load(session, params["cwd"].as_str().unwrap_or(".")).ok_or_else(missing)
+        }
+        "session/resume" if options.newer => {
+            sessions.resume(session, params["cwd"].as_str().unwrap_or(".")).ok_or_else(missing)
+        }
+        "session/close" if options.newer => {
+            sessions.close(session);
+            Ok(json!({}))
         }
         "session/prompt" if !known => Err(missing()),
         "session/prompt" if room.turns.load(Ordering::SeqCst) > 0 => {
@@ -129,11 +144,30 @@ fn initialize(options: &Options) -> Value {
         "agentCapabilities": {
             "loadSession": !options.no_load,
             "mcpCapabilities": {"http": false, "sse": false},
+            "sessionCapabilities": if options.newer { json!({"resume": {}, "close": {}}) } else { json!({}) },
             "promptCapabilities": {"embeddedContext": true, "image": true},
         },
-        "authMethods": [],
+        "authMethods": if options.login || options.login_late { methods() } else { json!([]) },
         "agentInfo": {"name": "scripted-acp", "title": "Scripted agent", "version": VERSION},
     })
+}
+
+fn methods() -> Value {
+    json!([
+        {"id": "scripted-login", "name": "Scripted account", "type": "terminal", "args": ["--log-in"]},
+        {"id": "browser", "name": "Browser", "description": "Opens a page to log in"},
+        {"id": "scripted-api-key", "name": "Scripted key"},
+    ])
+}
+
+/// A key is the only login without a person.
+fn authenticate(params: &Value, sessions: &Sessions) -> Result<Value, Value> {
+    let key = std::env::var("SCRIPTED_API_KEY").unwrap_or_default();
+    if params["methodId"] == "scripted-api-key" && key.starts_with("good") {
+        sessions.log_in();
+        return Ok(json!({}));
+    }
+    Err(json!({"code": -32000, "message": "The key is not good"}))
 }
 
 /// The text of a prompt; a picture is told by its type and size.

@@ -75,7 +75,8 @@ fn main() -> ExitCode {
         Command::Sample(args) => ingest::sample(args).map(|()| true),
         Command::Openapi => serve::openapi().map(|()| true),
         // Its code is the agent's.
-        Command::Run(args) => run::run(args),
+        // Its codes say how the turn ended.
+        Command::Run(args) => return run::run(args),
         Command::Agents(args) => running::list(args).map(|()| true),
         Command::Keep(args) => return keep::run(args),
     };
@@ -85,9 +86,7 @@ fn main() -> ExitCode {
         // Whoever read our output has had enough: that is no failure.
         Err(fault) if fault.error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
-            let what =
-                if fault.what.is_empty() { String::new() } else { format!("{}: ", fault.what) };
-            let _ = writeln!(std::io::stderr(), "narrows: {what}{}", fault.error);
+            let _ = writeln!(std::io::stderr(), "narrows: {}", fault.words());
             ExitCode::from(fault.code)
         }
     }
@@ -109,6 +108,12 @@ impl Fault {
     fn new(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Fault {
         let what = what.into();
         move |error| Fault { what, error, code: 1 }
+    }
+
+    /// What was being done, and what came of it.
+    fn words(&self) -> String {
+        let Fault { what, error, .. } = self;
+        if what.is_empty() { error.to_string() } else { format!("{what}: {error}") }
     }
 }
 

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -55,8 +56,50 @@ struct Made {
     id: String,
 }
 
-/// True when the turn came to a good end.
-pub(crate) fn run(args: &RunArgs) -> Result<bool, Fault> {
+/// How a turn ended.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    Done,
+    Failed,
+    Cancelled,
+    /// The agent asked, and nobody could answer; what it asked.
+    Unanswered(String),
+}
+
+impl End {
+    fn code(&self) -> u8 {
+        match self {
+            End::Done => 0,
+            End::Failed => 1,
+            End::Unanswered(_) => 4,
+            // As shells tell of a program that Ctrl-C ended.
+            End::Cancelled => 130,
+        }
+    }
+}
+
+/// Runs one turn; the exit code says how it ended.
+pub(crate) fn run(args: &RunArgs) -> ExitCode {
+    let words = match try_run(args) {
+        Ok(end) => {
+            if let End::Unanswered(words) = &end {
+                let _ = writeln!(io::stderr(), "narrows: {words}");
+            }
+            return ExitCode::from(end.code());
+        }
+        // Whoever read our output has had enough: that is no failure.
+        Err(fault) if fault.error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+        Err(fault) => fault.words(),
+    };
+    if args.json {
+        let error = json!({"type": "error", "code": "NOT_RUN", "message": words});
+        let _ = writeln!(io::stdout(), "{error}");
+    }
+    let _ = writeln!(io::stderr(), "narrows: {words}");
+    ExitCode::from(End::Failed.code())
+}
+
+fn try_run(args: &RunArgs) -> Result<End, Fault> {
     let prompt = prompt(args)?;
     let data = data_dir(&args.data)?;
     let runtime = serve::runtime()?;
@@ -137,7 +180,7 @@ fn begin(args: &RunArgs, client: &Client) -> Result<String, Fault> {
     Ok(client.post::<Made>("/api/runs", &body)?.id)
 }
 
-async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> Result<bool, Fault> {
+async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> Result<End, Fault> {
     let id = match &args.session {
         Some(name) => session(store, name).await?.id,
         None => begin(args, client)?,
@@ -154,6 +197,10 @@ async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> R
         &json!({"content": prompt}),
     )?;
     let message = sent["id"].as_str().unwrap_or_default().to_owned();
+    if args.json {
+        let run = json!({"type": "run", "sessionId": id, "messageId": message});
+        watched.line(&run.to_string()).map_err(Fault::new("standard output"))?;
+    }
     let policy = match (args.yes, args.no) {
         (true, _) => Policy::Allow,
         (_, true) => Policy::Deny,
@@ -161,7 +208,7 @@ async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> R
     };
     let mut asking = Asking::new(policy);
     watched.hide_asks = asking.shows();
-    let mut cancelled = false;
+    let (mut cancelled, mut unanswered) = (false, None);
     loop {
         if !args.json {
             watched.go_on(store).await?;
@@ -172,10 +219,10 @@ async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> R
             break;
         }
         watched.go_on(store).await?;
-        if let Err(fault) = asking.look(client, &id, &run, watched.items()) {
+        if let Some(words) = asking.look(client, &id, &run, watched.items())? {
             // The agent would wait for ever.
             let _: Value = client.post(&format!("/api/sessions/{id}/cancel"), &json!({}))?;
-            return Err(fault);
+            unanswered.get_or_insert(words);
         }
         tokio::select! {
             line = asking.line() => {
@@ -199,7 +246,11 @@ async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> R
         watched.ends_with(store, message.parse().unwrap_or_default()).await?;
     }
     watched.go_on(store).await?;
-    let failed = watched.has_failed();
     let _ = writeln!(io::stderr(), "\nnarrows show {id}  ·  narrows run --session {id} \"…\"");
-    Ok(!failed && !cancelled)
+    Ok(match unanswered {
+        Some(words) => End::Unanswered(words),
+        None if cancelled || watched.was_cancelled() => End::Cancelled,
+        None if watched.has_failed() => End::Failed,
+        None => End::Done,
+    })
 }

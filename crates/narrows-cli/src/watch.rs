@@ -74,6 +74,7 @@ pub(crate) struct Watched<W: Write> {
     pub(crate) hide_asks: bool,
     /// The event after which nothing is shown.
     until: Option<u64>,
+    cancelled: bool,
 }
 
 /// How a session is shown.
@@ -168,7 +169,17 @@ async fn begin<W: Write>(
     }
     print(printer.flush())?;
     let (shown, hide_asks, until) = (Shown::Text(Box::new(printer)), false, None);
-    Ok(Watched { row, key, epoch: page.epoch, seq: page.seq, items, shown, hide_asks, until })
+    Ok(Watched {
+        row,
+        key,
+        epoch: page.epoch,
+        seq: page.seq,
+        items,
+        shown,
+        hide_asks,
+        until,
+        cancelled: false,
+    })
 }
 
 impl<W: Write> Watched<W> {
@@ -186,7 +197,7 @@ impl<W: Write> Watched<W> {
             None => Shown::Json(out),
         };
         let (items, hide_asks, until) = (Items::default(), false, None);
-        Ok(Watched { row, key, epoch, seq, items, shown, hide_asks, until })
+        Ok(Watched { row, key, epoch, seq, items, shown, hide_asks, until, cancelled: false })
     }
 
     /// What was printed.
@@ -203,8 +214,23 @@ impl<W: Write> Watched<W> {
 
     /// Whether the last thing that happened is that something failed.
     pub(crate) fn has_failed(&self) -> bool {
-        let last = self.items.iter().last();
+        let aside =
+            |body: &ItemBody| matches!(body, ItemBody::Artifact { .. } | ItemBody::Notice { .. });
+        let last = self.items.iter().filter(|item| !aside(&item.body)).last();
         last.is_some_and(|item| matches!(item.body, ItemBody::Error { .. }))
+    }
+
+    /// Whether the last turn that ended was cancelled.
+    pub(crate) fn was_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
+    /// Prints a line among the events.
+    pub(crate) fn line(&mut self, line: &str) -> io::Result<()> {
+        match &mut self.shown {
+            Shown::Json(out) => writeln!(out, "{line}").and_then(|()| out.flush()),
+            Shown::Text(_) => Ok(()),
+        }
     }
 
     /// Prints what is new; false when nothing more comes.
@@ -221,6 +247,11 @@ impl<W: Write> Watched<W> {
                     break;
                 }
                 self.seq = row.seq;
+                if matches!(row.kind.as_ref(), "prompt_response" | "error") {
+                    let event: serde_json::Value =
+                        serde_json::from_slice(&row.event).unwrap_or_default();
+                    self.cancelled = event["stopReason"] == "cancelled";
+                }
                 if let Shown::Json(out) = &mut self.shown {
                     let line = out.write_all(&row.event).and_then(|()| out.write_all(b"\n"));
                     line.map_err(Fault::new("standard output"))?;

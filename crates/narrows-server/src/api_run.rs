@@ -1,7 +1,8 @@
 //! Runs on the wire.
 
-use crate::run::{PromptImage, Protocol};
+use crate::run::{OptionValue, PromptImage, Protocol};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
 /// An agent that can be run.
@@ -118,6 +119,11 @@ pub struct RunChange {
     /// wait.
     #[serde(default)]
     pub hold: Option<bool>,
+    /// Other options of the agent, by id: one of the choices, or whether it is on. They hold until the
+    /// agent ends.
+    #[serde(default)]
+    #[schema(value_type = std::collections::HashMap<String, OptionValue>)]
+    pub options: BTreeMap<String, OptionValue>,
 }
 
 /// An answer to a question of an agent: one of the three.

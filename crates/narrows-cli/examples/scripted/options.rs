@@ -8,6 +8,11 @@ pub struct Options {
     pub no_load: bool,
     pub config_options: bool,
     pub mute: bool,
+    /// Nothing is done before a login: at the session, or at the first prompt.
+    pub login: bool,
+    pub login_late: bool,
+    /// Sessions can be resumed and closed.
+    pub newer: bool,
     pub state: Option<PathBuf>,
     pub model: Option<String>,
     pub mode: Option<String>,
@@ -56,6 +61,9 @@ impl Options {
                 "--no-load" => options.no_load = true,
                 "--config-options" => options.config_options = true,
                 "--mute" => options.mute = true,
+                "--login" => options.login = true,
+                "--login-late" => options.login_late = true,
+                "--newer" => options.newer = true,
                 "--state" => options.state = value().map(PathBuf::from),
                 "--model" => options.model = value(),
                 "--permission-mode" => options.mode = value(),

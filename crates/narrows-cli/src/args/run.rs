@@ -29,8 +29,7 @@ pub(crate) struct RunArgs {
     /// Refuse everything that needs leave, and answer no question
     #[arg(long, conflicts_with = "yes")]
     pub(crate) no: bool,
-    /// Print the turn's events as JSON lines, as `narrows parse --view events` does; the last one is
-    /// the turn's end: `prompt_response` or `error`
+    /// Print the turn as JSON lines: first its session, then its events, last its end (see below)
     #[arg(long, conflicts_with_all = ["tools", "thinking"])]
     pub(crate) json: bool,
     /// Show what tools were given and what came of it
@@ -62,7 +61,15 @@ pub(crate) const RUN_EXAMPLES: &str = "\
 The session is kept like every other one: `narrows show`, `narrows search` and the page have it. A
 running server does the work if it was started with --allow-run; else this command does it by itself.
 Ctrl-C cancels the turn; a second one ends the agent. Where nobody can be asked (standard input is no
-terminal), --yes or --no answers; without them a question ends the turn, with exit code 1.
+terminal), --yes or --no answers; without them a question ends the turn.
+
+With --json every line is one object. The first is {\"type\":\"run\",\"sessionId\":…,\"messageId\":…}; then come
+the events of the turn as `narrows parse --view events` and the API's view `events` have them; the last one
+is the turn's end: `prompt_response` with its `stopReason`, or `error`. What could not be started is one
+line {\"type\":\"error\",\"code\":\"NOT_RUN\",\"message\":…}. Words for people go to standard error.
+
+Exit codes: 0 the turn came to its end; 1 it failed, or could not be started; 2 the command line is wrong;
+4 the agent asked and nobody could answer; 130 the turn was cancelled.
 
 Examples:
   narrows run \"Why does the login test fail?\"

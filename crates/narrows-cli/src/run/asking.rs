@@ -3,8 +3,8 @@
 use super::Run;
 use super::question::Question;
 use super::terminal::Terminal;
+use crate::Fault;
 use crate::client::Client;
-use crate::{Fault, fault};
 use narrows::Items;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -39,17 +39,18 @@ impl Asking {
         self.policy == Policy::Ask && self.terminal.is_some()
     }
 
-    /// Takes up what waits and was not asked yet: answers it, or puts it on the screen.
+    /// Takes up what waits and was not asked yet: answers it, or puts it on the screen. Returns what
+    /// is asked when nobody can answer.
     pub(super) fn look(
         &mut self,
         client: &Client,
         session: &str,
         run: &Run,
         items: &Items,
-    ) -> Result<(), Fault> {
+    ) -> Result<Option<String>, Fault> {
         if let Some((request, _)) = &self.open {
             if run.requests.contains(request) {
-                return Ok(());
+                return Ok(None);
             }
             self.open = None;
             let _ = writeln!(io::stderr(), "\nit was answered elsewhere, or is not asked any more");
@@ -71,7 +72,7 @@ impl Asking {
                 continue;
             }
             let Some(terminal) = &mut self.terminal else {
-                return Err(fault(format!(
+                return Ok(Some(format!(
                     "the agent asks, and nobody can answer here: {} (--yes allows everything, --no refuses everything)",
                     question.title()
                 )));
@@ -80,9 +81,9 @@ impl Asking {
             terminal.forget();
             question.show(&mut io::stderr().lock()).map_err(Fault::new("standard error"))?;
             self.open = Some((request.clone(), question));
-            return Ok(());
+            return Ok(None);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Waits for a line while a question stands on the screen; none at the end of the input.

@@ -35,6 +35,11 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
         agent("dead", "acp", ", \"--exit-at-start\", \"7\""),
         agent("options", "acp", ", \"--config-options\""),
         agent("valued", "acp", "") + "env = { VALUED_API_KEY = \"quiet-harbor-4711-lantern\" }\n",
+        agent("login", "acp", ", \"--login\""),
+        agent("login-late", "acp", ", \"--login-late\""),
+        agent("login-key", "acp", ", \"--login\"")
+            + "env = { SCRIPTED_API_KEY = \"good-4711-lantern\" }\n",
+        agent("newer", "acp", ", \"--newer\""),
         "[[agent]]\nname = \"missing\"\nargv = [\"no-such-agent\"]\n".to_owned(),
         format!("[run]\nstart_seconds = 2\ncancel_seconds = 1\n{more}\n"),
     ];

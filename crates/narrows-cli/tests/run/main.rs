@@ -6,6 +6,8 @@ mod agents;
 mod faults;
 mod helper;
 mod life;
+mod login;
+mod newer;
 mod permissions;
 mod sent;
 mod socket;

@@ -91,7 +91,7 @@ fn the_same_key_sends_a_message_once() {
         assert_eq!(frames.map(|(_, p)| p).collect::<Vec<_>>(), first, "the same turn again");
     }
     let (status, _) = running.frames(&id, "say other", Some("k"));
-    assert_eq!(status, 400, "another message with the same key");
+    assert_eq!(status, 422, "another message with the same key");
     // At the same time, too.
     let at_once = |_| {
         let (_, frames) = running.frames(&id, "say together", Some("t"));

@@ -89,7 +89,7 @@ fn ctrl_c_cancels_and_then_ends() {
         assert!(errors.any(|line| line.is_ok_and(|l| l.contains("cancelling"))));
         // One that has not ended by the first is ended by the second.
         kill("-INT", child.id());
-        assert!(!child.wait().expect("end").success());
+        assert_eq!(child.wait().expect("end").code(), Some(130));
     }
 }
 
@@ -191,6 +191,10 @@ fn a_turn_as_json_ends_with_its_end() {
             let events: Vec<serde_json::Value> =
                 text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
             assert!(output.status.success(), "{agent} {flag}: {text}");
+            assert_eq!(events[0]["type"], "run", "{text}");
+            let session = &events[0]["sessionId"];
+            assert!(session.is_string() && events[0]["messageId"].is_string(), "{text}");
+            assert!(events[1..].iter().all(|e| e["sessionId"] == *session), "{text}");
             assert_eq!(events.last().expect("an end")["type"], "prompt_response", "{text}");
             assert!(events.iter().any(|e| e["type"] == "permission_request"), "{text}");
             let said: String = events
@@ -201,4 +205,43 @@ fn a_turn_as_json_ends_with_its_end() {
             assert!(said.contains("hello") && said.contains(words), "{agent} {flag}: {said}");
         }
     }
+}
+
+#[test]
+fn every_end_has_its_code() {
+    let folder = tempfile::tempdir().expect("folder");
+    let config = config(folder.path(), "");
+    let run = |words: &[&str]| {
+        let mut command = narrows();
+        command.arg("run").args(["--json", "--data"]).arg(folder.path().join("data"));
+        command.arg("--config").arg(&config).args(words).current_dir(folder.path());
+        command.env("HOME", folder.path().join("home")).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run")
+    };
+    let lines = |text: &[u8]| -> Vec<serde_json::Value> {
+        let text = String::from_utf8_lossy(text);
+        text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    };
+    for (words, code, last) in [
+        (["--agent", "acp", "say x"], 0, "prompt_response"),
+        (["--agent", "claude", "exit 4"], 1, "error"),
+        (["--agent", "login", "say x"], 1, "error"),
+        (["--agent", "missing", "say x"], 1, "error"),
+        (["--agent", "acp", "ask May I"], 4, "prompt_response"),
+        (["--agent", "claude", "ask May I"], 4, "prompt_response"),
+    ] {
+        let output = run(&words).wait_with_output().expect("end");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        let lines = lines(&output.stdout);
+        assert_eq!(lines.last().expect("an end")["type"], last, "{words:?}: {lines:?}");
+        assert!(code != 4 || said.contains("--yes"), "{said}");
+    }
+    let mut child = run(&["--agent", "acp", "say begun\nbash true\nwait 60000"]);
+    let mut out = BufReader::new(child.stdout.take().expect("output")).lines();
+    assert!(out.any(|line| line.is_ok_and(|line| line.contains("tool_call"))));
+    kill("-INT", child.id());
+    let last = out.map_while(Result::ok).last().expect("an end");
+    assert!(last.contains(r#""stopReason":"cancelled""#), "{last}");
+    assert_eq!(child.wait().expect("end").code(), Some(130));
 }

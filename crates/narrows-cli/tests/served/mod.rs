@@ -96,6 +96,15 @@ impl Served {
         answer(request.send(body))
     }
 
+    pub fn patch(&self, path: &str, body: &Value) -> (u16, Value) {
+        let request = self
+            .agent
+            .patch(format!("{}{path}", self.url))
+            .header("authorization", format!("Bearer {}", self.token))
+            .header("content-type", "application/json");
+        answer(request.send(body.to_string())).expect("answer")
+    }
+
     pub fn delete(&self, path: &str) -> Result<(u16, Value), String> {
         let request = self.agent.delete(format!("{}{path}", self.url));
         answer(request.header("authorization", format!("Bearer {}", self.token)).call())

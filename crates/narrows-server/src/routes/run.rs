@@ -11,7 +11,7 @@ use crate::api_run::{
 use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
-use crate::run::{Prompt, Refusal, Reply, RunState, TurnFrames};
+use crate::run::{Chosen, Prompt, Refusal, Reply, RunState, TurnFrames};
 use crate::stream::follow_turn;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -224,7 +224,7 @@ pub(super) async fn stop(
     Ok(axum::Json(Done { done: app.runs.stop(&found).await? }))
 }
 
-/// Choose the agent's mode or model, or release messages that are held.
+/// Choose the agent's mode, model or other options, or release messages that are held.
 #[utoipa::path(patch, path = "/api/sessions/{id}/run", operation_id = "choose", request_body = RunChange,
     params(("id" = String, Path, description = "The session")),
     security(("token" = ["run"])), responses(
@@ -238,9 +238,9 @@ pub(super) async fn choose(
     Json(change): Json<RunChange>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
-    Ok(axum::Json(Done {
-        done: app.runs.choose(&found, change.mode, change.model, change.hold).await?,
-    }))
+    let RunChange { mode, model, hold, options } = change;
+    let chosen = Chosen { mode, model, options: options.into_iter().collect() };
+    Ok(axum::Json(Done { done: app.runs.choose(&found, chosen, hold).await? }))
 }
 
 /// Take a message back that waits for its turn.

@@ -1,9 +1,14 @@
 //! Speaking the Agent Client Protocol, as its client. What agents say is kept as it is; only what
 //! concerns the way of speaking is looked at here.
 
+mod choices;
+mod login;
 mod replay;
+mod session;
 
-use super::driver::{Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice};
+use super::driver::{Chosen, Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice, RunOption};
+use choices::Choices;
+use login::Logins;
 use replay::Replay;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,13 +26,18 @@ const MAX_LOOKED_AT: usize = 256 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Initialize,
+    Authenticate,
     New,
+    /// To go on with a session, without a replay of it.
+    Resume,
     Load,
     /// Whether it has more to replay.
     Quiet,
     Prompt,
     /// A choice, which an agent may refuse without harm.
     Choice,
+    /// To let go of the session.
+    Close,
 }
 
 /// A request for leave that waits.
@@ -46,14 +56,22 @@ pub(crate) struct Acp {
     leave: HashMap<String, Leave>,
     session: Option<String>,
     images: bool,
+    /// What the agent can do with sessions: load, resume, close.
+    can: Abilities,
+    logins: Logins,
+    /// Whether it has said anything of its own.
+    spoke: bool,
     replay: Replay,
     prompting: Option<u64>,
-    modes: Vec<RunChoice>,
-    mode: Option<String>,
-    models: Vec<RunChoice>,
-    model: Option<String>,
-    /// The option by which newer agents choose the mode and the model.
-    by_option: (bool, bool),
+    choices: Choices,
+}
+
+/// What an agent can do with sessions.
+#[derive(Debug, Clone, Copy, Default)]
+struct Abilities {
+    load: bool,
+    resume: bool,
+    close: bool,
 }
 
 /// A message, looked at no deeper than needed.
@@ -80,13 +98,12 @@ impl Acp {
             leave: HashMap::new(),
             session: None,
             images: false,
+            can: Abilities::default(),
+            logins: Logins::default(),
+            spoke: false,
             replay: Replay::default(),
             prompting: None,
-            modes: Vec::new(),
-            mode: None,
-            models: Vec::new(),
-            model: None,
-            by_option: (false, false),
+            choices: Choices::default(),
         }
     }
 
@@ -98,6 +115,10 @@ impl Acp {
                 // not there, makes none (0.61): it reads by itself.
                 "fs": {"readTextFile": false, "writeTextFile": true},
                 "terminal": true,
+                // Whoever reads what is missing has a terminal.
+                "auth": {"terminal": true},
+                "session": {"configOptions": {"boolean": {}}},
+                "_meta": {"terminal-auth": true},
             },
             "clientInfo": {
                 "name": "narrows", "title": "narrows", "version": env!("CARGO_PKG_VERSION"),
@@ -117,15 +138,23 @@ impl Acp {
         let Some(id) = message.id else {
             let mut effects = Vec::new();
             let log = self.replay.passes(message.params);
-            if method == "session/update" && line.len() < MAX_LOOKED_AT {
-                self.update(message.params, &mut effects);
+            if method == "session/update" {
+                self.spoke = self.spoke || log && replay::is_said(message.params);
+                if line.len() < MAX_LOOKED_AT {
+                    self.update(message.params, &mut effects);
+                }
+            } else if method == "$/cancel_request" {
+                effects = self.withdrawn(message.params);
             }
             return Heard { log, effects };
         };
         let params: Value =
             message.params.and_then(|p| serde_json::from_str(p.get()).ok()).unwrap_or(Value::Null);
         let effects = match method {
-            "session/request_permission" => self.leave_asked(id, &params),
+            "session/request_permission" => {
+                self.spoke = true;
+                self.leave_asked(id, &params)
+            }
             _ if method.starts_with("fs/") || method.starts_with("terminal/") => {
                 vec![Effect::Wants { id, method: method.to_owned(), params }]
             }
@@ -147,19 +176,38 @@ impl Acp {
             let told = error.and_then(|e| e["message"].as_str()).unwrap_or("no reason given");
             vec![Effect::Fatal(format!("{what}: {told}"))]
         };
+        let missing = |early: bool| error.is_some_and(|error| login::is_missing(error, early));
         let effects = match asked {
+            Asked::Authenticate if error.is_none() => vec![self.open()],
+            Asked::Authenticate => self.log_in(error),
+            Asked::New | Asked::Resume | Asked::Load if missing(true) => {
+                self.replay.end();
+                self.log_in(error)
+            }
+            Asked::Prompt if self.prompting == Some(id) && missing(false) => {
+                self.log_in_first(error)
+            }
             Asked::Initialize if error.is_some() => failed("the agent does not begin"),
             Asked::New if error.is_some() => failed("the agent opens no session"),
             Asked::Initialize => self.initialized(&result),
             Asked::New => self.opened(&result),
-            Asked::Load if error.is_some() => {
+            Asked::Resume if error.is_some() && self.can.load => {
+                self.can.resume = false;
+                vec![self.open()]
+            }
+            Asked::Resume if error.is_none() => {
+                let mut result = if result.is_object() { result } else { json!({}) };
+                result["sessionId"] = json!(self.opening.native);
+                self.opened(&result)
+            }
+            Asked::Load | Asked::Resume if error.is_some() => {
                 // It has lost it, or never had it: what narrows has kept stays.
                 self.replay.end();
-                let mut effects = vec![Effect::Notice(LOST.to_owned())];
+                let mut effects = vec![Effect::Notice(session::LOST.to_owned())];
                 effects.push(self.open_new());
                 effects
             }
-            Asked::Load => {
+            Asked::Load | Asked::Resume => {
                 self.replay.loaded(result, self.opening.native.clone());
                 vec![self.is_quiet()]
             }
@@ -168,91 +216,38 @@ impl Acp {
                 Some(loaded) => self.opened(&loaded),
             },
             Asked::Prompt if self.prompting == Some(id) => {
-                self.prompting = None;
+                (self.prompting, self.spoke) = (None, true);
                 vec![Effect::Ended]
             }
+            // An agent that takes options tells all of them anew.
+            Asked::Choice if result["configOptions"].is_array() => {
+                self.choices.read_options(&result["configOptions"]);
+                vec![Effect::Choices]
+            }
+            Asked::Close => vec![Effect::Closed],
             Asked::Prompt | Asked::Choice => Vec::new(),
         };
         // What failed here is told by narrows, with what the agent said last.
-        let told = matches!(effects.first(), Some(Effect::Fatal(_)));
+        let told = matches!(effects.first(), Some(Effect::Fatal(_) | Effect::Login(_)));
+        let tried = matches!(asked, Asked::Authenticate | Asked::Resume)
+            || matches!(effects.first(), Some(Effect::Send(line)) if line.contains("authenticate"));
+        let told = told || error.is_some() && tried || asked == Asked::Close;
         Heard { log: log && !told, effects }
     }
 
-    fn initialized(&mut self, result: &Value) -> Vec<Effect> {
-        let version = result["protocolVersion"].as_u64().unwrap_or(1);
-        if version != 1 {
-            let what = format!("the agent speaks version {version} of the protocol, narrows 1");
-            return vec![Effect::Fatal(what)];
-        }
-        let can = &result["agentCapabilities"];
-        self.images = can["promptCapabilities"]["image"].as_bool().unwrap_or(false);
-        let Some(native) = self.opening.native.clone().filter(|_| self.opening.resume) else {
-            return vec![self.open_new()];
+    /// The agent does not wait any more for something that it asked for.
+    fn withdrawn(&mut self, params: Option<&RawValue>) -> Vec<Effect> {
+        let params = params.and_then(|p| serde_json::from_str::<Value>(p.get()).ok());
+        let Some(id) = params.as_ref().map(|p| &p["requestId"]).filter(|id| !id.is_null()) else {
+            return Vec::new();
         };
-        if can["loadSession"].as_bool() != Some(true) {
-            return vec![Effect::Notice(CANNOT.to_owned()), self.open_new()];
+        let name = self.name(id);
+        if self.leave.remove(&name).is_none() {
+            return Vec::new();
         }
-        self.replay.begin();
-        let params = json!({"sessionId": native, "cwd": self.opening.cwd, "mcpServers": []});
-        vec![self.ask(Asked::Load, "session/load", &params)]
-    }
-
-    /// Asks whether more is replayed. The log needs not know.
-    fn is_quiet(&mut self) -> Effect {
-        match self.ask(Asked::Quiet, Replay::METHOD, &json!({})) {
-            Effect::Send(line) => Effect::Tell(line),
-            other => other,
-        }
-    }
-
-    fn open_new(&mut self) -> Effect {
-        let params = json!({"cwd": self.opening.cwd, "mcpServers": []});
-        self.ask(Asked::New, "session/new", &params)
-    }
-
-    fn opened(&mut self, result: &Value) -> Vec<Effect> {
-        let Some(session) = result["sessionId"].as_str() else {
-            return vec![Effect::Fatal("the agent opened a session without an id".to_owned())];
-        };
-        self.session = Some(session.to_owned());
-        let mut effects = vec![Effect::Native(session.to_owned())];
-        let told = &result["modes"];
-        if told.is_object() {
-            self.modes = choices(&told["availableModes"], "id");
-            self.mode = told["currentModeId"].as_str().map(str::to_owned);
-        }
-        let told = &result["models"];
-        if told.is_object() {
-            self.models = choices(&told["availableModels"], "modelId");
-            self.model = told["currentModelId"].as_str().map(str::to_owned);
-        }
-        self.options(&result["configOptions"]);
-        effects.push(Effect::Choices);
-        let wanted = (self.opening.mode.clone(), self.opening.model.clone());
-        effects.extend(self.choose(wanted.0.as_deref(), wanted.1.as_deref()));
-        effects.push(Effect::Ready);
-        effects
-    }
-
-    fn options(&mut self, list: &Value) {
-        for option in list.as_array().into_iter().flatten() {
-            let now = option["currentValue"].as_str().map(str::to_owned);
-            match option["category"].as_str().or(option["id"].as_str()) {
-                Some("mode") => {
-                    self.by_option.0 = self.modes.is_empty();
-                    if self.by_option.0 {
-                        self.modes = choices(&option["options"], "value");
-                    }
-                    self.mode = now;
-                }
-                Some("model") => {
-                    self.by_option.1 = true;
-                    self.models = choices(&option["options"], "value");
-                    self.model = now;
-                }
-                _ => {}
-            }
-        }
+        let answer =
+            json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": {"outcome": "cancelled"}}});
+        vec![Effect::Send(answer.to_string()), Effect::Withdrawn(name)]
     }
 
     fn update(&mut self, params: Option<&RawValue>, effects: &mut Vec<Effect>) {
@@ -262,17 +257,8 @@ impl Acp {
             return;
         }
         let Ok(params) = serde_json::from_str::<Value>(params) else { return };
-        let update = &params["update"];
-        match update["sessionUpdate"].as_str() {
-            Some("current_mode_update") => {
-                self.mode = update["currentModeId"].as_str().map(str::to_owned);
-                effects.push(Effect::Choices);
-            }
-            Some("config_option_update") => {
-                self.options(&update["configOptions"]);
-                effects.push(Effect::Choices);
-            }
-            _ => {}
+        if self.choices.update(&params["update"]) {
+            effects.push(Effect::Choices);
         }
     }
 
@@ -352,37 +338,15 @@ impl Acp {
         Ok(vec![Effect::Send(answer.to_string()), Effect::Withdrawn(request.to_owned())])
     }
 
-    pub(crate) fn choose(&mut self, mode: Option<&str>, model: Option<&str>) -> Vec<Effect> {
+    pub(crate) fn choose(&mut self, chosen: &Chosen) -> Vec<Effect> {
         let Some(session) = self.session.clone() else { return Vec::new() };
-        let mut effects = Vec::new();
-        let option = |id: &str, value: &str| {
-            let params = json!({"sessionId": session, "configId": id, "value": value});
-            ("session/set_config_option", params)
-        };
-        let known = |list: &[RunChoice], id: &str| list.iter().any(|c| c.id == id);
-        if let Some(mode) =
-            mode.filter(|m| known(&self.modes, m) && self.mode.as_deref() != Some(m))
-        {
-            let (method, params) = if self.by_option.0 {
-                option("mode", mode)
-            } else {
-                ("session/set_mode", json!({"sessionId": session, "modeId": mode}))
-            };
-            effects.push(self.ask(Asked::Choice, method, &params));
-            self.mode = Some(mode.to_owned());
+        let mut asks = Vec::new();
+        asks.extend(chosen.mode.as_deref().and_then(|m| self.choices.set_mode(&session, m)));
+        asks.extend(chosen.model.as_deref().and_then(|m| self.choices.set_model(&session, m)));
+        for (id, value) in &chosen.options {
+            asks.extend(self.choices.set_option(&session, id, value));
         }
-        if let Some(model) =
-            model.filter(|m| known(&self.models, m) && self.model.as_deref() != Some(m))
-        {
-            let (method, params) = if self.by_option.1 {
-                option("model", model)
-            } else {
-                ("session/set_model", json!({"sessionId": session, "modelId": model}))
-            };
-            effects.push(self.ask(Asked::Choice, method, &params));
-            self.model = Some(model.to_owned());
-        }
-        effects
+        asks.iter().map(|(method, params)| self.ask(Asked::Choice, method, params)).collect()
     }
 
     pub(crate) fn give(id: &Value, given: Result<Value, String>) -> Vec<Effect> {
@@ -400,11 +364,15 @@ impl Acp {
     }
 
     pub(crate) fn modes(&self) -> (&[RunChoice], Option<&str>) {
-        (&self.modes, self.mode.as_deref())
+        (&self.choices.modes, self.choices.mode.as_deref())
     }
 
     pub(crate) fn models(&self) -> (&[RunChoice], Option<&str>) {
-        (&self.models, self.model.as_deref())
+        (&self.choices.models, self.choices.model.as_deref())
+    }
+
+    pub(crate) fn options(&self) -> &[RunOption] {
+        &self.choices.options
     }
 
     /// A line of the log: who said it, when, and in which process.
@@ -423,6 +391,14 @@ impl Acp {
         out.push(b'}');
     }
 
+    /// Asks something of which the log needs not know.
+    fn ask_quietly(&mut self, asked: Asked, method: &str, params: &Value) -> Effect {
+        match self.ask(asked, method, params) {
+            Effect::Send(line) => Effect::Tell(line),
+            other => other,
+        }
+    }
+
     fn ask(&mut self, asked: Asked, method: &str, params: &Value) -> Effect {
         let id = self.next;
         self.next += 1;
@@ -432,20 +408,7 @@ impl Acp {
     }
 }
 
-const LOST: &str =
-    "The agent does not have this session any more: it begins anew, without its memory.";
-const CANNOT: &str = "This agent cannot take up a session: it begins anew, without its memory.";
-
 fn refuse(id: &Value, code: i32, what: &str) -> Effect {
     let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": what}});
     Effect::Send(answer.to_string())
-}
-
-fn choices(list: &Value, id: &str) -> Vec<RunChoice> {
-    let list = list.as_array().into_iter().flatten();
-    let choice = |c: &Value| {
-        let id = c[id].as_str().or(c["id"].as_str())?;
-        Some(RunChoice { id: id.to_owned(), name: c["name"].as_str().unwrap_or(id).to_owned() })
-    };
-    list.filter_map(choice).take(256).collect()
 }

@@ -8,7 +8,7 @@ mod speak;
 
 use super::Refusal;
 use super::child::{Child, Line};
-use super::driver::{Driver, Prompt, Refused, Reply};
+use super::driver::{Chosen, Driver, Prompt, Refused, Reply};
 use super::far::{Lease, Wakes};
 use super::feed::Feed;
 use super::files::Files;
@@ -39,28 +39,12 @@ const SHOWN: usize = 200;
 /// What the task is asked to do.
 #[derive(Debug)]
 pub(super) enum Order {
-    Message {
-        row: MessageRow,
-        prompt: Prompt,
-        tell: oneshot::Sender<watch::Receiver<Progress>>,
-    },
+    Message { row: MessageRow, prompt: Prompt, tell: oneshot::Sender<watch::Receiver<Progress>> },
     Cancel(oneshot::Sender<bool>),
     Stop(oneshot::Sender<bool>),
-    TakeBack {
-        number: u64,
-        tell: oneshot::Sender<bool>,
-    },
-    Choose {
-        mode: Option<String>,
-        model: Option<String>,
-        hold: Option<bool>,
-        tell: oneshot::Sender<bool>,
-    },
-    Answer {
-        request: String,
-        reply: Reply,
-        tell: oneshot::Sender<Result<(), Refusal>>,
-    },
+    TakeBack { number: u64, tell: oneshot::Sender<bool> },
+    Choose { chosen: Chosen, hold: Option<bool>, tell: oneshot::Sender<bool> },
+    Answer { request: String, reply: Reply, tell: oneshot::Sender<Result<(), Refusal>> },
     Close,
 }
 
@@ -83,7 +67,11 @@ struct Process {
     machine: Machine,
     began: Instant,
     rested: Instant,
+    /// When the last prompt was sent.
+    prompted: Instant,
     ready: bool,
+    /// It was said what to do about its silence.
+    hinted: bool,
     /// Questions that wait: their calls, and whether the agent asks or wants leave.
     asked: BTreeMap<String, (String, bool)>,
     /// As long as it lives, its session is not over.
@@ -175,7 +163,7 @@ impl Actor {
             if std::mem::take(&mut self.changed) {
                 self.show();
             }
-            let deadline = self.deadline();
+            let deadline = self.silent().map_or(self.deadline(), |at| at.min(self.deadline()));
             let at_rest = self.process.is_none() && self.turn.is_none() && self.queue.is_empty();
             if at_rest && self.rested.elapsed() > AT_REST {
                 return;
@@ -239,13 +227,13 @@ impl Actor {
                 }
                 let _ = tell.send(taken.is_some());
             }
-            Order::Choose { mode, model, hold, tell } => {
+            Order::Choose { chosen, hold, tell } => {
                 self.held = hold.unwrap_or(self.held);
-                self.run.mode = mode.clone().or(self.run.mode.take());
-                self.run.model = model.clone().or(self.run.model.take());
+                self.run.mode = chosen.mode.clone().or(self.run.mode.take());
+                self.run.model = chosen.model.clone().or(self.run.model.take());
                 self.keep_run().await;
                 if let Some(process) = &mut self.process {
-                    let effects = process.driver.choose(mode.as_deref(), model.as_deref());
+                    let effects = process.driver.choose(&chosen);
                     self.apply(effects).await;
                 }
                 let _ = tell.send(true);

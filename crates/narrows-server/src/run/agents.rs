@@ -34,6 +34,9 @@ pub struct AgentSpec {
     /// have a table: `env = {NAME = "value"}`.
     #[serde(default, deserialize_with = "env")]
     pub env: Vec<String>,
+    /// The command by which one logs in, in a terminal.
+    #[serde(default)]
+    pub login: Vec<String>,
 }
 
 fn acp() -> Protocol {
@@ -116,20 +119,22 @@ const USUAL: [&str; 17] = [
 
 /// The agents that narrows knows, each with the variables by which it finds its model.
 pub fn presets() -> Vec<AgentSpec> {
-    let spec = |name: &str, title: &str, argv: &[&str], protocol, env: &[&str]| AgentSpec {
+    let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
+    let spec = |name: &str, title: &str, argv: &[&str], login: &[&str], env: &[&str]| AgentSpec {
         name: name.to_owned(),
         title: title.to_owned(),
-        argv: argv.iter().map(|&a| a.to_owned()).collect(),
-        protocol,
-        env: env.iter().map(|&e| e.to_owned()).collect(),
+        argv: texts(argv),
+        protocol: if name == "claude" { Protocol::Claude } else { Protocol::Acp },
+        env: texts(env),
+        login: texts(login),
     };
     let claude = ["ANTHROPIC_*", "CLAUDE_*", "DISABLE_*", "AWS_*", "GOOGLE_*", "API_TIMEOUT_MS"];
     let any = ["OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "GOOGLE_*", "OPENROUTER_*"];
     vec![
-        spec("claude", "Claude Code", &["claude"], Protocol::Claude, &claude),
-        spec("opencode", "opencode", &["opencode", "acp"], Protocol::Acp, &any),
-        spec("codex", "Codex", &["codex-acp"], Protocol::Acp, &["OPENAI_*", "CODEX_*"]),
-        spec("gemini", "Gemini", &["gemini", "--acp"], Protocol::Acp, &["GEMINI_*", "GOOGLE_*"]),
+        spec("claude", "Claude Code", &["claude"], &["claude", "auth", "login"], &claude),
+        spec("opencode", "opencode", &["opencode", "acp"], &["opencode", "auth", "login"], &any),
+        spec("codex", "Codex", &["codex-acp"], &["codex", "login"], &["OPENAI_*", "CODEX_*"]),
+        spec("gemini", "Gemini", &["gemini", "--acp"], &["gemini"], &["GEMINI_*", "GOOGLE_*"]),
     ]
 }
 
@@ -231,6 +236,7 @@ mod tests {
             argv: vec![argv.to_owned()],
             protocol: Protocol::Acp,
             env: Vec::new(),
+            login: Vec::new(),
         };
         let path = Some(OsStr::new("relative:/usr/bin:/bin"));
         assert!(spec("sh").program(path).is_ok());

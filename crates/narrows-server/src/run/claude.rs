@@ -1,6 +1,6 @@
 //! Speaking to Claude Code: JSON lines in both directions.
 
-use super::driver::{Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice};
+use super::driver::{Chosen, Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -28,6 +28,8 @@ pub(crate) struct Claude {
     /// What was sent and has not come back yet.
     echoes: VecDeque<String>,
     in_turn: bool,
+    /// Whether it was said how to log in.
+    told_login: bool,
     native: Option<String>,
     modes: Vec<RunChoice>,
     mode: Option<String>,
@@ -75,14 +77,19 @@ struct Record<'a> {
     model: Option<Cow<'a, str>>,
     #[serde(default)]
     parent_tool_use_id: Option<Value>,
+    /// What went wrong with an answer of the model.
+    #[serde(default)]
+    error: Option<Value>,
 }
 
 impl Claude {
     pub(crate) fn new(opening: Opening) -> Self {
         let initialize = format!("{}.init", opening.run);
-        let modes = MODES
-            .iter()
-            .map(|(id, name)| RunChoice { id: (*id).to_owned(), name: (*name).to_owned() });
+        let modes = MODES.iter().map(|(id, name)| RunChoice {
+            id: (*id).to_owned(),
+            name: (*name).to_owned(),
+            group: None,
+        });
         Claude {
             mode: opening.mode.clone(),
             model: opening.model.clone(),
@@ -93,6 +100,7 @@ impl Claude {
             requests: HashMap::new(),
             echoes: VecDeque::new(),
             in_turn: false,
+            told_login: false,
             native: None,
             modes: modes.collect(),
             models: Vec::new(),
@@ -173,6 +181,13 @@ impl Claude {
             }
             // How far the message is that was sent: the turn tells the same.
             "command_lifecycle" => heard.log = false,
+            "assistant"
+                if !self.told_login
+                    && record.error.is_some_and(|e| e == "authentication_failed") =>
+            {
+                self.told_login = true;
+                heard.effects.push(Effect::Notice(self.login_words()));
+            }
             "result" if self.in_turn => {
                 self.in_turn = false;
                 heard.effects.push(Effect::Ended);
@@ -180,6 +195,13 @@ impl Claude {
             _ => {}
         }
         heard
+    }
+
+    /// How one logs in.
+    fn login_words(&self) -> String {
+        let command = Some(self.opening.login.join(" ")).filter(|command| !command.is_empty());
+        let command = command.map(|command| format!("run `{command}`, or ")).unwrap_or_default();
+        format!("The agent needs a login: {command}set ANTHROPIC_API_KEY.")
     }
 
     fn response(&mut self, line: &[u8], heard: &mut Heard) {
@@ -198,7 +220,7 @@ impl Claude {
         let choice = |m: &Value| {
             let id = m["value"].as_str().or(m["id"].as_str())?;
             let name = m["displayName"].as_str().or(m["name"].as_str()).unwrap_or(id);
-            Some(RunChoice { id: id.to_owned(), name: name.to_owned() })
+            Some(RunChoice { id: id.to_owned(), name: name.to_owned(), group: None })
         };
         self.models = models.filter_map(choice).take(256).collect();
         heard.effects.extend([Effect::Choices, Effect::Ready]);
@@ -302,7 +324,8 @@ impl Claude {
         Ok(vec![Effect::Send(answer.to_string()), Effect::Withdrawn(request.to_owned())])
     }
 
-    pub(crate) fn choose(&mut self, mode: Option<&str>, model: Option<&str>) -> Vec<Effect> {
+    pub(crate) fn choose(&mut self, chosen: &Chosen) -> Vec<Effect> {
+        let (mode, model) = (chosen.mode.as_deref(), chosen.model.as_deref());
         let mut effects = Vec::new();
         if let Some(mode) = mode.filter(|m| self.modes.iter().any(|c| c.id == **m)) {
             self.next += 1;
@@ -354,4 +377,22 @@ pub(crate) fn new_uuid() -> Option<String> {
     let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
     Some(parts.join("-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_login_says_what_to_do_once() {
+        let login = ["claude", "auth", "login"].map(str::to_owned).to_vec();
+        let mut claude = Claude::new(Opening { login, ..Opening::default() });
+        let line = json!({"type": "assistant", "error": "authentication_failed", "message": {
+            "model": "<synthetic>", "content": [{"type": "text", "text": "Not logged in"}]}});
+        let line = line.to_string();
+        let heard = claude.hear(line.as_bytes());
+        let [Effect::Notice(words)] = &heard.effects[..] else { panic!("{heard:?}") };
+        assert!(words.contains("run `claude auth login`") && heard.log, "{words}");
+        assert_eq!(claude.hear(line.as_bytes()).effects, []);
+    }
 }

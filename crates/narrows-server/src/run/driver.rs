@@ -5,6 +5,7 @@ use super::agents::Protocol;
 use super::claude::Claude;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use utoipa::ToSchema;
 
 /// What is sent to an agent.
@@ -32,6 +33,44 @@ pub struct RunChoice {
     pub id: String,
     /// Its name for people.
     pub name: String,
+    /// The group that it is listed under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+}
+
+/// What an option of an agent is set to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum OptionValue {
+    /// On or off.
+    Flag(bool),
+    /// One of its choices.
+    Choice(String),
+}
+
+/// An option of an agent beside its mode and its model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunOption {
+    /// Its id.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// What it is about, as the protocol names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// What it is set to.
+    pub value: OptionValue,
+    /// Values to choose from; none for one that is on or off.
+    pub choices: Vec<RunChoice>,
+}
+
+/// What is chosen of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Chosen {
+    pub(crate) mode: Option<String>,
+    pub(crate) model: Option<String>,
+    #[serde(default)]
+    pub(crate) options: Vec<(String, OptionValue)>,
 }
 
 /// What an answer to a question for leave, or to the agent's own questions, says.
@@ -74,6 +113,10 @@ pub(crate) enum Effect {
     Notice(String),
     /// It cannot go on.
     Fatal(String),
+    /// It cannot go on before somebody has logged in; what can be done.
+    Login(String),
+    /// It has let go of the session.
+    Closed,
 }
 
 /// What came of a line.
@@ -96,7 +139,7 @@ pub(crate) enum Refused {
 }
 
 /// How an agent's process is to be started and spoken to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Opening {
     /// Makes ids of requests unique over all processes of a session.
     pub(crate) run: String,
@@ -107,6 +150,11 @@ pub(crate) struct Opening {
     pub(crate) resume: bool,
     pub(crate) mode: Option<String>,
     pub(crate) model: Option<String>,
+    /// The command line of the agent, and the variables that it gets.
+    pub(crate) argv: Vec<String>,
+    pub(crate) variables: BTreeSet<String>,
+    /// The command by which one logs in, where that is known.
+    pub(crate) login: Vec<String>,
 }
 
 /// One of the two.
@@ -171,8 +219,32 @@ impl Driver {
         either!(self, d => d.answer(request, reply))
     }
 
-    pub(crate) fn choose(&mut self, mode: Option<&str>, model: Option<&str>) -> Vec<Effect> {
-        either!(self, d => d.choose(mode, model))
+    pub(crate) fn choose(&mut self, chosen: &Chosen) -> Vec<Effect> {
+        either!(self, d => d.choose(chosen))
+    }
+
+    /// Options beside mode and model.
+    pub(crate) fn options(&self) -> &[RunOption] {
+        match self {
+            Driver::Acp(acp) => acp.options(),
+            Driver::Claude(_) => &[],
+        }
+    }
+
+    /// Lets go of the session, where the agent wants to know.
+    pub(crate) fn close(&mut self) -> Option<Effect> {
+        match self {
+            Driver::Acp(acp) => acp.close(),
+            Driver::Claude(_) => None,
+        }
+    }
+
+    /// What somebody could do who waits for an agent that has not said a word.
+    pub(crate) fn login_hint(&self) -> Option<String> {
+        match self {
+            Driver::Acp(acp) => acp.login_hint(),
+            Driver::Claude(_) => None,
+        }
     }
 
     /// Answers something that the agent wanted of the machine.

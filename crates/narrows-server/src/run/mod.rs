@@ -21,8 +21,8 @@ mod wanted;
 
 pub use agents::{AgentSpec, Protocol, presets};
 use claude::new_uuid;
-pub(crate) use driver::{Prompt, Reply};
-pub use driver::{PromptImage, RunChoice};
+pub(crate) use driver::{Chosen, Prompt, Reply};
+pub use driver::{OptionValue, PromptImage, RunChoice, RunOption};
 pub use options::{RunLimits, RunOptions};
 pub(crate) use refusal::Refusal;
 pub use state::{QueuedMessage, RunPhase, RunState, TurnPlace};
@@ -204,15 +204,14 @@ impl Runs {
         Ok(self.want(session, &Wanted::TakeBack { number }).await?.is_done())
     }
 
-    /// Chooses a mode or a model; holds the messages that wait, or releases them.
+    /// Chooses a mode, a model or other options; holds the messages that wait, or releases them.
     pub(crate) async fn choose(
         &self,
         session: &Session,
-        mode: Option<String>,
-        model: Option<String>,
+        chosen: Chosen,
         hold: Option<bool>,
     ) -> std::result::Result<bool, Refusal> {
-        Ok(self.want(session, &Wanted::Choose { mode, model, hold }).await?.is_done())
+        Ok(self.want(session, &Wanted::Choose { chosen, hold }).await?.is_done())
     }
 
     /// Answers a question of the agent. The first answer counts.

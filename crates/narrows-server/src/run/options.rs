@@ -41,6 +41,8 @@ pub struct RunLimits {
     pub queue: usize,
     /// How long an agent may take to begin.
     pub start: Duration,
+    /// After so much silence it is said that an agent may need a login.
+    pub silence: Duration,
     /// How long an agent may take to cancel a turn; then it is ended.
     pub cancel: Duration,
     /// An agent that nobody speaks to for so long is ended.
@@ -59,6 +61,7 @@ impl Default for RunLimits {
             agents: 64,
             queue: 32,
             start: Duration::from_mins(1),
+            silence: Duration::from_secs(10),
             cancel: Duration::from_secs(10),
             idle: Duration::from_mins(30),
             memory: None,

@@ -2,7 +2,7 @@
 
 use super::RunOptions;
 use super::agents::AgentSpec;
-use super::driver::RunChoice;
+use super::driver::{RunChoice, RunOption};
 use narrows_store::RunRow;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -89,6 +89,9 @@ pub struct RunState {
     pub models: Vec<RunChoice>,
     /// The model.
     pub model: Option<String>,
+    /// Other options of the agent.
+    #[serde(default)]
+    pub options: Vec<RunOption>,
     /// Questions that wait for an answer.
     pub requests: Vec<String>,
     /// Whether a refusal may say why (`message`).

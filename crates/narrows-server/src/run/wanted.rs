@@ -2,7 +2,7 @@
 //! comes of it.
 
 use super::actor::Order;
-use super::driver::{Prompt, Reply};
+use super::driver::{Chosen, Prompt, Reply};
 use super::turns::Progress;
 use super::{Handle, Refusal, Runs};
 use narrows_store::{Error, MessageState};
@@ -22,8 +22,7 @@ pub(super) enum Wanted {
         number: u64,
     },
     Choose {
-        mode: Option<String>,
-        model: Option<String>,
+        chosen: Chosen,
         #[serde(default)]
         hold: Option<bool>,
     },
@@ -73,9 +72,9 @@ impl Runs {
                 let number = *number;
                 ask(handle, |tell| Order::TakeBack { number, tell }).await?
             }
-            Wanted::Choose { mode, model, hold } => {
-                let (mode, model, hold) = (mode.clone(), model.clone(), *hold);
-                ask(handle, |tell| Order::Choose { mode, model, hold, tell }).await?
+            Wanted::Choose { chosen, hold } => {
+                let (chosen, hold) = (chosen.clone(), *hold);
+                ask(handle, |tell| Order::Choose { chosen, hold, tell }).await?
             }
             Wanted::Answer { request, reply } => {
                 let (request, reply) = (request.clone(), reply.clone());

@@ -7,12 +7,15 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) cwd: PathBuf,
     mode: String,
     model: String,
+    web: bool,
+    effort: String,
     pub(crate) prompts: Vec<String>,
 }
 
@@ -22,9 +25,11 @@ pub(crate) struct Sessions {
     /// Modes and models as options, as newer agents tell them.
     as_options: bool,
     open: Mutex<HashMap<String, Session>>,
+    logged_in: AtomicBool,
 }
 
 const MODES: [(&str, &str); 2] = [("build", "Build"), ("plan", "Plan")];
+const EFFORTS: [(&str, &str); 2] = [("low", "Low"), ("high", "High")];
 const MODELS: [(&str, &str); 2] = [("small", "Small model"), ("large", "Large model")];
 
 fn is_one(known: &[(&str, &str)], wanted: &Value) -> Result<String, Value> {
@@ -37,7 +42,29 @@ fn is_one(known: &[(&str, &str)], wanted: &Value) -> Result<String, Value> {
 
 impl Sessions {
     pub(crate) fn new(state: State, as_options: bool) -> Sessions {
-        Sessions { state, as_options, open: Mutex::default() }
+        Sessions { state, as_options, open: Mutex::default(), logged_in: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn log_in(&self) {
+        self.logged_in.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_logged_in(&self) -> bool {
+        self.logged_in.load(Ordering::SeqCst)
+    }
+
+    /// Takes up a kept session without a word.
+    pub(crate) fn resume(&self, id: &str, cwd: &str) -> Option<Value> {
+        let kept = self.state.kept(id)?;
+        let said = kept.iter().filter(|told| told["sessionUpdate"] == "user_message_chunk");
+        let prompts = said.filter_map(|told| told["content"]["text"].as_str().map(str::to_owned));
+        Some(self.open(id, cwd, prompts.collect()))
+    }
+
+    /// Lets go of a session, and leaves a mark of it.
+    pub(crate) fn close(&self, id: &str) {
+        lock(&self.open).remove(id);
+        self.state.keep(&format!("closed-{id}"), &Value::Null);
     }
 
     pub(crate) fn has(&self, id: &str) -> bool {
@@ -51,7 +78,8 @@ impl Sessions {
 
     fn open(&self, id: &str, cwd: &str, prompts: Vec<String>) -> Value {
         let (mode, model) = ("build".to_owned(), "small".to_owned());
-        let session = Session { cwd: PathBuf::from(cwd), mode, model, prompts };
+        let (cwd, effort) = (PathBuf::from(cwd), "low".to_owned());
+        let session = Session { cwd, mode, model, web: false, effort, prompts };
         let told = self.told(&session);
         lock(&self.open).insert(id.to_owned(), session);
         told
@@ -120,6 +148,20 @@ impl Sessions {
         match option.as_str() {
             Some("mode") => self.set_mode(id, value)?,
             Some("model") => self.set_model(id, value)?,
+            Some("web") => {
+                let mut open = lock(&self.open);
+                if let (Some(session), Some(on)) = (open.get_mut(id), value.as_bool()) {
+                    session.web = on;
+                }
+                Value::Null
+            }
+            Some("effort") => {
+                let effort = is_one(&EFFORTS, value)?;
+                if let Some(session) = lock(&self.open).get_mut(id) {
+                    session.effort = effort;
+                }
+                Value::Null
+            }
             _ => return is_one(&[], option).map(Value::String),
         };
         Ok(lock(&self.open).get(id).map(|session| self.told(session)).unwrap_or_default())
@@ -133,9 +175,18 @@ impl Sessions {
                     all.iter().map(|(value, name)| json!({"value": value, "name": name})).collect();
                 json!({"id": id, "name": name, "category": id, "type": "select", "currentValue": now, "options": options})
             };
+            let group = |name: &str, all: &[(&str, &str)]| {
+                let options: Vec<Value> =
+                    all.iter().map(|(value, name)| json!({"value": value, "name": name})).collect();
+                json!({"group": name.to_lowercase(), "name": name, "options": options})
+            };
             return json!({"configOptions": [
                 select("model", "Model", &session.model, &MODELS),
-                select("mode", "Session Mode", &session.mode, &MODES)]});
+                select("mode", "Session Mode", &session.mode, &MODES),
+                {"id": "web", "name": "Web search", "type": "boolean", "currentValue": session.web},
+                {"id": "effort", "name": "Effort", "category": "thought_level", "type": "select",
+                 "currentValue": session.effort,
+                 "options": [group("Fast", &EFFORTS[..1]), group("Slow", &EFFORTS[1..])]}]});
         }
         let all = |key: &str, known: &[(&str, &str)]| -> Vec<Value> {
             known.iter().map(|(id, name)| json!({key: id, "name": name})).collect()

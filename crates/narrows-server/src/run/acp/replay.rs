@@ -68,7 +68,7 @@ impl Replay {
 }
 
 /// Whether an update is part of the conversation.
-fn is_said(params: Option<&RawValue>) -> bool {
+pub(super) fn is_said(params: Option<&RawValue>) -> bool {
     #[derive(Deserialize)]
     struct Params<'a> {
         #[serde(borrow)]
@@ -106,8 +106,7 @@ mod tests {
             cwd: "/work".to_owned(),
             native: Some("ses_1".to_owned()),
             resume: true,
-            mode: None,
-            model: None,
+            ..Opening::default()
         });
         let id = asked(&acp.start())[0].1;
         let can = json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}});

@@ -1,7 +1,7 @@
 //! Beginnings: of turns and of processes.
 
 use super::{Actor, Process};
-use crate::run::child::Child;
+use crate::run::child::{Child, environment};
 use crate::run::driver::{Driver, Opening};
 use crate::run::feed::Feed;
 use crate::run::files::Files;
@@ -41,6 +41,7 @@ impl Actor {
             return;
         }
         turn.sent = true;
+        process.prompted = Instant::now();
         let after = self.feed.as_ref().map_or(self.session.seq, |f| f.seq);
         let (number, running) = (turn.number, MessageState::Running);
         turn.progress.send_replace(Progress { state: running, after: Some(after), until: None });
@@ -66,6 +67,7 @@ impl Actor {
         let feed = insist(fence.is_some(), feed).await.map_err(store)?;
         // Something was said before: it is taken up, not begun.
         let resume = feed.seq > 0 && self.run.native.is_some() && self.run.runs > 1;
+        let Known { spec, options } = &self.known;
         let opening = Opening {
             run: format!("r{}", self.run.runs),
             cwd: self.run.cwd.clone(),
@@ -73,8 +75,13 @@ impl Actor {
             resume,
             mode: self.run.mode.clone(),
             model: self.run.model.clone(),
+            argv: spec.argv.clone(),
+            variables: environment(spec, options)
+                .filter(|(_, value)| !value.is_empty())
+                .filter_map(|(name, _)| name.to_str().map(str::to_owned))
+                .collect(),
+            login: spec.login.clone(),
         };
-        let Known { spec, options } = &self.known;
         let mut driver = Driver::new(spec.protocol, opening);
         let root = Path::new(&self.run.cwd);
         let child = Child::start(spec, &driver.args(), root, options)?;
@@ -93,7 +100,9 @@ impl Actor {
             machine,
             began: now,
             rested: now,
+            prompted: now,
             ready: false,
+            hinted: false,
             asked: BTreeMap::new(),
             _attended: self.intake.attend(self.session.key),
         });

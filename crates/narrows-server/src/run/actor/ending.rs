@@ -1,10 +1,15 @@
 //! Ends: of turns and of processes, in time and before it.
 
-use super::{AT_REST, Actor, LAST_WORDS, Turn};
+use super::{AT_REST, Actor, LAST_WORDS, Process, Turn};
+use crate::run::child::Line;
+use crate::run::driver::Effect;
 use crate::run::turns::{self, Progress};
 use narrows::{Body, Raw};
 use narrows_store::MessageState;
 use std::time::{Duration, Instant};
+
+/// How long an agent gets to put away what it has of a session.
+const PUTTING_AWAY: Duration = Duration::from_millis(500);
 
 impl Actor {
     /// When something takes too long.
@@ -24,7 +29,30 @@ impl Actor {
         }
     }
 
+    /// When it is said what may be the matter with an agent that says nothing.
+    pub(super) fn silent(&self) -> Option<Instant> {
+        let process = self.process.as_ref().filter(|process| !process.hinted)?;
+        let sent = self.turn.as_ref().is_some_and(|turn| turn.sent);
+        let since = if process.ready { process.prompted } else { process.began };
+        (sent || !process.ready).then(|| since + self.known.options.limits.silence)
+    }
+
+    /// It may wait for a login, or have nobody to ask: some agents do not say so.
+    async fn hint(&mut self) {
+        let Some(process) = &mut self.process else { return };
+        process.hinted = true;
+        let Some(ways) = process.driver.login_hint() else { return };
+        let seconds = self.known.options.limits.silence.as_secs();
+        let what = format!(
+            "The agent has said nothing for {seconds} s. It may need a login, or a provider of models:\n{ways}"
+        );
+        self.notice("warning", &what).await;
+    }
+
     pub(super) async fn late(&mut self) {
+        if self.silent().is_some_and(|at| at <= Instant::now()) {
+            self.hint().await;
+        }
         if self.deadline() > Instant::now() {
             return;
         }
@@ -97,8 +125,9 @@ impl Actor {
     /// Ends the process and everything that it started; a turn that goes on is cancelled.
     pub(super) async fn end(&mut self, why: &str) {
         let mut bodies = self.withdrawals();
-        let Some(process) = self.process.take() else { return };
+        let Some(mut process) = self.process.take() else { return };
         process.machine.close();
+        put_away(&mut process).await;
         let format = process.driver.format();
         let words = process.child.stop().await;
         tracing::info!(session = %self.session.id, why, words, "an agent has ended");
@@ -167,4 +196,25 @@ impl Actor {
         turn.progress.send_replace(Progress { state, after, until });
         self.rested = Instant::now();
     }
+}
+
+/// Lets an agent that wants to know put away what it has of the session; it is not waited for long.
+async fn put_away(process: &mut Process) {
+    let Some(Effect::Tell(line)) = process.driver.close() else { return };
+    if !process.child.send(&line) {
+        return;
+    }
+    let Process { child, driver, .. } = process;
+    let closed = async {
+        while let Some(lines) = child.lines().await {
+            let mut texts = lines.iter().filter_map(|line| match line {
+                Line::Text(text) => Some(text),
+                Line::TooLong(_) => None,
+            });
+            if texts.any(|text| driver.hear(text).effects.contains(&Effect::Closed)) {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(PUTTING_AWAY, closed).await;
 }

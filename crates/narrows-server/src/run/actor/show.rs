@@ -37,11 +37,17 @@ impl Actor {
             (now.modes, now.mode) = (all.to_vec(), one.map(str::to_owned).or(now.mode));
             let (all, one) = process.driver.models();
             (now.models, now.model) = (all.to_vec(), one.map(str::to_owned).or(now.model));
+            now.options = process.driver.options().to_vec();
             now.deny_reasons = process.driver.takes_reasons();
             now.requests = process.asked.keys().cloned().collect();
         }
-        for choice in now.modes.iter_mut().chain(&mut now.models) {
+        let of_options = now.options.iter_mut().flat_map(|option| &mut option.choices);
+        for choice in now.modes.iter_mut().chain(&mut now.models).chain(of_options) {
             choice.name = self.clean(&choice.name);
+            choice.group = choice.group.take().map(|group| self.clean(&group));
+        }
+        for option in &mut now.options {
+            option.name = self.clean(&option.name);
         }
         let changed = self.state.send_if_modified(|state| {
             now.version = state.version;

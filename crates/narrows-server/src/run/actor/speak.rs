@@ -99,6 +99,11 @@ impl Actor {
                     });
                 }
                 Effect::Notice(text) => self.notice("warning", &text).await,
+                Effect::Login(what) => {
+                    // Whoever has logged in starts it again, and it finds what it needs.
+                    self.fail("LOGIN_REQUIRED", &what, "", true).await;
+                }
+                Effect::Closed => {}
                 Effect::Fatal(what) => {
                     let details = process.child.last_words(LAST_WORDS);
                     self.fail("AGENT_FAILED", &what, &details, true).await;

@@ -191,7 +191,7 @@ mod tests {
             allow_run: true,
             agent: Some("claude".to_owned()),
             state: RunPhase::Waiting,
-            modes: vec![RunChoice { id: "plan".to_owned(), name: "Plan".to_owned() }],
+            modes: vec![RunChoice { id: "plan".to_owned(), name: "Plan".to_owned(), group: None }],
             requests: vec!["r1:2".to_owned()],
             error: Some("it is gone".to_owned()),
             ..RunState::default()

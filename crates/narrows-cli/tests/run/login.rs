@@ -1,0 +1,76 @@
+//! Agents that need a login.
+
+use crate::helper::{Running, last, said};
+use serde_json::{Value, json};
+
+/// The last error of a session.
+fn error(running: &Running, id: &str) -> Value {
+    let items = running.items(id);
+    items.into_iter().rfind(|item| item["type"] == "error").expect("an error")
+}
+
+#[test]
+fn a_login_that_is_missing_says_what_to_do() {
+    let running = Running::start("");
+    for agent in ["login", "login-late"] {
+        let id = running.session(agent);
+        let packets = running.turn(&id, "say hello");
+        assert_eq!(last(&packets)["type"], "error", "{agent}: {packets:?}");
+        let error = error(&running, &id);
+        assert_eq!(error["code"], "LOGIN_REQUIRED", "{agent}: {error}");
+        let words = error["message"].as_str().expect("words");
+        assert!(words.contains("needs a login: Authentication required"), "{words}");
+        assert!(words.contains("- Scripted account: run `"), "{words}");
+        assert!(words.contains("--log-in`"), "{words}");
+        assert!(words.contains("- Browser: Opens a page to log in"), "{words}");
+        assert!(words.contains("- Scripted key: set SCRIPTED_API_KEY"), "{words}");
+        let run = running.run(&id);
+        assert_eq!(run["state"], "ended");
+        assert!(run["error"].as_str().is_some_and(|e| e.contains("--log-in")), "{run}");
+        let kinds: Vec<Value> =
+            running.items(&id).iter().map(|item| item["type"].clone()).collect();
+        let errors = kinds.iter().filter(|kind| **kind == "error").count();
+        assert_eq!(errors, 1, "it is said once: {kinds:?}");
+    }
+    assert!(running.alive().is_empty(), "{:?}", running.alive());
+}
+
+#[test]
+fn a_login_that_needs_nobody_is_done() {
+    let running = Running::start("");
+    let id = running.session("login-key");
+    assert!(said(&running.turn(&id, "say hello")).contains("hello"));
+    assert!(!running.items(&id).iter().any(|item| item["type"] == "error"));
+    // Also by the next process, which takes the session up.
+    running.post(&format!("/api/sessions/{id}/stop"), &json!({}));
+    assert!(said(&running.turn(&id, "recall")).contains("hello"));
+}
+
+#[test]
+fn an_agent_that_says_nothing_may_need_a_login() {
+    let running = Running::start("silence_seconds = 1");
+    let id = running.session("login-key");
+    running.tell(&id, "hang");
+    let path = format!("/api/sessions/{id}/items?limit=500");
+    let began = std::time::Instant::now();
+    let notice = loop {
+        let page = running.served.get(&path).expect("items").1;
+        let items = page["items"].as_array().expect("items").clone();
+        if let Some(notice) = items.into_iter().find(|item| item["type"] == "notice") {
+            break notice;
+        }
+        assert!(began.elapsed() < crate::agents::PATIENCE, "nothing is said");
+    };
+    let words = notice["text"].as_str().expect("words");
+    assert!(words.contains("said nothing for 1 s") && words.contains("--log-in"), "{words}");
+    assert_eq!(running.run(&id)["state"], "running", "the turn goes on");
+    // One that has spoken is not told so, nor one that names no login.
+    for (agent, words) in
+        [("login-key", "say a word of it\nbash sleep 1.5\nsay end"), ("acp", "wait 1500\nsay end")]
+    {
+        let id = running.session(agent);
+        running.turn(&id, words);
+        let items = running.items(&id);
+        assert!(!items.iter().any(|item| item["type"] == "notice"), "{agent}: {items:?}");
+    }
+}

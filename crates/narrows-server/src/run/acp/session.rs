@@ -1,0 +1,109 @@
+//! How a session is begun, taken up and let go, and what is done about a missing login.
+
+use super::login::Logins;
+use super::replay::Replay;
+use super::{Abilities, Acp, Asked};
+use crate::run::driver::{Chosen, Effect, Opening};
+use serde_json::{Value, json};
+
+pub(super) const LOST: &str =
+    "The agent does not have this session any more: it begins anew, without its memory.";
+const CANNOT: &str = "This agent cannot take up a session: it begins anew, without its memory.";
+
+impl Acp {
+    pub(super) fn initialized(&mut self, result: &Value) -> Vec<Effect> {
+        let version = result["protocolVersion"].as_u64().unwrap_or(1);
+        if version != 1 {
+            let what = format!("the agent speaks version {version} of the protocol, narrows 1");
+            return vec![Effect::Fatal(what)];
+        }
+        let can = &result["agentCapabilities"];
+        self.images = can["promptCapabilities"]["image"].as_bool().unwrap_or(false);
+        let session = &can["sessionCapabilities"];
+        self.can = Abilities {
+            load: can["loadSession"].as_bool() == Some(true),
+            resume: session["resume"].is_object(),
+            close: session["close"].is_object(),
+        };
+        let Opening { argv, variables, .. } = &self.opening;
+        self.logins = Logins::read(&result["authMethods"], argv, variables);
+        let resumes = self.opening.resume && self.opening.native.is_some();
+        let mut effects = Vec::new();
+        if resumes && !self.can.load && !self.can.resume {
+            effects.push(Effect::Notice(CANNOT.to_owned()));
+        }
+        effects.push(self.open());
+        effects
+    }
+
+    /// Goes on with the session, or begins one.
+    pub(super) fn open(&mut self) -> Effect {
+        let Some(native) = self.opening.native.clone().filter(|_| self.opening.resume) else {
+            return self.open_new();
+        };
+        let params = json!({"sessionId": native, "cwd": self.opening.cwd, "mcpServers": []});
+        if self.can.resume {
+            // What was said is in the log: a replay of it would be dropped.
+            return self.ask(Asked::Resume, "session/resume", &params);
+        }
+        if self.can.load {
+            self.replay.begin();
+            return self.ask(Asked::Load, "session/load", &params);
+        }
+        self.open_new()
+    }
+
+    /// A login is missing: one that needs nobody is tried, else it is said what to do.
+    pub(super) fn log_in(&mut self, error: Option<&Value>) -> Vec<Effect> {
+        if let Some(method) = self.logins.next_alone() {
+            return vec![self.ask(
+                Asked::Authenticate,
+                "authenticate",
+                &json!({"methodId": method}),
+            )];
+        }
+        self.log_in_first(error)
+    }
+
+    /// Nothing can be done before somebody has logged in.
+    pub(super) fn log_in_first(&self, error: Option<&Value>) -> Vec<Effect> {
+        let told = error.and_then(|e| e["message"].as_str()).unwrap_or("no reason given");
+        let ways = self.logins.words(&self.opening.login);
+        let ways = ways.unwrap_or_else(|| "It does not say how.".to_owned());
+        vec![Effect::Login(format!("The agent needs a login: {told}\n{ways}"))]
+    }
+
+    /// What somebody could do who waits for an agent that has not said a word.
+    pub(crate) fn login_hint(&self) -> Option<String> {
+        self.logins.words(&self.opening.login).filter(|_| !self.spoke)
+    }
+
+    /// Lets go of the session; none when the agent does not want to know.
+    pub(crate) fn close(&mut self) -> Option<Effect> {
+        let session = self.session.take().filter(|_| self.can.close)?;
+        Some(self.ask_quietly(Asked::Close, "session/close", &json!({"sessionId": session})))
+    }
+
+    /// Asks whether more is replayed. The log needs not know.
+    pub(super) fn is_quiet(&mut self) -> Effect {
+        self.ask_quietly(Asked::Quiet, Replay::METHOD, &json!({}))
+    }
+
+    pub(super) fn open_new(&mut self) -> Effect {
+        let params = json!({"cwd": self.opening.cwd, "mcpServers": []});
+        self.ask(Asked::New, "session/new", &params)
+    }
+
+    pub(super) fn opened(&mut self, result: &Value) -> Vec<Effect> {
+        let Some(session) = result["sessionId"].as_str() else {
+            return vec![Effect::Fatal("the agent opened a session without an id".to_owned())];
+        };
+        self.session = Some(session.to_owned());
+        self.choices.opened(result);
+        let mut effects = vec![Effect::Native(session.to_owned()), Effect::Choices];
+        let Opening { mode, model, .. } = self.opening.clone();
+        effects.extend(self.choose(&Chosen { mode, model, options: Vec::new() }));
+        effects.push(Effect::Ready);
+        effects
+    }
+}
