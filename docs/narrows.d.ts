@@ -681,12 +681,67 @@ export interface components {
             /** @description Whether this server runs agents. */
             allowRun: boolean;
         };
+        /** @description More of what the agent says. */
+        AgentMessageChunkPacket: {
+            _meta: null;
+            /** @description The piece; pieces are joined as they come. */
+            content: components["schemas"]["TextContent"];
+            /** @description Pieces with the same id are one message. */
+            messageId?: string;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "agent_message_chunk";
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "agent_message_chunk";
+        };
         /** @description The agent has said or thought something. */
         AgentOutputEvent: components["schemas"]["Origin"] & {
             /** @description What it said. */
             content: string;
             /** @description Whether it was a thought. */
             thinking: boolean;
+        };
+        /** @description The agent's plan, whole. */
+        AgentPlanUpdatePacket: {
+            _meta: null;
+            /** @description What is to be done. */
+            entries: components["schemas"]["PlanPacketEntry"][];
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "plan";
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "agent_plan_update";
+        };
+        /** @description More of what the agent thinks. */
+        AgentThoughtChunkPacket: {
+            _meta: null;
+            /** @description The piece; pieces are joined as they come. */
+            content: components["schemas"]["TextContent"];
+            /** @description Pieces with the same id are one text. */
+            messageId?: string;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "agent_thought_chunk";
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "agent_thought_chunk";
         };
         /** @description The agent calls a tool. */
         AgentToolCallEvent: components["schemas"]["Origin"] & {
@@ -753,6 +808,17 @@ export interface components {
             preview_url: string | null;
             /** @description `file`, `image`, `web_app`, `nextjs_app` or the agent's own word. */
             type: string;
+        };
+        /** @description Something was made that a person may want to open. */
+        ArtifactCreatedPacket: {
+            /** @description What. */
+            artifact: components["schemas"]["Artifact"];
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "artifact_created";
         };
         /** @description Something to open. */
         ArtifactItem: {
@@ -838,6 +904,74 @@ export interface components {
             /** @enum {string} */
             type: "background_task";
         };
+        /** @description Arguments of a command. */
+        BashInput: {
+            /** @description The command line. */
+            command: string;
+            /** @description What it is for. */
+            description: string;
+        };
+        /** @description More about what a call gave. */
+        BashNotes: {
+            /** @description What it was for. */
+            description: string;
+            /**
+             * Format: int64
+             * @description The exit code of a command; there when it has completed.
+             */
+            exit?: number;
+            /** @description The same as `output` beside it. */
+            output: string;
+            /** @description Whether the agent cut the output. */
+            truncated: boolean;
+        };
+        /** @description What a command gave. */
+        BashOutput: {
+            /** @description Why it failed: there unless the call has completed. */
+            error?: string;
+            /** @description More about it. */
+            metadata: components["schemas"]["BashNotes"];
+            /** @description In words. */
+            output: string;
+        };
+        /** @description A command. */
+        BashProgressPacket: {
+            _meta: null;
+            /** @description What it gave, to be shown. */
+            content: components["schemas"]["ContentBlock"][] | null;
+            /** @description What it does. */
+            kind: components["schemas"]["PacketKind"];
+            /** @description Files it touches. */
+            locations: components["schemas"]["Place"][] | null;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The arguments: the agent's own, and these. */
+            rawInput: components["schemas"]["BashInput"];
+            rawOutput: components["schemas"]["BashOutput"] | null;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "tool_call_update";
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The agent's own title, else the tool's name. */
+            title: string;
+            /** @description The call. */
+            toolCallId: string;
+            /**
+             * @description Which tool a call uses.
+             * @enum {string}
+             */
+            toolName: "bash";
+            /**
+             * @description `tool_call_progress`
+             * @enum {string}
+             */
+            type: "tool_call_progress";
+        };
         /** @description One edit of a session's items. A reader only applies these. */
         Change: components["schemas"]["PutChange"] | components["schemas"]["SetChange"] | components["schemas"]["AppendChange"] | components["schemas"]["RemoveChange"] | components["schemas"]["InfoChange"];
         /** @description Changes of items that one event made. */
@@ -915,6 +1049,8 @@ export interface components {
             /** @enum {string} */
             type: "compaction";
         };
+        /** @description What a call gave, to be shown. */
+        ContentBlock: components["schemas"]["TextBlock"] | components["schemas"]["DiffBlock"];
         /** @description A message without anything of its own. */
         Control: {
             /** @description The cursor that it is about. */
@@ -956,6 +1092,18 @@ export interface components {
          * @enum {string}
          */
         DiffAction: "add" | "update" | "delete" | "move";
+        /** @description A file that a call changed. */
+        DiffBlock: {
+            _meta: null;
+            /** @description The text after. */
+            newText: string;
+            /** @description The text before: empty for a new file, missing where nobody told. */
+            oldText?: string;
+            /** @description Relative to the session root. */
+            path: string;
+            /** @enum {string} */
+            type: "diff";
+        };
         /**
          * @description Whether the texts of a diff are whole files.
          * @enum {string}
@@ -966,6 +1114,58 @@ export interface components {
             /** @description Whether there was something to do. */
             done: boolean;
         };
+        /** @description Arguments of a change. */
+        EditInput: {
+            /** @description The file, relative to the session root. */
+            filePath: string;
+            /** @description The text after. */
+            new_string: string;
+            /** @description The text before. */
+            old_string: string;
+        };
+        /** @description A file that is changed. */
+        EditProgressPacket: {
+            _meta: null;
+            /** @description What it gave, to be shown. */
+            content: components["schemas"]["ContentBlock"][] | null;
+            /** @description What it does. */
+            kind: components["schemas"]["PacketKind"];
+            /** @description Files it touches. */
+            locations: components["schemas"]["Place"][] | null;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The arguments: the agent's own, and these. */
+            rawInput: components["schemas"]["EditInput"];
+            rawOutput: components["schemas"]["WriteOutput"] | null;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "tool_call_update";
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The agent's own title, else the tool's name. */
+            title: string;
+            /** @description The call. */
+            toolCallId: string;
+            /**
+             * @description Which tool a call uses.
+             * @enum {string}
+             */
+            toolName: "edit";
+            /**
+             * @description `tool_call_progress`
+             * @enum {string}
+             */
+            type: "tool_call_progress";
+        };
+        /**
+         * @description How far an entry of a list is.
+         * @enum {string}
+         */
+        EntryStatus: "pending" | "in_progress" | "completed";
         /** @description What went wrong. */
         ErrorBody: {
             /** @description The error. */
@@ -1037,6 +1237,26 @@ export interface components {
             message: string;
             /** @description The subscription that it is about. */
             subscription?: string | null;
+        };
+        /** @description The turn failed, and is over. */
+        ErrorPacket: {
+            /**
+             * Format: double
+             * @description A number; one that is a word is in `details.code`.
+             */
+            code: number | null;
+            /** @description More about it. */
+            details: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What, in words. */
+            message: string;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "error";
         };
         /** @description A name, and how many sessions have it. */
         Facet: {
@@ -1478,6 +1698,86 @@ export interface components {
             /** @description The session's label, or its id. */
             workOrderId: string;
         };
+        /** @description More about what a call gave. */
+        OtherNotes: {
+            /**
+             * Format: int64
+             * @description How much was found.
+             */
+            count?: number;
+            /** @description What a command was for. */
+            description?: string;
+            /** @description What the language server said, by file. */
+            diagnostics?: {
+                [key: string]: unknown;
+            };
+            /** @description Whether the file was there before. */
+            exists?: boolean;
+            /**
+             * Format: int64
+             * @description The exit code of a command; there when it has completed.
+             */
+            exit?: number;
+            /** @description The file, relative to the session root. */
+            filepath?: string;
+            /** @description The same as `output` beside it, for a command. */
+            output?: string;
+            /** @description How a file begins. */
+            preview?: string;
+            /** @description Whether the agent cut the output. */
+            truncated: boolean;
+        };
+        /** @description What any other tool gave. */
+        OtherOutput: {
+            /** @description Empty, for a file without text. */
+            content?: string;
+            /** @description Why it failed: there unless the call has completed. */
+            error?: string;
+            /** @description More about it. */
+            metadata: components["schemas"]["OtherNotes"];
+            /** @description In words. */
+            output: string;
+        };
+        /** @description Any other tool. */
+        OtherProgressPacket: {
+            _meta: null;
+            /** @description What it gave, to be shown. */
+            content: components["schemas"]["ContentBlock"][] | null;
+            /** @description What it does. */
+            kind: components["schemas"]["PacketKind"];
+            /** @description Files it touches. */
+            locations: components["schemas"]["Place"][] | null;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The arguments: the agent's own, and these. */
+            rawInput: {
+                [key: string]: unknown;
+            };
+            rawOutput: components["schemas"]["OtherOutput"] | null;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "tool_call_update";
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The agent's own title, else the tool's name. */
+            title: string;
+            /** @description The call. */
+            toolCallId: string;
+            /**
+             * @description Which tool a call uses.
+             * @enum {string}
+             */
+            toolName: "webfetch" | "skill" | "list" | "lsp" | "question" | "notebook" | "plan_mode" | "mcp" | "unknown";
+            /**
+             * @description `tool_call_progress`
+             * @enum {string}
+             */
+            type: "tool_call_progress";
+        };
         /** @description A session at a glance. */
         Outline: {
             /** @description Follow the log from here. */
@@ -1494,6 +1794,8 @@ export interface components {
             /** @description The items of questions that nobody has answered; none when the session's source is over. */
             waiting: string[];
         };
+        /** @description One packet of the view `packets`, and of the stream of a turn. */
+        Packet: components["schemas"]["AgentMessageChunkPacket"] | components["schemas"]["AgentThoughtChunkPacket"] | components["schemas"]["UserMessageChunkPacket"] | components["schemas"]["ToolCallStartPacket"] | components["schemas"]["ToolCallProgressPacket"] | components["schemas"]["AgentPlanUpdatePacket"] | components["schemas"]["PromptResponsePacket"] | components["schemas"]["ArtifactCreatedPacket"] | components["schemas"]["ErrorPacket"];
         /** @description What a request did. */
         PacketAnswer: {
             /**
@@ -1520,10 +1822,119 @@ export interface components {
              */
             read: number;
         };
+        /**
+         * @description What a call does, in the words of these front ends; `toolName` tells more.
+         * @enum {string}
+         */
+        PacketKind: "search" | "read" | "execute" | "edit" | "other";
         /** @description How far the packets of a session were read. */
         PacketState: {
             /** @description Its sources; most have one. */
             sources: components["schemas"]["SourceState"][];
+        };
+        /**
+         * @description What happened to a file.
+         * @enum {string}
+         */
+        PatchAction: "add" | "update" | "delete";
+        /** @description Arguments of a patch. */
+        PatchInput: {
+            /** @description The patch. */
+            patchText: string;
+        };
+        /** @description More about what a call gave. */
+        PatchNotes: {
+            /** @description What the language server said, by file. */
+            diagnostics: {
+                [key: string]: unknown;
+            };
+            /** @description All of them, as a unified diff. */
+            diff: string;
+            /** @description Whether it was there before. */
+            exists: boolean;
+            /**
+             * Format: int64
+             * @description The exit code of a command; there when it has completed.
+             */
+            exit?: number;
+            /** @description The first file, relative to the session root. */
+            filepath: string;
+            /** @description Each of them. */
+            files: components["schemas"]["PatchedFile"][];
+            /** @description Whether the agent cut the output. */
+            truncated: boolean;
+        };
+        /** @description What became of several files. */
+        PatchOutput: {
+            /** @description Why it failed: there unless the call has completed. */
+            error?: string;
+            /** @description More about it. */
+            metadata: components["schemas"]["PatchNotes"];
+            /** @description In words. */
+            output: string;
+        };
+        /** @description Files that are changed by a patch. */
+        PatchProgressPacket: {
+            _meta: null;
+            /** @description What it gave, to be shown. */
+            content: components["schemas"]["ContentBlock"][] | null;
+            /** @description What it does. */
+            kind: components["schemas"]["PacketKind"];
+            /** @description Files it touches. */
+            locations: components["schemas"]["Place"][] | null;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The arguments: the agent's own, and these. */
+            rawInput: components["schemas"]["PatchInput"];
+            rawOutput: components["schemas"]["PatchOutput"] | null;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "tool_call_update";
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The agent's own title, else the tool's name. */
+            title: string;
+            /** @description The call. */
+            toolCallId: string;
+            /**
+             * @description Which tool a call uses.
+             * @enum {string}
+             */
+            toolName: "apply_patch";
+            /**
+             * @description `tool_call_progress`
+             * @enum {string}
+             */
+            type: "tool_call_progress";
+        };
+        /** @description A file that a patch changed. */
+        PatchedFile: {
+            /**
+             * Format: int64
+             * @description Lines added.
+             */
+            additions: number;
+            /** @description The text after. */
+            after: string;
+            /** @description The text before. */
+            before: string;
+            /**
+             * Format: int64
+             * @description Lines removed.
+             */
+            deletions: number;
+            /** @description The change as a unified diff. */
+            diff: string;
+            /** @description Relative to the session root. */
+            filePath: string;
+            /** @description The same. */
+            relativePath: string;
+            /** @description What happened. */
+            type: components["schemas"]["PatchAction"];
         };
         /** @description What somebody decided about a call that needed leave. */
         Permission: {
@@ -1570,6 +1981,17 @@ export interface components {
             /** @enum {string} */
             type: "permission";
         };
+        /** @description A place that a call touches. */
+        Place: {
+            _meta: null;
+            /**
+             * Format: int64
+             * @description The line, from 1.
+             */
+            line: number | null;
+            /** @description Relative to the session root. */
+            path: string;
+        };
         /** @description The document in which the agent lays out what it wants to do. */
         PlanItem: {
             /**
@@ -1597,6 +2019,21 @@ export interface components {
             /** @enum {string} */
             type: "plan";
         };
+        /** @description One entry of a plan. */
+        PlanPacketEntry: {
+            _meta: null;
+            /** @description What is to be done. */
+            content: string;
+            /** @description How important it is. */
+            priority: components["schemas"]["Priority"];
+            /** @description How far it is. */
+            status: components["schemas"]["EntryStatus"];
+        };
+        /**
+         * @description How important an entry is.
+         * @enum {string}
+         */
+        Priority: "high" | "medium" | "low";
         /** @description How far a turn is. */
         ProgressUpdateEvent: components["schemas"]["Origin"] & {
             /** @description What is being done. */
@@ -1633,6 +2070,19 @@ export interface components {
             data: string;
             /** @description `image/png` and the like. */
             mimeType: string;
+        };
+        /** @description The turn is over. One that failed ends with `error` instead. */
+        PromptResponsePacket: {
+            _meta: Record<string, never>;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description `end_turn`, `max_tokens`, `cancelled` …, as the agent says. */
+            stopReason: string;
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "prompt_response";
+            usage: components["schemas"]["Usage"] | null;
         };
         /**
          * @description How an agent is spoken to.
@@ -1730,6 +2180,72 @@ export interface components {
             id: string;
             /** @description How it begins. */
             text: string;
+        };
+        /** @description Arguments of reading. */
+        ReadInput: {
+            /** @description The file, relative to the session root. */
+            filePath: string;
+        };
+        /** @description More about what a call gave. */
+        ReadNotes: {
+            /**
+             * Format: int64
+             * @description The exit code of a command; there when it has completed.
+             */
+            exit?: number;
+            /** @description How it begins. */
+            preview: string;
+            /** @description Whether the agent cut the output. */
+            truncated: boolean;
+        };
+        /** @description What a file holds. */
+        ReadOutput: {
+            /** @description Empty, for a file without text. */
+            content?: string;
+            /** @description Why it failed: there unless the call has completed. */
+            error?: string;
+            /** @description More about it. */
+            metadata: components["schemas"]["ReadNotes"];
+            /** @description In words. */
+            output: string;
+        };
+        /** @description A file that is read. */
+        ReadProgressPacket: {
+            _meta: null;
+            /** @description What it gave, to be shown. */
+            content: components["schemas"]["ContentBlock"][] | null;
+            /** @description What it does. */
+            kind: components["schemas"]["PacketKind"];
+            /** @description Files it touches. */
+            locations: components["schemas"]["Place"][] | null;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The arguments: the agent's own, and these. */
+            rawInput: components["schemas"]["ReadInput"];
+            rawOutput: components["schemas"]["ReadOutput"] | null;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "tool_call_update";
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The agent's own title, else the tool's name. */
+            title: string;
+            /** @description The call. */
+            toolCallId: string;
+            /**
+             * @description Which tool a call uses.
+             * @enum {string}
+             */
+            toolName: "read";
+            /**
+             * @description `tool_call_progress`
+             * @enum {string}
+             */
+            type: "tool_call_progress";
         };
         /** @description The item is gone. */
         RemoveChange: {
@@ -1831,12 +2347,81 @@ export interface components {
              */
             version: number;
         };
+        /** @description Arguments of a search. */
+        SearchInput: {
+            /** @description Where. */
+            path?: string;
+            /** @description What is looked for. */
+            pattern: string;
+        };
+        /** @description More about what a call gave. */
+        SearchNotes: {
+            /**
+             * Format: int64
+             * @description How much.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description The exit code of a command; there when it has completed.
+             */
+            exit?: number;
+            /** @description Whether the agent cut the output. */
+            truncated: boolean;
+        };
+        /** @description What was found. */
+        SearchOutput: {
+            /** @description Why it failed: there unless the call has completed. */
+            error?: string;
+            /** @description More about it. */
+            metadata: components["schemas"]["SearchNotes"];
+            /** @description In words. */
+            output: string;
+        };
         /** @description One page of hits, newest sessions first. */
         SearchPage: {
             /** @description The hits. */
             hits: components["schemas"]["Hit"][];
             /** @description Give it as `after` for the next page. */
             next?: string | null;
+        };
+        /** @description A search. */
+        SearchProgressPacket: {
+            _meta: null;
+            /** @description What it gave, to be shown. */
+            content: components["schemas"]["ContentBlock"][] | null;
+            /** @description What it does. */
+            kind: components["schemas"]["PacketKind"];
+            /** @description Files it touches. */
+            locations: components["schemas"]["Place"][] | null;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The arguments: the agent's own, and these. */
+            rawInput: components["schemas"]["SearchInput"];
+            rawOutput: components["schemas"]["SearchOutput"] | null;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "tool_call_update";
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The agent's own title, else the tool's name. */
+            title: string;
+            /** @description The call. */
+            toolCallId: string;
+            /**
+             * @description Which tool a call uses.
+             * @enum {string}
+             */
+            toolName: "glob" | "grep" | "websearch";
+            /**
+             * @description `tool_call_progress`
+             * @enum {string}
+             */
+            type: "tool_call_progress";
         };
         /** @description A message to an agent. */
         SendMessage: {
@@ -2153,6 +2738,73 @@ export interface components {
             /** @description Tags that it loses. */
             removeTags?: string[];
         };
+        /** @description Arguments of a subagent. */
+        TaskInput: {
+            /** @description The same in a few words. */
+            description: string;
+            /** @description What it is asked. */
+            prompt: string;
+            /** @description What kind of subagent. */
+            subagent_type: string;
+        };
+        /** @description A subagent. */
+        TaskProgressPacket: {
+            _meta: null;
+            /** @description What it gave, to be shown. */
+            content: components["schemas"]["ContentBlock"][] | null;
+            /** @description What it does. */
+            kind: components["schemas"]["PacketKind"];
+            /** @description Files it touches. */
+            locations: components["schemas"]["Place"][] | null;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The arguments: the agent's own, and these. */
+            rawInput: components["schemas"]["TaskInput"];
+            rawOutput: components["schemas"]["OtherOutput"] | null;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "tool_call_update";
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The agent's own title, else the tool's name. */
+            title: string;
+            /** @description The call. */
+            toolCallId: string;
+            /**
+             * @description Which tool a call uses.
+             * @enum {string}
+             */
+            toolName: "task";
+            /**
+             * @description `tool_call_progress`
+             * @enum {string}
+             */
+            type: "tool_call_progress";
+        };
+        /** @description A text that a call gave. */
+        TextBlock: {
+            _meta: null;
+            /** @description The text. */
+            content: components["schemas"]["TextContent"];
+            /** @enum {string} */
+            type: "content";
+        };
+        /** @description A text. */
+        TextContent: {
+            _meta: null;
+            annotations: null;
+            /** @description The words. */
+            text: string;
+            /**
+             * @description `text`
+             * @enum {string}
+             */
+            type: "text";
+        };
         /** @description What the agent said. */
         TextItem: {
             /** @description Pieces with the same id are one text. */
@@ -2233,6 +2885,22 @@ export interface components {
             /** @description How far it is. */
             status: components["schemas"]["ToolStatus"];
         };
+        /** @description One entry of a list of what is to be done. */
+        TodoEntry: {
+            /** @description The same while it is being done. */
+            activeForm: string;
+            /** @description What is to be done. */
+            content: string;
+            /** @description `high`, `medium` or `low`, where the agent tells. */
+            priority?: string;
+            /** @description How far it is. */
+            status: components["schemas"]["EntryStatus"];
+        };
+        /** @description Arguments of a list. */
+        TodoInput: {
+            /** @description The list, whole. */
+            todos: components["schemas"]["TodoEntry"][];
+        };
         /** @description A checklist. */
         TodoList: {
             /** @description The item's id. */
@@ -2266,6 +2934,65 @@ export interface components {
             todoList: components["schemas"]["TodoList"];
             /** @enum {string} */
             type: "todo_list";
+        };
+        /** @description More about what a call gave. */
+        TodoNotes: {
+            /**
+             * Format: int64
+             * @description The exit code of a command; there when it has completed.
+             */
+            exit?: number;
+            /** @description The list. */
+            todos: components["schemas"]["TodoEntry"][];
+            /** @description Whether the agent cut the output. */
+            truncated: boolean;
+        };
+        /** @description What a list became. */
+        TodoOutput: {
+            /** @description Why it failed: there unless the call has completed. */
+            error?: string;
+            /** @description More about it. */
+            metadata: components["schemas"]["TodoNotes"];
+            /** @description In words. */
+            output: string;
+        };
+        /** @description A list of what is to be done. */
+        TodoProgressPacket: {
+            _meta: null;
+            /** @description What it gave, to be shown. */
+            content: components["schemas"]["ContentBlock"][] | null;
+            /** @description What it does. */
+            kind: components["schemas"]["PacketKind"];
+            /** @description Files it touches. */
+            locations: components["schemas"]["Place"][] | null;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The arguments: the agent's own, and these. */
+            rawInput: components["schemas"]["TodoInput"];
+            rawOutput: components["schemas"]["TodoOutput"] | null;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "tool_call_update";
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The agent's own title, else the tool's name. */
+            title: string;
+            /** @description The call. */
+            toolCallId: string;
+            /**
+             * @description Which tool a call uses.
+             * @enum {string}
+             */
+            toolName: "todowrite";
+            /**
+             * @description `tool_call_progress`
+             * @enum {string}
+             */
+            type: "tool_call_progress";
         };
         /** @description A token, without its secret. */
         TokenInfo: {
@@ -2477,6 +3204,52 @@ export interface components {
             truncated?: boolean;
         };
         /**
+         * @description Something new of a call, by its tool. `rawOutput` is there when the call has ended, and then has
+         *     `error` unless the status is `completed`.
+         */
+        ToolCallProgressPacket: components["schemas"]["BashProgressPacket"] | components["schemas"]["ReadProgressPacket"] | components["schemas"]["SearchProgressPacket"] | components["schemas"]["WriteProgressPacket"] | components["schemas"]["EditProgressPacket"] | components["schemas"]["PatchProgressPacket"] | components["schemas"]["TaskProgressPacket"] | components["schemas"]["TodoProgressPacket"] | components["schemas"]["OtherProgressPacket"];
+        /** @description A call begins: once for each, before anything else is told of it. */
+        ToolCallStartPacket: {
+            _meta: null;
+            content: null;
+            /** @description What it does. */
+            kind: components["schemas"]["PacketKind"];
+            locations: {
+                _meta: null;
+                /**
+                 * Format: int64
+                 * @description The line, from 1.
+                 */
+                line: number | null;
+                /** @description Relative to the session root. */
+                path: string;
+            }[];
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            rawInput: Record<string, never>;
+            rawOutput: null;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "tool_call";
+            /**
+             * @description The status of a call that begins.
+             * @enum {string}
+             */
+            status: "pending";
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The name of the tool. */
+            title: string;
+            /** @description The call. */
+            toolCallId: string;
+            /** @description Which tool. */
+            toolName: components["schemas"]["ToolName"];
+            /** @enum {string} */
+            type: "tool_call_start";
+        };
+        /**
          * @description What a call does, in one of few words.
          * @enum {string}
          */
@@ -2574,6 +3347,25 @@ export interface components {
              */
             totalTokens: number | null;
         };
+        /** @description More of what somebody asked. */
+        UserMessageChunkPacket: {
+            _meta: null;
+            /** @description The piece; pieces are joined as they come. */
+            content: components["schemas"]["TextContent"];
+            /** @description Pieces with the same id are one message. */
+            messageId?: string;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "user_message_chunk";
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "user_message_chunk";
+        };
         /** @description What somebody asked. */
         UserMessageItem: {
             /** @description Pieces with the same id are one message. */
@@ -2604,6 +3396,78 @@ export interface components {
             timestamp: string | null;
             /** @enum {string} */
             type: "user_message";
+        };
+        /** @description Arguments of writing. */
+        WriteInput: {
+            /** @description What is written. */
+            content: string;
+            /** @description The file, relative to the session root. */
+            filePath: string;
+        };
+        /** @description More about what a call gave. */
+        WriteNotes: {
+            /** @description What the language server said, by file. */
+            diagnostics: {
+                [key: string]: unknown;
+            };
+            /** @description Whether it was there before. */
+            exists: boolean;
+            /**
+             * Format: int64
+             * @description The exit code of a command; there when it has completed.
+             */
+            exit?: number;
+            /** @description The file, relative to the session root. */
+            filepath: string;
+            /** @description Whether the agent cut the output. */
+            truncated: boolean;
+        };
+        /** @description What became of a file. */
+        WriteOutput: {
+            /** @description Why it failed: there unless the call has completed. */
+            error?: string;
+            /** @description More about it. */
+            metadata: components["schemas"]["WriteNotes"];
+            /** @description In words. */
+            output: string;
+        };
+        /** @description A file that is written. */
+        WriteProgressPacket: {
+            _meta: null;
+            /** @description What it gave, to be shown. */
+            content: components["schemas"]["ContentBlock"][] | null;
+            /** @description What it does. */
+            kind: components["schemas"]["PacketKind"];
+            /** @description Files it touches. */
+            locations: components["schemas"]["Place"][] | null;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /** @description The arguments: the agent's own, and these. */
+            rawInput: components["schemas"]["WriteInput"];
+            rawOutput: components["schemas"]["WriteOutput"] | null;
+            /**
+             * @description The name of the update in the protocol.
+             * @enum {string}
+             */
+            sessionUpdate: "tool_call_update";
+            /** @description How far it is. */
+            status: components["schemas"]["ToolStatus"];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The agent's own title, else the tool's name. */
+            title: string;
+            /** @description The call. */
+            toolCallId: string;
+            /**
+             * @description Which tool a call uses.
+             * @enum {string}
+             */
+            toolName: "write";
+            /**
+             * @description `tool_call_progress`
+             * @enum {string}
+             */
+            type: "tool_call_progress";
         };
         /**
          * @description Which view a socket's subscription gives.
@@ -3745,13 +4609,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Frames of the turn */
+            /** @description Packets of the turn */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["StreamFrame"];
+                    "text/event-stream": components["schemas"]["Packet"];
                 };
             };
             /** @description It was taken (with wait=false) */

@@ -107,3 +107,33 @@ export const kind: Items = "tool_call";
 
 export type Sessions =
   paths["/api/sessions"]["get"]["responses"]["200"]["content"]["application/json"]["sessions"];
+
+type Packet = components["schemas"]["Packet"];
+
+/** What a packet says, by its type and its tool: a new type does not compile until it is decided. */
+export function told(packet: Packet): string {
+  switch (packet.type) {
+    case "agent_message_chunk":
+    case "agent_thought_chunk":
+    case "user_message_chunk":
+      return packet.content.text;
+    case "tool_call_start":
+      return `${packet.title} ${packet.status}`;
+    case "tool_call_progress":
+      if (packet.toolName === "bash") {
+        return `${packet.rawInput.command} ${packet.rawOutput?.metadata.exit ?? packet.status}`;
+      }
+      if (packet.toolName === "todowrite") return packet.rawInput.todos.map((todo) => todo.activeForm).join();
+      return packet.rawOutput?.error ?? packet.rawOutput?.output ?? packet.status;
+    case "agent_plan_update":
+      return packet.entries.map((entry) => `${entry.priority} ${entry.content}`).join();
+    case "prompt_response":
+      return packet.stopReason;
+    case "artifact_created":
+      return packet.artifact.path;
+    case "error":
+      return `${packet.message} ${packet.code?.toFixed() ?? ""} ${packet.details?.code ?? ""}`;
+    default:
+      return packet satisfies never;
+  }
+}

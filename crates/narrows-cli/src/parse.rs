@@ -3,7 +3,8 @@
 use crate::args::{From, ParseArgs, View};
 use crate::read::{self, When};
 use crate::{Fault, hide};
-use narrows::view::{Activity, ActivityConfig, packet};
+use narrows::time::Time;
+use narrows::view::{Activity, ActivityConfig, packets};
 use narrows::{Config, Format, Items, Row, Step};
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::sync::Arc;
@@ -11,7 +12,9 @@ use std::sync::Arc;
 pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
     // Items are printed at the end: how many steps made them does not show.
     let items = args.view == View::Items || args.view == View::Session;
-    let mut config = Config { events_only: !items, join: items, ..Config::default() };
+    // Whether a text was told before shows in what it changes.
+    let events_only = !items && args.view != View::Packets;
+    let mut config = Config { events_only, join: items, ..Config::default() };
     config.format = match args.from {
         From::Auto => Format::Auto,
         From::Acp => Format::Acp,
@@ -59,7 +62,7 @@ impl<'a> Printer<'a> {
     }
 
     fn steps(&mut self, steps: &mut Vec<Step>) -> io::Result<()> {
-        for step in steps.drain(..) {
+        for mut step in steps.drain(..) {
             self.seq += 1;
             match self.args.view {
                 View::Events => {
@@ -74,7 +77,9 @@ impl<'a> Printer<'a> {
                     self.messages()?;
                 }
                 View::Packets => {
-                    if let Some(packet) = packet(&step.event) {
+                    // These front ends read a time in every packet: that of its arrival, if need be.
+                    step.event.time.get_or_insert_with(now);
+                    for packet in packets(&step.event, || step.changes.clone()) {
                         line(&mut self.out, &packet)?;
                     }
                 }
@@ -107,6 +112,10 @@ impl<'a> Printer<'a> {
         }
         self.out.flush()
     }
+}
+
+fn now() -> Time {
+    Time::from_millis(narrows_store::now())
 }
 
 fn line(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {

@@ -275,7 +275,7 @@ pub enum ServerMessage {
 pub enum StreamFrame {
     /// A message as over a socket.
     Message(Box<ServerMessage>),
-    /// An event or packet of the views of these names.
+    /// An event or packet of the views of these names; packets are as `Packet` tells.
     #[schema(value_type = Object)]
     Event(Value),
 }

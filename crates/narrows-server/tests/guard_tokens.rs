@@ -130,8 +130,8 @@ async fn a_token_gives_no_more_than_it_has() {
 async fn nothing_outlives_the_token_that_made_it() {
     let server = TestServer::start().await;
     let ticket_of = async |who: &str| {
-        let made = send(&server, who, "POST", "/api/tickets", None).await.json();
-        made["path"].as_str().expect("path").trim_start_matches("/#ticket=").to_owned()
+        let ticket = send(&server, who, "POST", "/api/tickets", None).await.json();
+        ticket["path"].as_str().expect("path").trim_start_matches("/#ticket=").to_owned()
     };
     let (_, short) = token(&server, json!({"scopes": ["admin"], "ttlSeconds": 100})).await;
     for ttl in [json!(null), json!(99), json!(1_000_000)] {
@@ -349,8 +349,8 @@ async fn what_a_token_made_is_revoked_with_it() {
         (text("id"), text("token"))
     };
     let ticket_of = async |who: &str| {
-        let made = send(&server, who, "POST", "/api/tickets", None).await.json();
-        made["path"].as_str().expect("path").trim_start_matches("/#ticket=").to_owned()
+        let ticket = send(&server, who, "POST", "/api/tickets", None).await.json();
+        ticket["path"].as_str().expect("path").trim_start_matches("/#ticket=").to_owned()
     };
     let (id, first) = token_of(&server.token).await;
     let (_, beside) = token_of(&server.token).await;

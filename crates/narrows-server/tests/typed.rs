@@ -78,6 +78,7 @@ fn rare() -> Vec<Value> {
             "filePath": "", "todos": [todo], "diffs": [diff]}})),
         {"change": "set", "id": "t", "toolCall": {"toolName": "mcp", "kind": "other",
             "isTodo": false, "name": "a", "rawKind": "b", "diagnostics": {}, "todos": [todo]}},
+        {"change": "set", "id": "a", "content": "b"},
     ]);
     let read = narrows::stored::changes(&changes.to_string()).expect("changes");
     let again: Vec<Value> = read.iter().map(printed).collect();
@@ -99,26 +100,82 @@ fn every_recorded_item_and_change_is_as_the_document_tells() {
     for change in rare() {
         document.check("Change", &change);
     }
-    // What the document tells is really there, and what may be missing is missing at times.
-    let was = |field: &str, there| {
-        let field = field.to_owned();
-        document.seen.contains(&Seen { field, there })
-    };
-    let fields = document.fields(&["Item", "Change", "SessionInfo"]);
-    assert!(fields.len() > 150, "{}", fields.len());
-    let mut never: BTreeSet<&str> = BTreeSet::new();
-    let mut always: BTreeSet<&str> = BTreeSet::new();
-    for (field, optional) in &fields {
-        if !was(field, true) {
-            never.insert(field);
-        } else if *optional && !was(field, false) {
-            always.insert(field);
-        }
-    }
+    let (mut never, always) = unlike(&document, &["Item", "Change", "SessionInfo"], 150);
     // The server adds it; the test below sees it.
     never.retain(|field| !field.ends_with(".clipped"));
     assert_eq!(never, BTreeSet::new(), "never seen");
     assert_eq!(always, BTreeSet::new(), "never missing");
+}
+
+/// What the document tells is really there, and what may be missing is missing at times: the fields
+/// of which the one or the other was not seen.
+fn unlike(
+    document: &Document,
+    names: &[&str],
+    least: usize,
+) -> (BTreeSet<String>, BTreeSet<String>) {
+    let was = |field: &str, there| {
+        let field = field.to_owned();
+        document.seen.contains(&Seen { field, there })
+    };
+    let fields = document.fields(names);
+    assert!(fields.len() > least, "{}", fields.len());
+    let (mut never, mut always) = (BTreeSet::new(), BTreeSet::new());
+    for (field, optional) in fields {
+        if !was(&field, true) {
+            never.insert(field);
+        } else if optional && !was(&field, false) {
+            always.insert(field);
+        }
+    }
+    (never, always)
+}
+
+#[test]
+fn every_recorded_packet_is_as_the_document_tells() {
+    let mut document = document();
+    let mut known = BTreeSet::new();
+    for case in &cases() {
+        let steps = core::run_case(case, core::config(case));
+        for line in core::packets_text(&steps).lines() {
+            let packet: Value = serde_json::from_str(line).expect("JSON");
+            document.check("Packet", &packet);
+            known.insert(packet["type"].as_str().expect("a type").to_owned());
+            assert!(packet["timestamp"].is_string(), "{packet}");
+            if packet["type"] == "tool_call_progress" {
+                check_end(&packet);
+            }
+        }
+    }
+    assert_eq!(known.len(), 9, "{known:?}");
+    let (mut never, always) = unlike(&document, &["Packet"], 150);
+    // Any of them may be a subagent's, and any call may fail or have an exit code.
+    let rare = [
+        ".parentToolCallId",
+        "Output.error",
+        "Notes.exit",
+        "OtherOutput.content",
+        "OtherNotes.preview",
+    ];
+    never.retain(|field| !rare.iter().any(|end| field.ends_with(end)));
+    assert_eq!(never, BTreeSet::new(), "never seen");
+    assert_eq!(always, BTreeSet::new(), "never missing");
+}
+
+/// What a call gave is there when it has ended, and why it failed when it has failed.
+fn check_end(packet: &Value) {
+    let output = &packet["rawOutput"];
+    match packet["status"].as_str().expect("a status") {
+        "completed" => {
+            assert!(output["error"].is_null() && output["output"].is_string(), "{packet}");
+            let needs = packet["kind"] != "execute" || output["metadata"]["exit"].is_i64();
+            assert!(needs, "no exit code: {packet}");
+        }
+        "failed" | "cancelled" => {
+            assert!(output["error"].as_str().is_some_and(|e| !e.is_empty()), "{packet}");
+        }
+        _ => assert!(output.is_null(), "{packet}"),
+    }
 }
 
 #[test]

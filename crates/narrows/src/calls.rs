@@ -4,6 +4,7 @@
 //! output, diffs) are told when they change, and all of them once more in the event that ends
 //! the call. So the work is of the size of the packet, and the last event stands for itself.
 
+mod late;
 mod resume;
 
 pub(crate) use resume::said_of;
@@ -20,7 +21,7 @@ use crate::tool::{
     DiffAction, Fresh, Output, Permission, Scope, ToolCall, ToolKind, ToolName, ToolStatus, Tri,
     by_name, title_of,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Calls that are remembered; the oldest is forgotten first.
 const MAX_CALLS: usize = 1 << 16;
@@ -47,6 +48,10 @@ pub struct Calls {
     artifacts: Recent<()>,
     /// Files that calls of this turn have changed.
     edited: Recent<()>,
+    /// The turn has ended with an error, and nothing was said since.
+    failed: bool,
+    /// Ended calls that keep their heavy fields.
+    late: VecDeque<Clean>,
 }
 
 #[derive(Debug)]
@@ -60,6 +65,8 @@ struct State {
     /// The time came after the first event, so that the item does not tell it.
     late: bool,
     held: usize,
+    /// How often all that is known can be told again after the end; 0 while it has not ended.
+    again: u8,
     /// Known from its item: what is read again of it is in there.
     resumed: bool,
 }
@@ -74,6 +81,7 @@ impl Default for State {
             whole: false,
             late: false,
             held: 0,
+            again: 0,
             resumed: false,
         }
     }
@@ -90,6 +98,8 @@ impl Default for Calls {
             settled: 0,
             artifacts: Recent::new(MAX_ARTIFACTS),
             edited: Recent::new(MAX_ARTIFACTS),
+            failed: false,
+            late: VecDeque::new(),
         }
     }
 }
@@ -98,10 +108,28 @@ impl Calls {
     /// Completes an event; one that says nothing new is dropped.
     pub fn merge(&mut self, mut event: Event, out: &mut Vec<Event>) {
         match &mut event.body {
+            Body::UserMessage(_) => {
+                self.failed &= event.parent.is_some();
+                out.push(event);
+            }
+            // What a subagent says does not go on with the turn that failed.
+            Body::TextChunk(chunk) | Body::ThinkingChunk(chunk) => {
+                self.failed &= chunk.text.is_empty() || event.parent.is_some();
+                out.push(event);
+            }
             Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => {
                 let mut changes = Vec::new();
                 if self.complete(tool, event.time.as_ref(), event.parent.as_ref(), &mut changes) {
                     let (time, parent) = (event.time.clone(), event.parent.clone());
+                    self.failed &= !tool.first || parent.is_some();
+                    // Agents may tell the beginning twice or not at all: events tell it once.
+                    event.body = match event.body {
+                        Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) if tool.first => {
+                            Body::ToolCallStart(tool)
+                        }
+                        Body::ToolCallStart(tool) => Body::ToolCallProgress(tool),
+                        body => body,
+                    };
                     out.push(event);
                     let bodies = changes.into_iter().flat_map(|change| {
                         let made = self.made(&change);
@@ -140,14 +168,19 @@ impl Calls {
             }
             Body::PromptResponse(response) => {
                 self.edited = Recent::new(MAX_ARTIFACTS);
+                let failed = std::mem::take(&mut self.failed);
                 let cancelled = response.stop_reason.as_deref() == Some("cancelled");
                 self.cancel(cancelled, event.time.as_ref(), out);
                 self.settled = self.began;
+                if let Body::PromptResponse(response) = &mut event.body {
+                    response.failed = failed;
+                }
                 out.push(event);
             }
             Body::Error(failure) if event.parent.is_none() => {
                 let all = failure.is_end;
                 self.cancel(all, event.time.as_ref(), out);
+                self.failed = true;
                 out.push(event);
             }
             _ => out.push(event),
@@ -277,16 +310,26 @@ impl Calls {
         if fresh.is_empty() && !first {
             return false;
         }
+        let again = was_final && state.again > 0;
         tool.call = if ended {
             // The last event takes what was kept for it.
-            let light = known.told(Fresh::default());
-            std::mem::replace(known, light)
-        } else if first {
+            state.again = late::again(known);
+            let mut last = if state.again > 0 {
+                known.clone()
+            } else {
+                let light = known.told(Fresh::default());
+                std::mem::replace(known, light)
+            };
+            // Output that was too long to keep was told before: this is all that is left of it.
+            last.output.get_or_insert_with(|| Output::More(Clean::default()));
+            last
+        } else if first || again {
+            state.again = state.again.saturating_sub(1);
             known.clone()
         } else {
             known.told(fresh)
         };
-        if !first && !ended && fresh.has_output() {
+        if !first && !ended && !again && fresh.has_output() {
             tool.call.output = output_told(known, grew_from);
         }
         tool.fresh = fresh;
@@ -295,11 +338,18 @@ impl Calls {
 
         self.held -= state.held;
         state.held = weight(known);
-        if ended || was_final || state.held > MAX_HELD || self.held + state.held > MAX_HELD_ALL {
+        if again && late::again(known) == 0 {
+            state.again = 0;
+        }
+        let is_over = (ended || was_final) && state.again == 0;
+        if is_over || state.held > MAX_HELD || self.held + state.held > MAX_HELD_ALL {
             known.forget_heavy();
-            state.held = 0;
+            (state.held, state.again) = (0, 0);
         }
         self.held += state.held;
+        if ended && state.again > 0 {
+            self.keep_late(&tool.id);
+        }
         true
     }
 }

@@ -11,7 +11,7 @@ mod common;
 
 use narrows::event::{Malformed, Position};
 use narrows::id::EventId;
-use narrows::view::{Activity, ActivityConfig, packet};
+use narrows::view::{self, Activity, ActivityConfig};
 use narrows::{
     Body, Change, Config, Event, Format, Given, Item, Items, Packet, Packets, Paths, Pipeline, Row,
     Step, stored,
@@ -58,7 +58,9 @@ fn what_is_printed_is_read_back() {
             let printed = row(&step.event);
             let read = stored::event(&printed).unwrap_or_else(|e| panic!("{name}: {e}\n{printed}"));
             assert_eq!(printed, row(&read), "{name}");
-            assert_eq!(text(&packet(&step.event)), text(&packet(&read)), "{name}");
+            let changes = || stored::changes(&text(&step.changes)).unwrap();
+            let told = view::packets(&step.event, || step.changes.clone());
+            assert_eq!(text(&told), text(&view::packets(&read, changes)), "{name}");
             first.push(seq, &step.event, &mut one);
             second.push(seq, &read, &mut two);
 

@@ -37,7 +37,8 @@ fn the_run_of_a_killed_node_is_closed_and_taken_up() {
         let events = lost(&nodes.b, &id);
         let packets: Vec<Value> = frames.map(|(_, p)| p).collect();
         let end = last(&packets);
-        assert_eq!((&end["type"], &end["code"]), (&json!("error"), &json!("NODE_LOST")), "{end}");
+        let told = (&end["type"], &end["details"]["code"]);
+        assert_eq!(told, (&json!("error"), &json!("NODE_LOST")), "{end}");
         assert_eq!(count(&events, says_lost), 1, "{agent}");
         let open = nodes.b.items(&id);
         assert!(open.iter().all(|i| i["type"] != "permission"), "{agent}: {open:?}");

@@ -13,12 +13,12 @@ fn an_agent_that_ends_is_told_with_its_last_words() {
             running.turn(&id, &format!("say half\nstderr it broke at {}\nexit 3", home.display()));
         let end = last(&packets);
         assert_eq!(
-            (&end["type"], &end["code"]),
+            (&end["type"], &end["details"]["code"]),
             (&json!("error"), &json!("AGENT_EXITED")),
             "{agent}"
         );
         assert!(end["message"].as_str().is_some_and(|m| m.contains("code 3")), "{end}");
-        let details = end["details"].as_str().unwrap_or_default();
+        let details = end["details"]["details"].as_str().unwrap_or_default();
         assert!(details.contains("it broke at ~/secret-place"), "{agent}: {end}");
         let run = running.run(&id);
         assert_eq!(run["state"], "ended");

@@ -125,22 +125,15 @@ impl Running {
         }
         let response = request.send(json!({ "content": words }).to_string()).expect("answer");
         let status = response.status().as_u16();
-        let mut lines = BufReader::new(response.into_body().into_reader()).lines();
-        let mut cursor = String::new();
-        let next = move || {
-            loop {
-                let line = lines.next()?.ok()?;
-                if let Some(id) = line.strip_prefix("id: ") {
-                    id.clone_into(&mut cursor);
-                } else if let Some(name) = line.strip_prefix("event: ") {
-                    assert_eq!(name, "message");
-                } else if let Some(data) = line.strip_prefix("data: ") {
-                    let packet = serde_json::from_str(data).expect("packet");
-                    return Some((cursor.clone(), packet));
-                }
-            }
-        };
-        (status, std::iter::from_fn(next))
+        (status, packets(response.into_body().into_reader()))
+    }
+
+    /// What the session's own stream tells as packets after a cursor, up to now.
+    pub(crate) fn stream(&self, id: &str, after: &str) -> Vec<(String, Value)> {
+        let path = format!("/api/sessions/{id}/events?view=packets&after={after}");
+        let request = self.served.agent.get(format!("{}{path}", self.served.url));
+        let request = request.header("authorization", format!("Bearer {}", self.served.token));
+        packets(request.call().expect("stream").into_body().into_reader()).collect()
     }
 
     pub(crate) fn items(&self, id: &str) -> Vec<Value> {
@@ -183,6 +176,28 @@ impl Running {
         });
         lines.filter(|line| line.contains(&needle)).collect()
     }
+}
+
+/// The packets of a stream, with their cursors: up to its end, or to where it has caught up.
+fn packets(body: impl std::io::Read) -> impl Iterator<Item = (String, Value)> {
+    let mut lines = BufReader::new(body).lines();
+    let mut cursor = String::new();
+    std::iter::from_fn(move || {
+        loop {
+            let line = lines.next()?.ok()?;
+            if let Some(id) = line.strip_prefix("id: ") {
+                id.clone_into(&mut cursor);
+            } else if let Some(name) = line.strip_prefix("event: ") {
+                if name == "ready" {
+                    return None;
+                }
+                assert_eq!(name, "message");
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                let packet = serde_json::from_str(data).expect("packet");
+                return Some((cursor.clone(), packet));
+            }
+        }
+    })
 }
 
 /// What the agent said in a turn.

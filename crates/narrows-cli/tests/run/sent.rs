@@ -107,6 +107,35 @@ fn the_same_key_sends_a_message_once() {
 }
 
 #[test]
+fn the_stream_of_a_turn_is_the_packets_of_its_session() {
+    let running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let mut told = Vec::new();
+        let words = "think hm\nsay Hello\nedit outputs/a.md some words\nbash echo out; exit 3";
+        for words in [words, "say half\nexit 3", "say again"] {
+            let (status, frames) = running.frames(&id, words, None);
+            assert_eq!(status, 200);
+            told.extend(frames);
+        }
+        let ends =
+            told.iter().filter(|(_, p)| p["type"] == "prompt_response" || p["type"] == "error");
+        let ends: Vec<&str> = ends.filter_map(|(_, p)| p["type"].as_str()).collect();
+        assert_eq!(ends, ["prompt_response", "error", "prompt_response"], "{agent}");
+        let (first, _) = &told[0];
+        let rest = running.stream(&id, first);
+        assert_eq!(told[1..], rest, "{agent}");
+        let edit =
+            |(_, p): &&(String, Value)| p["type"] == "tool_call_start" && p["kind"] == "edit";
+        assert_eq!(told.iter().filter(edit).count(), 1, "{agent}");
+        let bash = |(_, p): &&(String, Value)| p["kind"] == "execute" && p["status"] == "failed";
+        let (_, failed) = told.iter().find(bash).expect("a command that failed");
+        assert_eq!(failed["rawOutput"]["metadata"]["exit"], 3, "{agent}: {failed}");
+        assert_eq!(failed["rawInput"]["command"], "echo out; exit 3", "{agent}: {failed}");
+    }
+}
+
+#[test]
 fn whoever_leaves_picks_the_turn_up_by_its_cursor() {
     let running = Running::start("");
     let id = running.session("acp");
@@ -114,21 +143,7 @@ fn whoever_leaves_picks_the_turn_up_by_its_cursor() {
     let (cursor, _) = frames.next().expect("the prompt");
     drop(frames);
     running.until(&id, "idle", |run| run["state"] == "idle");
-    let path = format!("/api/sessions/{id}/events?view=packets&after={cursor}");
-    let url = format!("{}{path}", running.served.url);
-    let request = running.served.agent.get(url);
-    let request = request.header("authorization", format!("Bearer {}", running.served.token));
-    let body = request.call().expect("stream").into_body().into_reader();
-    let mut rest = Vec::new();
-    for line in std::io::BufRead::lines(std::io::BufReader::new(body)) {
-        let line = line.expect("line");
-        if line == "event: ready" {
-            break;
-        }
-        if let Some(data) = line.strip_prefix("data: ") {
-            rest.push(serde_json::from_str::<Value>(data).expect("packet"));
-        }
-    }
+    let rest: Vec<Value> = running.stream(&id, &cursor).into_iter().map(|(_, p)| p).collect();
     assert!(said(&rest).contains("one") && said(&rest).contains("three"), "{rest:?}");
     assert_eq!(last(&rest)["type"], "prompt_response");
     assert!(rest.iter().all(|p| p["type"] != "user_message_chunk"), "not what was told before");
@@ -281,7 +296,7 @@ fn an_agent_that_is_stopped_stays_so() {
     });
     assert_eq!(running.post(&format!("/api/sessions/{id}/stop"), &json!({})).1["done"], true);
     assert_eq!(frames.last().expect("an end").1["stopReason"], "cancelled");
-    assert_eq!(waiting.last().expect("an end").1["code"], "NOT_SENT");
+    assert_eq!(waiting.last().expect("an end").1["details"]["code"], "NOT_SENT");
     let run = running.run(&id);
     assert_eq!((&run["state"], &run["queue"]), (&json!("ended"), &json!([])));
     assert!(!serde_json::to_string(&running.items(&id)).expect("text").contains("never"));

@@ -1,4 +1,4 @@
-//! The shapes of items and changes, as the OpenAPI document tells them.
+//! The shapes of items, changes and packets, as the OpenAPI document tells them.
 //!
 //! They only describe: what travels is printed by the core, which knows nothing of the document.
 //! `tests/typed.rs` holds the two together.
@@ -38,10 +38,12 @@ macro_rules! shapes {
 mod call;
 mod change;
 mod info;
+mod packet;
 
 pub use call::*;
 pub use change::*;
 pub use info::*;
+pub use packet::*;
 
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -155,7 +155,7 @@ async fn nothing(State(app): State<App>, method: Method, uri: Uri, headers: Head
     ),
     components(schemas(
         crate::error::ErrorBody, crate::stream::ClientMessage, crate::api_ws::ServerMessage,
-        crate::api_ws::StreamFrame,
+        crate::api_ws::StreamFrame, crate::api_item::Packet,
     )),
     modifiers(&Security)
 )]

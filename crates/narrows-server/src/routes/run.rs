@@ -155,7 +155,7 @@ pub(super) async fn state(
         ("Idempotency-Key" = Option<String>, Header, description = "The same key, the same message once"),
     ),
     security(("token" = ["run"])), responses(
-    (status = 200, description = "Frames of the turn", body = crate::api_ws::StreamFrame, content_type = "text/event-stream"),
+    (status = 200, description = "Packets of the turn", body = crate::api_item::Packet, content_type = "text/event-stream"),
     (status = 202, description = "It was taken (with wait=false)", body = MessageTaken),
     (status = "4XX", description = "Refused", body = ErrorBody),
     (status = 503, description = "The store cannot be written now: try again", body = ErrorBody),

@@ -7,6 +7,7 @@ use crate::intake::{self, Intake};
 use crate::stream::{After, Filter, Subscription, View, Wire};
 use bytes::Bytes;
 use narrows::event::{Answer, Decision, Failure, Note, QuestionAnswer, Response};
+use narrows::time::Time;
 use narrows::{Body, Format, Raw, Tree};
 use narrows_store::{
     Cursor, Error, EventRow, MessageRow, MessageState, Place, Result, Session, Store,
@@ -157,7 +158,13 @@ fn is_midst(row: &EventRow) -> bool {
 
 /// The packet for a message whose turn never began.
 fn dropped() -> Bytes {
-    let packet = r#"{"type":"error","message":"The message was taken back before its turn.","code":"NOT_SENT"}"#;
+    let packet = serde_json::json!({
+        "type": "error",
+        "message": "The message was taken back before its turn.",
+        "code": null,
+        "details": {"code": "NOT_SENT"},
+        "timestamp": Time::from_millis(narrows_store::now()),
+    });
     format!("event: message\ndata: {packet}\n\n").into()
 }
 
@@ -177,6 +184,7 @@ pub(super) fn cancelled() -> Body<Raw> {
     Body::PromptResponse(Box::new(Response {
         stop_reason: Some(Raw::new("cancelled")),
         usage: None,
+        failed: false,
         settles: false,
         cost_usd: None,
         duration_ms: None,

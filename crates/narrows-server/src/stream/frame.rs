@@ -35,11 +35,17 @@ fn frames(view: View, row: &EventRow, made: &mut Vec<u8>, mut tell: impl FnMut(u
         }
         View::Packets => {
             let event = std::str::from_utf8(&row.event).ok().and_then(|e| stored::event(e).ok());
-            made.clear();
-            if let Some(packet) = event.as_ref().and_then(narrows::view::packet)
-                && narrows::json::print(made, &packet).is_ok()
-            {
-                tell(0, 1, made);
+            let Some(event) = event else { return };
+            let changes = || {
+                let text = row.changes.as_ref().and_then(|c| std::str::from_utf8(c).ok());
+                text.and_then(|text| stored::changes(text).ok()).unwrap_or_default()
+            };
+            let packets = narrows::view::packets(&event, changes);
+            for (at, packet) in (0..).zip(&packets) {
+                made.clear();
+                if narrows::json::print(made, packet).is_ok() {
+                    tell(at, packets.len() as u32, made);
+                }
             }
         }
     }

@@ -513,7 +513,7 @@ pub struct Expected {
 }
 
 pub fn expected(server: &TestServer, input: &[u8], session: &str, label: Option<&str>) -> Expected {
-    use narrows::view::{Activity, ActivityConfig, packet};
+    use narrows::view::{self, Activity, ActivityConfig};
     use narrows::{Items, Packets, Pipeline, Row};
     fn json(value: &impl serde::Serialize) -> Value {
         let mut text = Vec::new();
@@ -545,7 +545,8 @@ pub fn expected(server: &TestServer, input: &[u8], session: &str, label: Option<
     };
     for (seq, step) in (1..).zip(steps) {
         all.events.push(json(&Row::new(seq, session, &step.event)));
-        all.packets.extend(packet(&step.event).map(|p| json(&p)));
+        let changes = || step.changes.clone();
+        all.packets.extend(view::packets(&step.event, changes).iter().map(json));
         activity.push(seq, &step.event, &mut messages);
         step.changes.into_iter().for_each(|change| items.apply(change));
     }

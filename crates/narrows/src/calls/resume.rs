@@ -1,10 +1,11 @@
 //! Going on after a restart: the calls, out of their items.
 
-use super::{Calls, MAX_HELD, MAX_HELD_ALL, State, weight};
+use super::{Calls, MAX_HELD, MAX_HELD_ALL, State, late, weight};
 use crate::change::Items;
 use crate::event::Event;
 use crate::item::ItemBody;
 use crate::sanitize::Clean;
+use crate::session::Status;
 use crate::tool::{Permission, ToolCall, ToolKind, ToolName, ToolStatus};
 
 impl Calls {
@@ -28,7 +29,8 @@ impl Calls {
                 }
             }
             let mut held = weight(&known);
-            if ended || held > MAX_HELD || calls.held + held > MAX_HELD_ALL {
+            let again = if ended { late::again(&known) } else { 0 };
+            if (ended && again == 0) || held > MAX_HELD || calls.held + held > MAX_HELD_ALL {
                 known.forget_heavy();
                 held = 0;
             }
@@ -45,12 +47,17 @@ impl Calls {
                 whole: true,
                 late: false,
                 held,
+                again,
                 resumed: true,
             };
+            if again > 0 {
+                calls.keep_late(&item.id);
+            }
         }
         if items.info().answered {
             calls.settled = calls.began;
         }
+        calls.failed = items.info().status == Status::Failed && ends_with_error(items);
         calls
     }
 
@@ -83,6 +90,22 @@ impl Calls {
             }
         }
     }
+}
+
+/// Whether nothing was said since the turn's error.
+fn ends_with_error(items: &Items) -> bool {
+    let said = items.iter().filter(|item| {
+        matches!(
+            item.body,
+            ItemBody::Error { .. }
+                | ItemBody::UserMessage { .. }
+                | ItemBody::Text { .. }
+                | ItemBody::Thinking { .. }
+                | ItemBody::ToolCall { .. }
+        ) && item.parent.is_none()
+    });
+    let last = said.max_by_key(|item| item.order);
+    last.is_some_and(|item| matches!(item.body, ItemBody::Error { .. }))
 }
 
 /// Whether it is settled which tool a call uses.

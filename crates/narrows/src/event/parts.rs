@@ -122,6 +122,9 @@ pub struct Response<T = Clean> {
     pub stop_reason: Option<T>,
     /// What the turn used.
     pub usage: Option<Usage>,
+    /// The turn has ended with an error before: this is no second end.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub failed: bool,
     /// The usage is the truth about the turn's answers, of which only guesses were told before.
     #[serde(skip)]
     pub settles: bool,

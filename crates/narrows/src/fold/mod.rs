@@ -40,7 +40,7 @@ pub struct Fold {
     order: u64,
     text: Option<text::OpenText>,
     /// The items of open blocks that have an id of their own.
-    keyed: Vec<Clean>,
+    keyed: Vec<text::OpenBlock>,
     /// The text that is the last thing on the screen.
     tail: Option<text::OpenText>,
     /// The text or prompt that began last: what was held back of it may come late.

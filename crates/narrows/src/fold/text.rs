@@ -43,6 +43,14 @@ pub(super) struct OpenText {
     settled: bool,
 }
 
+/// A block with an id of its own that grows.
+#[derive(Debug)]
+pub(super) struct OpenBlock {
+    id: Clean,
+    /// What it says so far; none when that is too long.
+    kept: Option<String>,
+}
+
 /// The prompt that came last, while nothing came after it.
 #[derive(Debug)]
 pub(super) struct LastPrompt {
@@ -131,20 +139,22 @@ impl Fold {
         out: &mut Vec<Change>,
     ) {
         let id = block_item(kind, block);
-        let open = self.keyed.iter().position(|k| *k == id);
+        let open = self.keyed.iter().position(|k| k.id == id);
         let taken_back = chunk.whole && chunk.text.is_empty() && !chunk.hidden;
         match open {
             Some(at) if chunk.whole => {
-                self.keyed.remove(at);
+                let open = self.keyed.remove(at);
                 if taken_back {
                     out.push(Change::Remove { id });
                     return;
                 }
-                let set = Set::Content(chunk.text.clone());
-                out.push(Change::Set { id: id.clone(), set });
+                complete(&id, open.kept.as_deref(), &chunk.text, out);
                 out.push(Change::Set { id, set: Set::IsStreaming(false) });
             }
-            Some(_) => {
+            Some(at) => {
+                if let Some(open) = self.keyed.get_mut(at) {
+                    keep(&mut open.kept, &chunk.text);
+                }
                 let text = chunk.text.clone();
                 out.push(Change::Append { id, field: "content", text });
             }
@@ -153,7 +163,7 @@ impl Fold {
                 let body = text_body(chunk, kind, !chunk.whole);
                 self.put(event, id.clone(), body, out);
                 if !chunk.whole {
-                    self.keyed.push(id);
+                    self.keyed.push(OpenBlock { id, kept: Some(chunk.text.to_string()) });
                     if self.keyed.len() > MAX_KEYED {
                         self.close_keyed(1, out);
                     }
@@ -165,8 +175,8 @@ impl Fold {
     /// The first `n` open blocks will not go on.
     pub(super) fn close_keyed(&mut self, n: usize, out: &mut Vec<Change>) {
         let n = n.min(self.keyed.len());
-        for id in self.keyed.drain(..n) {
-            out.push(Change::Set { id, set: Set::IsStreaming(false) });
+        for open in self.keyed.drain(..n) {
+            out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
         }
     }
 
@@ -193,8 +203,7 @@ impl Fold {
         };
         match self.text.take() {
             Some(open) if replaces(&open) => {
-                let (id, text) = (open.id.clone(), chunk.text.clone());
-                out.push(Change::Set { id, set: Set::Content(text) });
+                complete(&open.id, open.kept.as_deref(), &chunk.text, out);
                 out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
             }
             open => {
@@ -303,13 +312,14 @@ impl Fold {
         }
         let (id, parent) = (item.id.clone(), item.parent.clone());
         let settled = self.info.answered && item.order + 1 == self.order;
-        if let ItemBody::Text { block_id: Some(block), .. }
-        | ItemBody::Thinking { block_id: Some(block), .. } = &item.body
+        if let ItemBody::Text { block_id: Some(block), content, .. }
+        | ItemBody::Thinking { block_id: Some(block), content, .. } = &item.body
         {
             let kinds = [Kind::Text, Kind::Thinking];
             if kinds.iter().any(|kind| block_item(*kind, block) == item.id) {
                 if is_streaming(item) {
-                    self.keyed.push(id);
+                    let kept = (content.len() <= MAX_KEPT).then(|| content.to_string());
+                    self.keyed.push(OpenBlock { id, kept });
                 }
                 return;
             }
@@ -345,6 +355,17 @@ impl Fold {
         if settled || is_streaming(item) {
             self.text = Some(open);
         }
+    }
+}
+
+/// The whole text of an item has come: adds what was not told, or replaces what was told otherwise.
+fn complete(id: &Clean, kept: Option<&str>, text: &Clean, out: &mut Vec<Change>) {
+    let id = id.clone();
+    let kept = kept.filter(|kept| text.starts_with(kept));
+    match kept.and_then(|kept| text.after(kept.len())) {
+        Some(rest) if rest.is_empty() => {}
+        Some(text) => out.push(Change::Append { id, field: "content", text }),
+        None => out.push(Change::Set { id, set: Set::Content(text.clone()) }),
     }
 }
 

@@ -95,6 +95,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
         Body::PromptResponse(r) => Body::PromptResponse(Box::new(Response {
             stop_reason: by.texts(r.stop_reason),
             usage: r.usage,
+            failed: r.failed,
             settles: r.settles,
             cost_usd: r.cost_usd,
             duration_ms: r.duration_ms,

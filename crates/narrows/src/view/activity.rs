@@ -36,14 +36,24 @@ pub struct Message {
     r#type: &'static str,
     work_order_id: String,
     run_id: String,
-    /// The event it comes from.
-    event_id: EventId,
+    /// The event it comes from, and which of its messages this is.
+    event_id: MessageId,
     seq: u64,
     timestamp: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_tool_call_id: Option<Clean>,
     #[serde(flatten)]
     body: What,
+}
+
+/// An event may give several messages: a call and its result, and how far the turn is.
+#[derive(Debug, Clone, Copy)]
+struct MessageId(EventId, &'static str);
+
+impl Serialize for MessageId {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(&format_args!("{}{}", self.0, self.1))
+    }
 }
 
 /// What a message says.
@@ -95,6 +105,8 @@ pub struct Activity {
     calls: Recent<Seen>,
     block: Option<Block>,
     progress: Progress,
+    /// The turn was answered, and nothing but text has come since.
+    answered: bool,
 }
 
 #[derive(Debug, Default)]
@@ -114,7 +126,7 @@ impl Activity {
     /// A projection for one run.
     pub fn new(config: ActivityConfig) -> Self {
         let progress = Progress::new(config.interval_ms);
-        Activity { config, calls: Recent::new(MAX_CALLS), block: None, progress }
+        Activity { config, calls: Recent::new(MAX_CALLS), block: None, progress, answered: false }
     }
 
     /// A projection that goes on: `events` are those since the last turn began, which were told.
@@ -161,6 +173,11 @@ impl Activity {
             self.end_block(seq, out);
         }
         match &event.body {
+            Body::PromptResponse(_) => self.answered = true,
+            Body::UserMessage(_) | Body::ToolCallStart(_) => self.answered = false,
+            _ => {}
+        }
+        match &event.body {
             Body::TextChunk(c) | Body::ThinkingChunk(c) => {
                 let thinking = matches!(event.body, Body::ThinkingChunk(_));
                 let block = self.block.get_or_insert_with(|| Block {
@@ -175,7 +192,9 @@ impl Activity {
                 } else {
                     block.text.push(&c.text);
                 }
-                if c.whole || block.text.len() > MAX_BLOCK {
+                // Nothing need come after what is said late: it is not waited for.
+                let late = self.answered && !block.text.trim().is_empty();
+                if c.whole || late || block.text.len() > MAX_BLOCK {
                     self.end_block(seq, out);
                 }
             }
@@ -254,11 +273,16 @@ impl Activity {
     }
 
     fn message(&self, kind: &'static str, seq: u64, event: &Event, body: What) -> Message {
+        let which = match body {
+            What::Result { .. } => "-result",
+            What::Progress { .. } => "-progress",
+            What::Call { .. } | What::Output { .. } | What::File { .. } => "",
+        };
         Message {
             r#type: kind,
             work_order_id: self.config.work_order_id.clone(),
             run_id: self.config.run_id.clone(),
-            event_id: event.id,
+            event_id: MessageId(event.id, which),
             seq,
             timestamp: event.time.clone(),
             parent_tool_call_id: event.parent.clone(),

@@ -5,4 +5,4 @@ mod packets;
 mod progress;
 
 pub use activity::{Activity, ActivityConfig, Message};
-pub use packets::{Packet, packet};
+pub use packets::{Packet, packets};

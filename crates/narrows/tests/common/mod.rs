@@ -138,13 +138,25 @@ pub fn changes_text(steps: &[Step]) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
+/// The view `packets`, one a line. What has no time of its own has that of its arrival, as in a server.
+pub fn packets_text(steps: &[Step]) -> String {
+    let arrival = narrows::time::Time::parse("2026-01-22T19:13:30.917Z");
+    let packets = steps.iter().map(|step| {
+        let mut event = step.event.clone();
+        event.time = event.time.or_else(|| arrival.clone());
+        let packets = narrows::view::packets(&event, || step.changes.clone());
+        packets.iter().map(|p| serde_json::to_string(p).unwrap() + "\n").collect::<String>()
+    });
+    packets.collect()
+}
+
 pub fn events(steps: &[Step]) -> Vec<Event> {
     steps.iter().map(|s| s.event.clone()).collect()
 }
 
 /// Everything that any view shows of an input, as text.
 pub fn all_views(config: Config, bytes: &[u8]) -> String {
-    use narrows::view::{Activity, ActivityConfig, packet};
+    use narrows::view::{Activity, ActivityConfig, packets};
     let steps = run(config, bytes);
     let mut text = events_text(&steps);
     let mut activity = Activity::new(ActivityConfig {
@@ -155,7 +167,7 @@ pub fn all_views(config: Config, bytes: &[u8]) -> String {
     let mut messages = Vec::new();
     for (i, step) in steps.iter().enumerate() {
         activity.push(i as u64 + 1, &step.event, &mut messages);
-        if let Some(packet) = packet(&step.event) {
+        for packet in packets(&step.event, || step.changes.clone()) {
             text.push_str(&serde_json::to_string(&packet).unwrap());
         }
         text.push_str(&serde_json::to_string(&step.changes).unwrap());

@@ -255,7 +255,7 @@ pub(super) fn response(result: Option<Json<'_>>, duration_ms: Option<u64>) -> Re
         ..Usage::default()
     });
     let stop_reason = stop.map(Raw::new);
-    Response { stop_reason, usage, settles: false, cost_usd: None, duration_ms }
+    Response { stop_reason, usage, failed: false, settles: false, cost_usd: None, duration_ms }
 }
 
 /// A message of a kind that nobody modelled.

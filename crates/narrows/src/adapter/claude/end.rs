@@ -148,6 +148,7 @@ impl Claude {
         out.push(Body::PromptResponse(Box::new(Response {
             stop_reason: stop.map(Raw::new),
             usage,
+            failed: false,
             // Older versions tell the truth with each answer, and here add up several turns.
             settles: !self.is_old(),
             cost_usd,

@@ -1,0 +1,199 @@
+//! What a call gave, when it has ended.
+
+use super::Empty;
+use super::call::{kind_of, owned, whole};
+use super::input::{TodoItem, todo};
+use crate::json::print;
+use crate::sanitize::{Clean, Tree};
+use crate::tool::{Diff, DiffAction, ToolCall, ToolKind, ToolName, ToolStatus, Tri};
+use serde::Serialize;
+use std::borrow::Cow;
+
+/// Characters of a file that is read that stand in its preview.
+const PREVIEW: usize = 500;
+
+#[derive(Debug, Serialize)]
+pub(super) struct RawOutput<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Cow<'a, Clean>>,
+    output: Cow<'a, str>,
+    /// Told for an empty file, of which front ends would print all the rest instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'static str>,
+    metadata: Metadata<'a>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Metadata<'a> {
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Cow<'a, Clean>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview: Option<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filepath: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exists: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<Checks<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<File<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    todos: Option<Vec<TodoItem<'a>>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Checks<'a> {
+    Given(&'a Tree<Clean>),
+    None(Empty),
+}
+
+/// A file that a patch changed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct File<'a> {
+    file_path: &'a Clean,
+    relative_path: &'a Clean,
+    r#type: &'static str,
+    diff: String,
+    before: &'a str,
+    after: &'a str,
+    additions: u64,
+    deletions: u64,
+}
+
+/// What a front end shows as the output of a call that has ended.
+pub(super) fn text_of(c: &ToolCall) -> Cow<'_, Clean> {
+    let output = match (c.tool_name, kind_of(c)) {
+        // The card of a task shows the prompt; on this wire the answer is the output.
+        (ToolName::Task, _) => c.task_output.as_ref(),
+        (_, ToolKind::Edit) if c.diffs.iter().flatten().next().is_some() => match c.status {
+            Some(ToolStatus::Completed) => return owned("Wrote file successfully."),
+            _ => None,
+        },
+        _ => whole(c),
+    };
+    match output {
+        Some(text) if !text.is_empty() => Cow::Borrowed(text),
+        _ => c.error.as_ref().map_or_else(|| owned(""), Cow::Borrowed),
+    }
+}
+
+pub(super) fn raw_output(c: &ToolCall, status: ToolStatus) -> RawOutput<'_> {
+    let text = text_of(c);
+    let error = (status != ToolStatus::Completed).then(|| match (&c.error, status) {
+        (Some(error), _) if !error.is_empty() => Cow::Borrowed(error),
+        (_, ToolStatus::Failed) if !text.is_empty() => text.clone(),
+        (_, ToolStatus::Cancelled) => match c.permission.as_ref().map(|p| p.decision.as_str()) {
+            Some("rejected") => owned("The user rejected permission to use this tool call."),
+            _ => owned("The call was cancelled."),
+        },
+        _ => owned("The call failed."),
+    });
+    let content = (kind_of(c) == ToolKind::Read && text.is_empty()).then_some("");
+    let metadata = metadata(c, status, &text);
+    let output = match (&metadata.todos, &metadata.files) {
+        (Some(todos), _) => {
+            let mut json = Vec::new();
+            let _ = print(&mut json, todos);
+            Cow::Owned(String::from_utf8(json).unwrap_or_default())
+        }
+        (None, Some(files)) if status == ToolStatus::Completed && !files.is_empty() => {
+            let mut list = String::from("Success. Updated the following files:");
+            for file in files {
+                let letter = match file.r#type {
+                    "add" => 'A',
+                    "delete" => 'D',
+                    _ => 'M',
+                };
+                list.push('\n');
+                list.push(letter);
+                list.push(' ');
+                list.push_str(file.relative_path);
+            }
+            Cow::Owned(list)
+        }
+        _ => match text {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_str()),
+            Cow::Owned(text) => Cow::Owned(text.as_str().to_owned()),
+        },
+    };
+    RawOutput { error, output, content, metadata }
+}
+
+fn metadata<'a>(c: &'a ToolCall, status: ToolStatus, text: &Cow<'a, Clean>) -> Metadata<'a> {
+    let mut m = Metadata { truncated: c.truncated == Some(true), ..Metadata::default() };
+    m.exit = c.exit_code;
+    match kind_of(c) {
+        ToolKind::Execute => {
+            m.output = Some(text.clone());
+            // A command that its agent calls completed, without a code, has not failed.
+            m.exit = m.exit.or((status == ToolStatus::Completed).then_some(0));
+            m.description = Some(c.description.as_deref().unwrap_or_default());
+        }
+        ToolKind::Read => m.preview = Some(text.head(PREVIEW)),
+        ToolKind::Search => {
+            let lines = text.lines().filter(|l| !l.trim().is_empty()).count() as u64;
+            let none = text.starts_with("No files found") || text.starts_with("No matches found");
+            m.count = Some(c.count.unwrap_or(if none { 0 } else { lines }));
+        }
+        ToolKind::Edit => {
+            let checks = c.diagnostics.as_ref().filter(|t| t.json().starts_with('{'));
+            m.diagnostics = Some(checks.map_or(Checks::None(Empty {}), Checks::Given));
+            m.filepath = Some(c.file_path.as_deref().unwrap_or_default());
+            m.exists = Some(match c.is_new_file {
+                Some(Tri::Yes) => false,
+                Some(Tri::No) => true,
+                Some(Tri::Unknown) | None => c.tool_name != ToolName::Write,
+            });
+        }
+        _ => {}
+    }
+    match c.tool_name {
+        ToolName::TodoWrite => m.todos = Some(c.todos.iter().flatten().map(todo).collect()),
+        ToolName::ApplyPatch => {
+            let files: Vec<File<'_>> = c.diffs.iter().flatten().map(file).collect();
+            let all: Vec<&str> = files.iter().map(|f| f.diff.as_str()).collect();
+            m.diff = Some(all.join("\n"));
+            m.files = Some(files);
+        }
+        _ => {}
+    }
+    m
+}
+
+fn file(diff: &Diff) -> File<'_> {
+    let (additions, deletions) = diff.changed_lines();
+    let r#type = match diff.action {
+        Some(DiffAction::Add) => "add",
+        Some(DiffAction::Delete) => "delete",
+        Some(DiffAction::Update | DiffAction::Move) => "update",
+        None if diff.old_text.as_deref() == Some("") => "add",
+        None => "update",
+    };
+    let lines = |hunk: &crate::tool::Hunk| {
+        let lines: Vec<&str> = hunk.lines.iter().map(Clean::as_str).collect();
+        let (o, ol, n, nl) = (hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines);
+        format!("@@ -{o},{ol} +{n},{nl} @@\n{}", lines.join("\n"))
+    };
+    let hunks = || diff.hunks.iter().flatten().map(lines).collect::<Vec<_>>().join("\n");
+    File {
+        file_path: &diff.path,
+        relative_path: &diff.path,
+        r#type,
+        diff: diff.patch.as_ref().map_or_else(hunks, ToString::to_string),
+        before: diff.old_text.as_deref().unwrap_or_default(),
+        after: diff.new_text.as_deref().unwrap_or_default(),
+        additions,
+        deletions,
+    }
+}
