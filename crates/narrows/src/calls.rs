@@ -221,7 +221,14 @@ impl Calls {
             let mut call = ToolCall::unknown();
             call.status = Some(ToolStatus::Cancelled);
             let fresh = Fresh::default();
-            let tool = Box::new(ToolEvent { id, call, fresh, grew_from: None, first: false });
+            let tool = Box::new(ToolEvent {
+                id,
+                call,
+                fresh,
+                grew_from: None,
+                first: false,
+                grows: false,
+            });
             let body = Body::ToolCallProgress(tool);
             let event = Event {
                 id: EventId::default(),

@@ -195,6 +195,14 @@ impl<T> Body<T> {
         }
     }
 
+    /// What is told of a call.
+    pub(crate) fn tool_mut(&mut self) -> Option<&mut ToolEvent<T>> {
+        match self {
+            Body::ToolCallStart(call) | Body::ToolCallProgress(call) => Some(call),
+            _ => None,
+        }
+    }
+
     /// The text of a message or a chunk.
     pub(crate) fn text_mut(&mut self) -> Option<&mut T> {
         match self {

@@ -91,6 +91,9 @@ pub struct ToolEvent<T = Clean> {
     /// Whether this is the first event of the call.
     #[serde(skip)]
     pub first: bool,
+    /// Whether texts of the call may come again, longer: the ends of these are not final.
+    #[serde(skip)]
+    pub grows: bool,
 }
 
 /// The agent's plan.

@@ -12,6 +12,36 @@ use memchr::memmem;
 /// With `any`, one folder of it is enough: more text is to come. Without, the text is over, and
 /// only its last part may be missing in part: its parent folder is a place of its own.
 pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
+    let best = root(paths, b, any).min(id(paths, b));
+    // Where no root is known, any path may still become a session's.
+    if any && (paths.roots.is_empty() || memmem::find(b, b"/sessions/").is_some()) {
+        let word = last_word(b);
+        if b[word..].iter().any(is_separator) {
+            return best.min(word);
+        }
+    }
+    best
+}
+
+/// The same for a field that may come again, longer. The first folder of a root says nothing, and
+/// where no root is known, only what has the form of a session's folder may become one.
+pub(super) fn grown(paths: &Paths, b: &[u8]) -> usize {
+    let at = root(paths, b, true);
+    let folders = b[at..].split(is_separator).filter(|part| !part.is_empty()).count();
+    let best = if folders < 2 { b.len() } else { at }.min(id(paths, b));
+    let word = last_word(b);
+    let last = &b[word..];
+    let open = |form: &[u8]| {
+        let rest = memmem::rfind(last, form).map(|i| &last[i + form.len()..]);
+        rest.is_some_and(|rest| !rest.iter().any(is_separator))
+    };
+    // `/sandboxes/ID/sessions/ID/…`: all of it is hidden once a folder follows.
+    let sandbox = memmem::find(last, b"/sandboxes/").is_some();
+    let session = memmem::find(last, b"/sessions/").is_some();
+    if open(b"/sessions/") || (sandbox && !session) { best.min(word) } else { best }
+}
+
+fn root(paths: &Paths, b: &[u8], any: bool) -> usize {
     let scan = Scan::new(paths, b, Mode::Text);
     let mut best = b.len();
     let separated = memchr::memchr2(b'/', b'\\', &b[b.len().saturating_sub(512)..]).is_some();
@@ -23,6 +53,11 @@ pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
             best = best.min(at);
         }
     }
+    best
+}
+
+fn id(paths: &Paths, b: &[u8]) -> usize {
+    let mut best = b.len();
     for id in paths.ids.iter().filter(|id| id.long) {
         let part = |c: &&u8| c.is_ascii_hexdigit() || **c == b'-';
         let len = b.iter().rev().take(40).take_while(part).count();
@@ -33,13 +68,6 @@ pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
             id.text.get(..tail.len()).is_some_and(|t| tail.eq_ignore_ascii_case(t.as_bytes()));
         if !whole && same && tail.len() >= 8 {
             best = best.min(from);
-        }
-    }
-    // Where no root is known, any path may still become a session's.
-    if any && (paths.roots.is_empty() || memmem::find(b, b"/sessions/").is_some()) {
-        let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
-        if b[word..].iter().any(|c| matches!(c, b'/' | b'\\')) {
-            best = best.min(word);
         }
     }
     best
@@ -79,6 +107,14 @@ impl Cleaner {
         }
         if at == b.len() { text.len() } else { floor(text, view.source(at, at).0) }
     }
+}
+
+fn last_word(b: &[u8]) -> usize {
+    b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1)
+}
+
+fn is_separator(c: &u8) -> bool {
+    matches!(c, b'/' | b'\\')
 }
 
 impl Scan<'_> {

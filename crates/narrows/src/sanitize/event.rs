@@ -46,8 +46,7 @@ impl By<'_> {
 }
 
 /// An event of the same call that says nothing.
-pub(super) fn shell(cleaner: &mut Cleaner, event: &Event<Raw>) -> Event {
-    let mut by = By(cleaner);
+pub(super) fn shell(event: &Event<Raw>) -> Event<Raw> {
     let (id, tool_name, kind) = match event.body.tool() {
         Some(tool) => (tool.id.clone(), tool.call.tool_name, tool.call.kind),
         None => (Raw::default(), crate::tool::ToolName::Unknown, crate::tool::ToolKind::Other),
@@ -55,13 +54,13 @@ pub(super) fn shell(cleaner: &mut Cleaner, event: &Event<Raw>) -> Event {
     let mut call = ToolCall::unknown();
     call.tool_name = tool_name;
     call.kind = kind;
-    let tool =
-        ToolEvent { id: by.text(id), call, fresh: Fresh::default(), grew_from: None, first: false };
+    let fresh = Fresh::default();
+    let tool = ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false };
     Event {
         id: EventId::default(),
         began: EventId::default(),
         time: event.time.clone(),
-        parent: by.texts(event.parent.clone()),
+        parent: event.parent.clone(),
         body: Body::ToolCallProgress(Box::new(tool)),
     }
 }
@@ -311,7 +310,14 @@ fn tool(by: &mut By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
             .permission
             .map(|p| Permission { decision: by.text(p.decision), option: by.texts(p.option) }),
     };
-    ToolEvent { id: by.text(t.id), call, fresh: t.fresh, grew_from: t.grew_from, first: t.first }
+    ToolEvent {
+        id: by.text(t.id),
+        call,
+        fresh: t.fresh,
+        grew_from: t.grew_from,
+        first: t.first,
+        grows: t.grows,
+    }
 }
 
 fn diff(by: &mut By<'_>, d: Diff<Raw>) -> Diff {

@@ -11,6 +11,7 @@ mod clean;
 mod escape;
 mod event;
 mod field;
+mod growing;
 mod hits;
 mod memo;
 mod paths;
@@ -39,6 +40,7 @@ use crate::event::{Body, Event};
 use crate::tool::ToolKind;
 use crate::tool::{Output, ToolStatus};
 use clean::Cleaner;
+use growing::Growing;
 use seam::Seam;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -57,6 +59,7 @@ pub struct Sanitizer {
     outputs: HashMap<String, OpenOutput>,
     /// The calls of `outputs`, oldest first.
     order: VecDeque<String>,
+    growing: Growing,
 }
 
 /// The text block whose end may still be held back.
@@ -101,6 +104,7 @@ impl Sanitizer {
             text: None,
             outputs: HashMap::new(),
             order: VecDeque::new(),
+            growing: Growing::default(),
         }
     }
 
@@ -120,8 +124,12 @@ impl Sanitizer {
         } else if event.body.pauses_text() {
             self.pause_text(out);
         }
-        if matches!(event.body, Body::PromptResponse(_) | Body::Error(_)) {
-            self.end_outputs(out);
+        match &event.body {
+            Body::PromptResponse(_) | Body::Error(_) => self.end_outputs(out),
+            // A person is shown what it is about.
+            Body::PermissionRequest(ask) => self.settle(ask.tool_call_id.peek(), out),
+            Body::QuestionRequest(ask) => self.settle(ask.tool_call_id.peek(), out),
+            _ => {}
         }
         let clean = self.push_tool(event, out);
         out.push(clean);
@@ -136,7 +144,9 @@ impl Sanitizer {
     /// Whether nothing is held back, and the next event can be cleaned without the ones before. An
     /// open block cannot: where and when it began goes with each piece of it.
     pub fn is_at_rest(&self) -> bool {
-        self.text.is_none() && self.outputs.values().all(|open| open.seam.is_at_rest())
+        self.text.is_none()
+            && self.growing.is_empty()
+            && self.outputs.values().all(|open| open.seam.is_at_rest())
     }
 
     /// Bytes that are held back.
@@ -237,7 +247,16 @@ impl Sanitizer {
     }
 
     /// Cleans what is no streamed text. Output in pieces passes a seam of its own call.
-    fn push_tool(&mut self, event: Event<Raw>, out: &mut Vec<Event>) -> Event {
+    fn push_tool(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) -> Event {
+        let Some(tool) = event.body.tool() else {
+            return event::clean(&mut self.cleaner, event, None);
+        };
+        let ends = tool.call.status.is_some_and(ToolStatus::is_final);
+        let mut whole = Vec::new();
+        self.growing.take(&self.cleaner, &mut event, ends, &mut whole);
+        for event in whole {
+            out.push(event::clean(&mut self.cleaner, event, None));
+        }
         let Some(tool) = event.body.tool() else {
             return event::clean(&mut self.cleaner, event, None);
         };
@@ -248,7 +267,6 @@ impl Sanitizer {
                 self.order.retain(|k| k != id);
             }
         }
-        let ends = tool.call.status.is_some_and(ToolStatus::is_final);
         let piece = match &tool.call.output {
             Some(Output::More(piece)) => Some(piece.peek()),
             _ => None,
@@ -262,7 +280,8 @@ impl Sanitizer {
             // What is read from a file is the user's own.
             let read = tool.call.kind == ToolKind::Read;
             let mode = if read { Mode::Body } else { Mode::Text };
-            OpenOutput { shell: event::shell(&mut self.cleaner, &event), seam: Seam::new(mode) }
+            let shell = event::clean(&mut self.cleaner, event::shell(&event), None);
+            OpenOutput { shell, seam: Seam::new(mode) }
         });
         let mut ready =
             open.seam.push(&mut self.cleaner, piece.unwrap_or_default()).unwrap_or_default();
@@ -281,6 +300,16 @@ impl Sanitizer {
     fn end_outputs(&mut self, out: &mut Vec<Event>) {
         while !self.order.is_empty() {
             self.end_oldest_output(out);
+        }
+        while let Some(event) = self.growing.end_oldest() {
+            out.push(event::clean(&mut self.cleaner, event, None));
+        }
+    }
+
+    /// Shows all of what is known of a call.
+    fn settle(&mut self, id: &str, out: &mut Vec<Event>) {
+        if let Some(event) = self.growing.settle(id) {
+            out.push(event::clean(&mut self.cleaner, event, None));
         }
     }
 

@@ -15,6 +15,29 @@ pub(super) fn clean(cleaner: &mut Cleaner, tree: &Tree<Raw>, limit: usize) -> Tr
     if json.len() > limit {
         return Tree(Clean(ecow::eco_format!("\"({} bytes left out)\"", json.len())));
     }
+    let shown = each_string(json, |raw, key| string(cleaner, raw, key));
+    Tree(Clean(shown.into()))
+}
+
+/// A tree of which some strings are held back, and whether there are such: `cut` says how a string is
+/// shown for now, under which key, when not whole.
+pub(super) fn hold_back(
+    tree: &Tree<Raw>,
+    mut cut: impl FnMut(&str, &str) -> Option<String>,
+) -> Option<Tree<Raw>> {
+    let json = tree.0.peek();
+    let mut any = false;
+    let shown = each_string(json, |raw, key| {
+        let part = cut(&decode(raw), key).and_then(|part| serde_json::to_string(&part).ok());
+        any |= part.is_some();
+        part
+    });
+    any.then(|| Tree(Raw::new(shown)))
+}
+
+/// The JSON text with some of its strings put anew, quotes included. `put` is given what stands
+/// between the quotes, and the key of a value.
+fn each_string(json: &str, mut put: impl FnMut(&str, &str) -> Option<String>) -> String {
     let b = json.as_bytes();
     let mut out = String::with_capacity(json.len());
     let (mut at, mut depth, mut from) = (0, 0, 0);
@@ -25,7 +48,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, tree: &Tree<Raw>, limit: usize) -> Tr
                 let end = string_end(b, at + 1);
                 let raw = json.get(at + 1..end).unwrap_or_default();
                 let is_key = b.get(end + 1..).is_some_and(next_is_colon);
-                let shown = string(cleaner, raw, if is_key { "" } else { &key });
+                let shown = put(raw, if is_key { "" } else { &key });
                 if let Some(shown) = &shown {
                     out.push_str(json.get(from..at).unwrap_or_default());
                     out.push_str(shown);
@@ -58,7 +81,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, tree: &Tree<Raw>, limit: usize) -> Tr
         }
     }
     out.push_str(json.get(from..).unwrap_or_default());
-    Tree(Clean(out.into()))
+    out
 }
 
 /// Where the string that begins at `at` has its closing quote.
@@ -95,12 +118,29 @@ fn container_end(b: &[u8], mut at: usize) -> usize {
     at
 }
 
+/// Whether the value of a key is a path.
+pub(super) fn is_path(key: &str) -> bool {
+    matches!(
+        key,
+        "filePath"
+            | "file_path"
+            | "filepath"
+            | "path"
+            | "cwd"
+            | "file"
+            | "directory"
+            | "dir"
+            | "outputPath"
+            | "absolutePath"
+            | "notebook_path"
+    )
+}
+
 /// The shown string with its quotes, when it differs from the source.
 fn string(cleaner: &mut Cleaner, raw: &str, key: &str) -> Option<String> {
     let text = decode(raw);
     let shown = match key {
-        "filePath" | "file_path" | "filepath" | "path" | "cwd" | "file" | "directory" | "dir"
-        | "outputPath" | "absolutePath" | "notebook_path" => Some(cleaner.field(&text)),
+        key if is_path(key) => Some(cleaner.field(&text)),
         "content" | "oldString" | "newString" | "old_string" | "new_string" | "patchText" => {
             cleaner.text(&text, Mode::Body)
         }

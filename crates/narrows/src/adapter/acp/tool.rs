@@ -103,6 +103,8 @@ impl Acp {
         if about {
             call.status = None;
         }
+        // Arguments and output are sent whole each time that there is more of them.
+        let grows = said != Said::ForLeave && !call.status.is_some_and(ToolStatus::is_final);
         let parent = meta.parent.and_then(Json::str).map(Raw::new);
         let event = Box::new(ToolEvent {
             id: Raw::new(id.as_str()),
@@ -110,6 +112,7 @@ impl Acp {
             fresh: Fresh::default(),
             grew_from: None,
             first,
+            grows,
         });
         out.push_in(
             parent,

@@ -93,6 +93,7 @@ impl Claude {
             fresh: Fresh::default(),
             grew_from: None,
             first,
+            grows: false,
         };
         out.push_in(parent.clone(), Body::ToolCallStart(Box::new(event)));
         if !questions.is_empty() {

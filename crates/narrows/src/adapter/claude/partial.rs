@@ -147,7 +147,8 @@ impl Claude {
         call.name = Some(Raw::new(name));
         call.status = Some(ToolStatus::Pending);
         let id = Raw::new(id.into_owned());
-        let tool = ToolEvent { id, call, fresh: Fresh::default(), grew_from: None, first };
+        let tool =
+            ToolEvent { id, call, fresh: Fresh::default(), grew_from: None, first, grows: false };
         out.push_in(parent.cloned(), Body::ToolCallStart(Box::new(tool)));
     }
 

@@ -69,8 +69,14 @@ impl Claude {
         if let Some(Body::BackgroundTask(task)) = more.first() {
             self.tasks.began(task.task_id.peek());
         }
-        let event =
-            ToolEvent { id: Raw::new(id), call, fresh: Fresh::default(), grew_from: None, first };
+        let event = ToolEvent {
+            id: Raw::new(id),
+            call,
+            fresh: Fresh::default(),
+            grew_from: None,
+            first,
+            grows: false,
+        };
         out.push_in(parent.cloned(), Body::ToolCallProgress(Box::new(event)));
         for body in more {
             out.push_in(parent.cloned(), body);
@@ -91,6 +97,7 @@ impl Claude {
             fresh: Fresh::default(),
             grew_from: None,
             first: false,
+            grows: false,
         };
         out.push(Body::ToolCallProgress(Box::new(event)));
     }

@@ -40,7 +40,7 @@ pub(super) fn is_jumbled(tail: &[u8]) -> bool {
 }
 
 /// How often a digit stands next to a letter.
-fn turns(text: &[u8]) -> usize {
+pub(in crate::sanitize) fn turns(text: &[u8]) -> usize {
     let turn = |w: &&[u8]| {
         w[0].is_ascii_digit() && w[1].is_ascii_alphabetic()
             || w[0].is_ascii_alphabetic() && w[1].is_ascii_digit()

@@ -101,6 +101,11 @@ impl Secrets {
         found
     }
 
+    /// Whether a value under this key may be a secret, whatever it is.
+    pub(in crate::sanitize) fn is_name(&self, key: &str) -> bool {
+        self.on && key.len() <= 64 && super::span::is_name(key.as_bytes())
+    }
+
     /// The token that has begun where the text ends at `end`.
     pub(in crate::sanitize) fn begun(
         &self,
@@ -109,7 +114,11 @@ impl Secrets {
         least: usize,
     ) -> Option<Secret<'_>> {
         let table = Table::get();
-        let part = |c: &&u8| is_word(**c) || matches!(c, b'.' | b'/' | b'+' | b'=' | b'~');
+        let part = |c: &&u8| {
+            is_word(**c)
+                || matches!(c, b'.' | b'/' | b'+' | b'=' | b'~')
+                || (**c == b':' && least == 0)
+        };
         let len = b[..end].iter().rev().take(REACH).take_while(part).count();
         if !self.on || len < least + 3 {
             return None;
@@ -123,11 +132,13 @@ impl Secrets {
             let rule = *table.start_rules.get(found.pattern().as_usize())?.first()?;
             let tail = &b[stop..end];
             let glued = found.start() > 0 && b[start - 1].is_ascii_alphanumeric();
-            let strong = stop - start >= 4 || !glued;
+            let before = table.rules[rule].before;
+            let strong = stop - start >= 4 || !glued || before > 0;
             let whole = least == 0 || (tail.len() >= least && check::is_jumbled(tail));
             let longer = best.is_none_or(|(s, e, _)| start < s || (start == s && stop > e));
-            if table.rules[rule].before == 0 && strong && whole && longer {
-                best = Some((start, stop, rule));
+            // What stands before the anchor of some belongs to them: it is looked at while more may come.
+            if (before == 0 || least == 0) && strong && whole && longer {
+                best = Some((start.saturating_sub(before).max(from), stop, rule));
             }
         }
         let (start, _, rule) = best?;

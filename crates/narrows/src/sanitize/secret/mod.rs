@@ -12,6 +12,7 @@ mod runs;
 mod span;
 mod vendors;
 
+pub(super) use check::turns;
 pub(super) use find::{Secret, Spot, What};
 pub(super) use literals::Literals;
 pub use rules::Rule;

@@ -190,7 +190,7 @@ fn value(b: &[u8], start: usize, at: usize, flag: bool) -> Reach {
         return open;
     }
     let name = &b[start..end];
-    if end - at >= MAX_NAME || !NAME.as_ref().is_some_and(|regex| regex.is_match(name)) {
+    if end - at >= MAX_NAME || !is_name(name) {
         return Reach::default();
     }
     let blank = |c: u8| c == b' ' || c == b'\t';
@@ -240,6 +240,11 @@ fn value(b: &[u8], start: usize, at: usize, flag: bool) -> Reach {
     let from = if quotes > letters { quotes } else { to };
     let to = skip(b, from, MAX_SPAN, |c| is_word(c) || b"!#$%*+./:=?@^~".contains(&c));
     Reach { to: (to - from >= MIN_VALUE).then_some(to), open: to == b.len() }
+}
+
+/// Whether a name is one whose value is hidden.
+pub(super) fn is_name(name: &[u8]) -> bool {
+    NAME.as_ref().is_some_and(|regex| regex.is_match(name))
 }
 
 /// Where the name of a string's type ends that begins at `from`, which it need not; nothing when the
