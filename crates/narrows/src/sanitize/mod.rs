@@ -152,7 +152,8 @@ impl Sanitizer {
     /// Bytes that are held back.
     pub(crate) fn weight(&self) -> usize {
         let text = self.text.as_ref().map_or(0, |open| open.seam.weight());
-        text + self.outputs.values().map(|open| open.seam.weight()).sum::<usize>()
+        let outputs = self.outputs.values().map(|open| open.seam.weight()).sum::<usize>();
+        text + outputs + self.growing.weight()
     }
 
     /// The paths that are hidden, with those that the session has told.

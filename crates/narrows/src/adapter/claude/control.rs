@@ -151,6 +151,7 @@ impl Claude {
             fresh: Fresh::default(),
             grew_from: None,
             first: !is_known,
+            grows: false,
         };
         out.push_in(parent, Body::ToolCallStart(Box::new(event)));
         exact
