@@ -16,7 +16,7 @@ pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
     // Where no root is known, any path may still become a session's.
     if any && (paths.roots.is_empty() || memmem::find(b, b"/sessions/").is_some()) {
         let word = last_word(b);
-        if b[word..].iter().any(is_separator) {
+        if b[word..].iter().any(|c| is_separator(*c)) {
             return best.min(word);
         }
     }
@@ -27,13 +27,13 @@ pub(super) fn begun(paths: &Paths, b: &[u8], any: bool) -> usize {
 /// where no root is known, only what has the form of a session's folder may become one.
 pub(super) fn grown(paths: &Paths, b: &[u8]) -> usize {
     let at = root(paths, b, true);
-    let folders = b[at..].split(is_separator).filter(|part| !part.is_empty()).count();
+    let folders = b[at..].split(|c| is_separator(*c)).filter(|part| !part.is_empty()).count();
     let best = if folders < 2 { b.len() } else { at }.min(id(paths, b));
     let word = last_word(b);
     let last = &b[word..];
     let open = |form: &[u8]| {
         let rest = memmem::rfind(last, form).map(|i| &last[i + form.len()..]);
-        rest.is_some_and(|rest| !rest.iter().any(is_separator))
+        rest.is_some_and(|rest| !rest.iter().any(|c| is_separator(*c)))
     };
     // `/sandboxes/ID/sessions/ID/…`: all of it is hidden once a folder follows.
     let sandbox = memmem::find(last, b"/sandboxes/").is_some();
@@ -113,7 +113,7 @@ fn last_word(b: &[u8]) -> usize {
     b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1)
 }
 
-fn is_separator(c: &u8) -> bool {
+fn is_separator(c: u8) -> bool {
     matches!(c, b'/' | b'\\')
 }
 
