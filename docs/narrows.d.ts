@@ -1942,6 +1942,11 @@ export interface components {
             decision: components["schemas"]["PermissionDecision"];
             /** @description The option that was chosen, by its name where that is known. */
             option?: string;
+            /**
+             * Format: int64
+             * @description How long the call waited for it, in milliseconds; it is no part of `durationMs`.
+             */
+            waitedMs?: number;
         };
         /**
          * @description What was decided about a call that needed leave.

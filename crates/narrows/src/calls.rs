@@ -11,7 +11,7 @@ pub(crate) use resume::said_of;
 
 use crate::artifact;
 use crate::event::{
-    Artifact, ArtifactInfo, Body, Decision, Event, FileAction, FileChange, ToolEvent,
+    Answer, Artifact, ArtifactInfo, Body, Decision, Event, FileAction, FileChange, ToolEvent,
 };
 use crate::id::EventId;
 use crate::recent::Recent;
@@ -60,6 +60,8 @@ struct State {
     parent: Option<Clean>,
     known: ToolCall,
     began: Option<Time>,
+    /// Since when it waits for leave.
+    asked: Option<Time>,
     /// The time is that of the beginning, not of the end.
     whole: bool,
     /// The time came after the first event, so that the item does not tell it.
@@ -78,6 +80,7 @@ impl Default for State {
             parent: None,
             known: ToolCall::unknown(),
             began: None,
+            asked: None,
             whole: false,
             late: false,
             held: 0,
@@ -146,8 +149,10 @@ impl Calls {
                 }
             }
             Body::PermissionRequest(ask) => {
-                let state = self.calls.get_mut(&ask.tool_call_id);
-                ask.call = state.map(|state| Box::new(state.known.asked()));
+                if let Some(state) = self.calls.get_mut(&ask.tool_call_id) {
+                    ask.call = Some(Box::new(state.known.asked()));
+                    state.asked = state.asked.take().or_else(|| event.time.clone());
+                }
                 out.push(event);
             }
             Body::PermissionAnswer(answer) => {
@@ -155,8 +160,11 @@ impl Calls {
                     if answer.decision != Decision::Allowed && self.refused.len() < MAX_CALLS {
                         self.refused.push(answer.tool_call_id.clone());
                     }
-                    state.known.permission =
-                        Some(permission(answer.decision, answer.option.as_ref()));
+                    let asked = state.asked.take().zip(event.time.as_ref());
+                    let waited = asked.and_then(|(asked, at)| at.since(&asked));
+                    let before = state.known.permission.as_ref().and_then(|p| p.waited_ms);
+                    answer.waited_ms = waited.map(|ms| ms + before.unwrap_or(0)).or(before);
+                    state.known.permission = Some(permission(answer));
                 }
                 out.push(event);
             }
@@ -289,7 +297,7 @@ impl Calls {
             && new.option.is_none()
             && new.decision == old.decision
         {
-            new.option.clone_from(&old.option);
+            new.clone_from(old);
         }
         let grew_from = take_output(known, news.output.take(), &mut fresh);
         fresh = fresh.or(known.merge(news));
@@ -303,11 +311,17 @@ impl Calls {
         let ended = !was_final && known.status.is_some_and(ToolStatus::is_final);
         if ended {
             self.open.remove(&state.number);
-            // A call of which only the end was seen took nobody knows how long.
+            // A call of which only the end was seen took nobody knows how long. What it waited for
+            // leave is not its own time.
+            let mut waited = known.permission.as_ref().and_then(|p| p.waited_ms).unwrap_or(0);
+            if let Some((asked, end)) = state.asked.take().zip(time) {
+                waited += end.since(&asked).unwrap_or(0);
+            }
             let duration_ms = time
                 .filter(|_| !first && state.whole)
                 .zip(state.began.as_ref())
-                .and_then(|(end, start)| end.since(start));
+                .and_then(|(end, start)| end.since(start))
+                .map(|ms| ms.saturating_sub(waited));
             fresh = fresh.or(known.merge(ToolCall { duration_ms, ..ToolCall::unknown() }));
             if known.status == Some(ToolStatus::Completed) {
                 file_changes(&tool.id, known, changes);
@@ -362,13 +376,17 @@ impl Calls {
 }
 
 /// What somebody decided, as a call keeps it.
-pub(crate) fn permission(decision: Decision, option: Option<&Clean>) -> Permission {
-    let decision = match decision {
+pub(crate) fn permission(answer: &Answer) -> Permission {
+    let decision = match answer.decision {
         Decision::Allowed => "allowed",
         Decision::Rejected => "rejected",
         Decision::Cancelled => "cancelled",
     };
-    Permission { decision: Clean::literal(decision), option: option.cloned() }
+    Permission {
+        decision: Clean::literal(decision),
+        option: answer.option.clone(),
+        waited_ms: answer.waited_ms,
+    }
 }
 
 /// A status only moves forward; a call of which nobody told one is pending.

@@ -183,6 +183,9 @@ fn normal(mut item: Value) -> Value {
     }
     if let Some(call) = map.get_mut("toolCall").and_then(Value::as_object_mut) {
         call.remove("durationMs");
+        if let Some(permission) = call.get_mut("permission").and_then(Value::as_object_mut) {
+            permission.remove("waitedMs");
+        }
     }
     item
 }

@@ -17,7 +17,7 @@ const actions = { add: "New file", delete: "Deleted", move: "Moved", update: "" 
 
 /** A path whose last part stays readable. */
 export function Path({ path }: { path: string }) {
-  const shown = visible(path);
+  const shown = visible(path) || "A file without a name";
   const at = shown.lastIndexOf("/") + 1;
   return (
     <span className={styles.path} title={shown}>
@@ -27,11 +27,16 @@ export function Path({ path }: { path: string }) {
   );
 }
 
-export function Counts({ diff }: { diff: Diff }) {
-  const { additions, deletions } = countDiff(diff);
+export function Counts({ diffs }: { diffs: readonly Diff[] }) {
+  const all = diffs.map(countDiff);
+  const additions = all.reduce((sum, count) => sum + count.additions, 0);
+  const deletions = all.reduce((sum, count) => sum + count.deletions, 0);
+  // Nothing, or nobody knows what: a file that was moved or left as it was.
+  if (additions + deletions === 0) return null;
   return (
     <span className={styles.counts}>
-      <span className={styles.added}>+{additions}</span> <span className={styles.removed}>−{deletions}</span>
+      {additions > 0 && <span className={styles.added}>+{additions}</span>}{" "}
+      {deletions > 0 && <span className={styles.removed}>−{deletions}</span>}
       <span className="hidden-visually">
         {additions} added, {deletions} removed
       </span>
@@ -68,7 +73,7 @@ export const DiffFile = memo(function DiffFile({ diff, style, openKey, initial, 
           <ChevronRight size={14} aria-hidden className={open ? styles.down : styles.right} />
           <Path path={diff.path} />
           {word && <span className={styles.word}>{word}</span>}
-          <Counts diff={diff} />
+          <Counts diffs={[diff]} />
         </button>
         {tools}
         <CopyButton text={() => copyText(diff)} label="Copy change" />

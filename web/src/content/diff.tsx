@@ -22,7 +22,8 @@ export const DiffView = memo(function DiffView({ diffs, openKey }: DiffViewProps
   const wanted = useDiffStyle();
   const style = wide ? wanted : "unified";
   const switcher = wide ? <Switch style={style} /> : null;
-  const several = diffs.length > 1;
+  const files = byPath(diffs);
+  const several = files.size > 1;
   let shown = 0;
   const jump = (n: number) => {
     const target = box.current?.querySelectorAll(":scope > section")[n];
@@ -36,15 +37,19 @@ export const DiffView = memo(function DiffView({ diffs, openKey }: DiffViewProps
       {several && (
         <div className={styles.summary}>
           <div className={styles.head}>
-            <span>{countOf(diffs.length, "file")}</span>
+            <span>{countOf(files.size, "file")}</span>
             {switcher}
           </div>
           <ul className={styles.files}>
-            {diffs.map((diff, n) => (
-              <li key={n}>
-                <button type="button" onClick={() => jump(n)} aria-label={`Go to ${visible(diff.path)}`}>
-                  <Path path={diff.path} />
-                  <Counts diff={diff} />
+            {[...files].map(([path, own]) => (
+              <li key={path}>
+                <button
+                  type="button"
+                  onClick={() => jump(diffs.indexOf(own[0]!))}
+                  aria-label={`Go to ${visible(path)}`}
+                >
+                  <Path path={path} />
+                  <Counts diffs={own} />
                 </button>
               </li>
             ))}
@@ -62,13 +67,24 @@ export const DiffView = memo(function DiffView({ diffs, openKey }: DiffViewProps
             style={style}
             openKey={openKey && `${openKey}/file${n}`}
             initial={initial}
-            tools={several ? null : switcher}
+            tools={several || n > 0 ? null : switcher}
           />
         );
       })}
     </div>
   );
 });
+
+/** A file may be changed at several places, one after the other. */
+export function byPath(diffs: readonly Diff[]): Map<string, Diff[]> {
+  const files = new Map<string, Diff[]>();
+  for (const diff of diffs) {
+    const own = files.get(diff.path);
+    if (own) own.push(diff);
+    else files.set(diff.path, [diff]);
+  }
+  return files;
+}
 
 const choices: [DiffStyle, string][] = [
   ["unified", "Unified"],

@@ -22,7 +22,7 @@ export function objectOf(call: ToolCall): CallObject {
     const place = call.filePath && call.filePath !== "." ? `in ${call.filePath}` : undefined;
     return { text: call.pattern, mono: call.toolName !== "websearch", aside: place };
   }
-  const files = call.diffs?.length ?? 0;
+  const files = new Set(call.diffs?.map((diff) => diff.path)).size;
   if (files > 1) {
     const more = `and ${files - 1} more ${files === 2 ? "file" : "files"}`;
     return { text: call.filePath || call.diffs?.[0]?.path || said, path: true, mono: true, aside: more };

@@ -105,8 +105,8 @@ function Files({ files }: { files: FileTouched[] }) {
                 <span className={css.folder}>{path.slice(0, cut)}</span>
                 <span className={css.name}>{path.slice(cut)}</span>
               </span>
-              <span className={css.added}>+{file.additions}</span>
-              <span className={css.removed}>−{file.deletions}</span>
+              {file.additions > 0 && <span className={css.added}>+{file.additions}</span>}
+              {file.deletions > 0 && <span className={css.removed}>−{file.deletions}</span>}
             </li>
           );
         })}

@@ -104,6 +104,19 @@ describe("two texts", () => {
     expect(some.coarse).toBe(true);
   }, 30_000);
 
+  it("are counted however long they are", () => {
+    const before = numbers(0, 9999).map((n) => `line ${n}`);
+    const after = before.map((line, n) => (n % 3 ? line : `new ${n}`));
+    const { runs, coarse } = compareLines(before, after);
+    const sum = (kind: string) => runs.reduce((sum, run) => sum + (run.kind === kind ? run.count : 0), 0);
+    expect(coarse).toBe(false);
+    expect([sum("add"), sum("del"), sum("same")]).toEqual([3334, 3334, 6666]);
+    expect(countDiff(diff({ oldText: before.join("\n"), newText: after.join("\n") }))).toMatchObject({
+      additions: 3334,
+      deletions: 3334,
+    });
+  }, 30_000);
+
   it("make the new text of the old one", () => {
     let seed = 7;
     const random = (n: number) => {

@@ -48,6 +48,25 @@ describe("the line of a card", () => {
     expect(screen.getByText("/file.test.ts")).toBeTruthy();
   });
 
+  test("a file that is changed at two places is one file", () => {
+    const hunk = (oldText: string, newText: string) => ({ path: "a.ts", oldText, newText, scope: "hunk" });
+    const change = { toolName: "edit", kind: "edit", title: "Editing", command: "", filePath: "a.ts" };
+    const diffs = [hunk("one\n", "two\n"), hunk("same\n", "same\n")];
+    const item = call("c", { ...change, status: "completed", diffs } as never);
+    show(<ItemView item={item} />, access([item]));
+    expect(header().textContent).not.toMatch(/file/);
+    fireEvent.click(header());
+    expect(document.body.textContent).not.toMatch(/2 files|more file|\+0|−0/);
+    expect(screen.getAllByRole("region", { name: "a.ts" })).toHaveLength(2);
+    cleanup();
+    const other = { ...hunk("three\n", "four\n"), path: "b.ts" };
+    const both = call("c", { ...change, status: "completed", diffs: [...diffs, other] } as never);
+    show(<ItemView item={both} />, access([both]));
+    expect(header().textContent).toContain("and 1 more file");
+    fireEvent.click(header());
+    expect(document.body.textContent).toContain("2 files");
+  });
+
   test("says what came of it", () => {
     const diffs = [
       { path: "a", oldText: "", newText: "x", scope: "file", action: "add", additions: 12, deletions: 3 },

@@ -169,6 +169,8 @@ shapes! {
         ;
         /// The option that was chosen, by its name where that is known.
         option: String,
+        /// How long the call waited for it, in milliseconds; it is no part of `durationMs`.
+        waited_ms: u64,
     }
 }
 

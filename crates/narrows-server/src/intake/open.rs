@@ -216,6 +216,7 @@ pub(crate) fn withdrawn(item: &Item) -> Option<Body<Raw>> {
                 decision: Decision::Cancelled,
                 option_id: None,
                 option: None,
+                waited_ms: None,
             })))
         }
         ItemBody::Question { tool_call_id, .. } => {

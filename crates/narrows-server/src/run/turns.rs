@@ -203,6 +203,7 @@ pub(super) fn withdrawn(request: &str, call: &str, question: bool) -> Body<Raw> 
         decision: Decision::Cancelled,
         option_id: None,
         option: None,
+        waited_ms: None,
     }))
 }
 

@@ -44,6 +44,7 @@ impl Calls {
                 parent: item.parent.clone(),
                 known,
                 began: item.time.clone(),
+                asked: None,
                 whole: true,
                 late: false,
                 held,
@@ -52,6 +53,13 @@ impl Calls {
             };
             if again > 0 {
                 calls.keep_late(&item.id);
+            }
+        }
+        for item in items.iter() {
+            if let ItemBody::Permission { tool_call_id, .. } = &item.body
+                && let Some(state) = calls.calls.get_mut(tool_call_id)
+            {
+                state.asked = state.asked.take().or_else(|| item.time.clone());
             }
         }
         if items.info().answered {

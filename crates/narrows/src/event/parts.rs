@@ -297,6 +297,10 @@ pub struct Answer<T = Clean> {
     pub option_id: Option<T>,
     /// Its words.
     pub option: Option<T>,
+    /// How long the call has waited for answers, in milliseconds, where the times are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "stored", serde(default))]
+    pub waited_ms: Option<u64>,
 }
 
 /// What was decided.

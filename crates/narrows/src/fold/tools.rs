@@ -144,7 +144,7 @@ impl Fold {
     pub(super) fn answer(&mut self, answer: &Answer, out: &mut Vec<Change>) {
         self.drop_asks(out, |ask| ask.request == answer.request_id);
         if let Some(open) = self.calls.get_mut(&answer.tool_call_id) {
-            let decided = permission(answer.decision, answer.option.as_ref());
+            let decided = permission(answer);
             let set = open.say(decided);
             out.push(Change::Set { id: answer.tool_call_id.clone(), set });
         }

@@ -138,6 +138,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
             decision: a.decision,
             option_id: by.texts(a.option_id),
             option: by.texts(a.option),
+            waited_ms: a.waited_ms,
         })),
         Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&mut by, *i))),
         Body::Usage(u) => Body::Usage(Box::new(Gauge {
@@ -306,9 +307,11 @@ fn tool(by: &mut By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
         truncated: c.truncated,
         count: c.count,
         duration_ms: c.duration_ms,
-        permission: c
-            .permission
-            .map(|p| Permission { decision: by.text(p.decision), option: by.texts(p.option) }),
+        permission: c.permission.map(|p| Permission {
+            decision: by.text(p.decision),
+            option: by.texts(p.option),
+            waited_ms: p.waited_ms,
+        }),
     };
     ToolEvent {
         id: by.text(t.id),

@@ -183,6 +183,10 @@ pub struct Permission<T = Clean> {
     /// The option that was chosen, by its name where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<T>,
+    /// How long the call waited for it, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "stored", serde(default))]
+    pub waited_ms: Option<u64>,
 }
 
 /// What is known, or newly said, of a call. An absent field leaves what is known.

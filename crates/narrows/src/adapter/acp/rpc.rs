@@ -213,6 +213,7 @@ fn leave_given(id: &str, leave: Leave, outcome: Option<Json<'_>>, out: &mut Yiel
         decision,
         option_id: chosen.as_deref().map(Raw::new),
         option: option.map(|o| Raw::new(o.1.as_str())),
+        waited_ms: None,
     })));
 }
 

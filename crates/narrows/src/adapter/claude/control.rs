@@ -167,7 +167,8 @@ impl Claude {
             option.and_then(|words| request.options.iter().find(|(_, name)| *name == words));
         let option_id = chosen.map(|(id, _)| Raw::new(id.as_str()));
         let option = chosen.map(|(_, name)| Raw::new(name.as_str()));
-        let answer = Answer { request_id, tool_call_id, decision, option_id, option };
+        let waited_ms = None;
+        let answer = Answer { request_id, tool_call_id, decision, option_id, option, waited_ms };
         out.push(Body::PermissionAnswer(Box::new(answer)));
     }
 }

@@ -56,6 +56,8 @@ pub struct Claude {
     /// The call of the subagent whose records stand among the session's own, as old files had it.
     side: Option<String>,
     blocks: said::Blocks,
+    /// The last message that was cut off.
+    cut_off: Option<Box<str>>,
     partials: Vec<partial::Partial>,
     tasks: tasks::Tasks,
     requests: Recent<control::Request>,
@@ -87,6 +89,7 @@ impl Claude {
             guessed: Vec::new(),
             side: None,
             blocks: said::Blocks::default(),
+            cut_off: None,
             partials: Vec::new(),
             tasks: tasks::Tasks::default(),
             requests: Recent::new(MAX_FEW),

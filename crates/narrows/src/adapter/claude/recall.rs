@@ -35,6 +35,7 @@ impl Claude {
         self.named = items.info().named;
         self.usage.recall(items.info());
         let parents: HashSet<&str> = items.iter().filter_map(|i| i.parent.as_deref()).collect();
+        let mut last = None;
         for item in items.iter() {
             if let Some(parent) = &item.parent {
                 self.side = Some(parent.to_string());
@@ -42,7 +43,13 @@ impl Claude {
             }
             match &item.body {
                 ItemBody::Text { block_id: Some(block), .. }
-                | ItemBody::Thinking { block_id: Some(block), .. } => self.blocks.recall(block),
+                | ItemBody::Thinking { block_id: Some(block), .. } => {
+                    self.blocks.recall(block);
+                    last = block.rsplit_once(':').map(|(message, _)| message);
+                }
+                ItemBody::Notice { kind, .. } if *kind == "max_tokens" => {
+                    self.cut_off = last.map(Into::into);
+                }
                 ItemBody::ToolCall { tool_call } if item.order < since => {
                     let (id, call) = (&item.id, &tool_call.call);
                     *self.calls.open(id).0 = known_call(call);

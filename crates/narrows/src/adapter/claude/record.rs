@@ -115,6 +115,7 @@ pub(super) struct Message<'a> {
     pub(super) id: Option<Json<'a>>,
     pub(super) model: Option<Json<'a>>,
     pub(super) usage: Option<Json<'a>>,
+    pub(super) stop_reason: Option<Json<'a>>,
 }
 
 impl<'a> Message<'a> {
@@ -126,6 +127,7 @@ impl<'a> Message<'a> {
                 (4, "type") => &mut m.kind,
                 (5, "model") => &mut m.model,
                 (5, "usage") => &mut m.usage,
+                (11, "stop_reason") => &mut m.stop_reason,
                 (7, "content") => &mut m.content,
                 _ => continue,
             };

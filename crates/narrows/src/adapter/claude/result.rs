@@ -344,7 +344,7 @@ fn permission(r: &Record<'_>, id: &str) -> Option<Permission<Raw>> {
         Some("reject") => "rejected",
         _ => return None,
     };
-    Some(Permission { decision: Raw::new(word), option: None })
+    Some(Permission { decision: Raw::new(word), option: None, waited_ms: None })
 }
 
 /// The call goes on in the background.

@@ -89,12 +89,13 @@ impl Claude {
         if r.failed || (synthetic && is_failure(r)) {
             return Self::failed(r, parent, out);
         }
-        let mut some = false;
+        let (mut some, mut spoke) = (false, false);
         let blocks = r.blocks();
         for block in blocks.each() {
             some = true;
             let place = self.place(message.as_deref(), parent.as_ref());
             let kind = block.text("type").unwrap_or_default();
+            spoke |= !kind.ends_with("thinking");
             match &*kind {
                 "text" => {
                     let text = block.text("text").unwrap_or_default();
@@ -132,6 +133,27 @@ impl Claude {
         if let Some(message) = message.as_deref().filter(|_| !synthetic) {
             let usage = r.message.usage.filter(|u| u.kind() == Kind::Object);
             self.used(message, r.request, usage, parent.as_ref(), out);
+            // Every record of a message tells why it ended: what was thought comes before it is said.
+            if spoke {
+                self.stopped(message, r.message.stop_reason, parent.as_ref(), out);
+            }
+        }
+    }
+
+    /// An answer that was cut off says so once, however many records it has.
+    pub(super) fn stopped(
+        &mut self,
+        message: &str,
+        reason: Option<Json<'_>>,
+        parent: Option<&Raw>,
+        out: &mut Yield,
+    ) {
+        let cut = reason.and_then(Json::str).is_some_and(|reason| reason == "max_tokens");
+        if cut && self.cut_off.as_deref() != Some(message) {
+            self.cut_off = Some(message.into());
+            let text = Raw::new("The answer was cut off at the token limit.");
+            let note = Note { kind: Raw::new("max_tokens"), text };
+            out.push_in(parent.cloned(), Body::Notice(note));
         }
     }
 
