@@ -130,9 +130,28 @@ async fn crash_copy(server: &TestServer) -> TestServer {
     let copy = tempfile::tempdir().expect("folder");
     let data = copy.path().join("data");
     std::fs::create_dir(&data).expect("folder");
-    for entry in std::fs::read_dir(server.dir.path().join("data")).expect("data") {
-        let entry = entry.expect("entry");
-        std::fs::copy(entry.path(), data.join(entry.file_name())).expect("copy");
+    let files = || -> Vec<_> {
+        let entries = std::fs::read_dir(server.dir.path().join("data")).expect("data");
+        let mut files: Vec<_> = entries
+            .map(|entry| {
+                let entry = entry.expect("entry");
+                let about = entry.metadata().expect("file");
+                (entry.path(), about.len(), about.modified().expect("time"))
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    // All files as they were at one moment: none was written while they were copied.
+    loop {
+        let before = files();
+        for (path, ..) in &before {
+            std::fs::copy(path, data.join(path.file_name().expect("name"))).expect("copy");
+        }
+        if files() == before {
+            break;
+        }
+        tokio::task::yield_now().await;
     }
     TestServer::on(copy, |_| {}).await
 }
