@@ -2,6 +2,7 @@
 
 mod keep;
 mod library;
+mod repair;
 mod run;
 
 pub(crate) use keep::*;
@@ -10,6 +11,8 @@ use library::{
     COMPLETIONS_EXAMPLES, EXPORT_EXAMPLES, INDEX_EXAMPLES, LS_EXAMPLES, SEARCH_EXAMPLES,
     SERVICE_EXAMPLES, SHOW_EXAMPLES, STATS_EXAMPLES, WATCH_EXAMPLES,
 };
+use repair::REPAIR_EXAMPLES;
+pub(crate) use repair::RepairArgs;
 pub(crate) use run::*;
 
 use crate::acp::{ACP_EXAMPLES, AcpArgs};
@@ -98,6 +101,9 @@ pub(crate) enum Command {
     /// Put a copy in the place of the store
     #[command(after_help = BACKUP_EXAMPLES)]
     Restore(RestoreArgs),
+    /// Make a damaged store anew, of all that can be read
+    #[command(after_help = REPAIR_EXAMPLES)]
+    Repair(RepairArgs),
     /// Put a sample session into the store, to see what narrows shows
     Sample(DataArgs),
     /// Print the OpenAPI document

@@ -5,14 +5,14 @@ mod told;
 use crate::Fault;
 use crate::args::DoctorArgs;
 use crate::client::Client;
-use crate::index::is_followed;
+use crate::index::{self, is_followed};
 use crate::library::Library;
 use crate::ls::{About, Known};
 use crate::settings::{data_dir, sources};
 use crate::table::{json_line, unwritten};
 use crate::when::Clock;
 use narrows_server::source::{Lying, Seen, SourceOptions, agents, has_line, label_of, look};
-use narrows_store::{DataDir, FileMark, SCHEMA};
+use narrows_store::{Checked, DataDir, Error, FileMark, SCHEMA, Store};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
@@ -105,12 +105,13 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<bool, Fault> {
     let data = data_dir(&args.library.data)?;
     let options = sources(&args.library.hide)?;
     // A store that cannot be opened is told of as well.
-    let library = Library::open(&args.library);
+    let opened = open(args, &data);
     let mut report = Report { running: running(&data), ..Report::default() };
     report.store.exists = DataDir::open(&data).is_ok_and(|dir| dir.database().exists());
     report.store.folder = data;
     let mut kept = Kept { now: clock.now(), ..Kept::default() };
-    match library.and_then(|library| of_store(&library, &mut report, &mut kept)) {
+    let of_store = |(library, checked)| of_store(&library, checked, &mut report, &mut kept);
+    match opened.and_then(of_store) {
         Err(fault) if report.store.exists => report.store.error = Some(fault.error.to_string()),
         _ => {}
     }
@@ -141,10 +142,36 @@ fn running(data: &Path) -> Running {
     Running { running, service, url: client.map(|c| c.url().to_owned()) }
 }
 
-/// Adds what the store tells.
-fn of_store(library: &Library, report: &mut Report, kept: &mut Kept) -> Result<(), Fault> {
-    // First of all: what comes after may fail on what is damaged.
+/// Looks whether the store is whole, then for new sessions: what is damaged is only read.
+fn open(args: &DoctorArgs, data: &Path) -> Result<(Library, Checked), Fault> {
+    let there = DataDir::open(data).is_ok_and(|dir| dir.database().exists());
+    let is_older = || matches!(Store::open_read_only(data), Err(Error::Older { .. }));
+    if !there || is_older() {
+        before_showing(args)?;
+    }
+    let library = Library::as_it_is(&args.library)?;
     let checked = library.wait(library.store.check(PATIENCE, Duration::ZERO))?;
+    if checked.damage.is_empty() && there {
+        before_showing(args)?;
+    }
+    Ok((library, checked))
+}
+
+fn before_showing(args: &DoctorArgs) -> Result<(), Fault> {
+    if args.library.no_scan {
+        return Ok(());
+    }
+    index::before_showing(&args.library.data, &args.library.hide)
+}
+
+/// Adds what the store tells.
+fn of_store(
+    library: &Library,
+    checked: Checked,
+    report: &mut Report,
+    kept: &mut Kept,
+) -> Result<(), Fault> {
+    // First of all: what comes after may fail on what is damaged.
     report.store.damage = checked.damage.iter().map(|(d, session)| d.words(session)).collect();
     report.store.checked = checked.complete;
     let marks = library.wait(library.store.files())?;

@@ -266,7 +266,14 @@ impl Bar {
     }
 
     async fn indexing(&self, store: &Store) {
-        while !store.is_settled().await.unwrap_or(true) {
+        let (mut least, mut since) = (u64::MAX, Instant::now());
+        while let Ok(waiting @ 1..) = store.waiting().await {
+            // On a disk that is full or damaged it may never come to an end.
+            if waiting < least {
+                (least, since) = (waiting, Instant::now());
+            } else if store.damaged_places() > 0 || since.elapsed() > PATIENCE {
+                break;
+            }
             if self.began.elapsed() > SOON {
                 self.bar.set_message("making them searchable");
                 self.bar.tick();

@@ -26,6 +26,11 @@ impl Library {
         if !args.no_scan {
             before_showing(&args.data, &args.hide)?;
         }
+        Library::as_it_is(args)
+    }
+
+    /// Opens the store, and looks for nothing.
+    pub(crate) fn as_it_is(args: &LibraryArgs) -> Result<Library, Fault> {
         let data = data_dir(&args.data)?;
         let runtime = serve::runtime()?;
         let store = runtime.block_on(async { Store::open_read_only(&data) }).map_err(failed)?;

@@ -18,6 +18,7 @@ mod parity;
 mod parse;
 mod prune;
 mod read;
+mod repair;
 mod rm;
 mod run;
 mod running;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Open(args) => token::open(args).map(|()| true),
         Command::Prune(args) => prune::run(args).map(|()| true),
         Command::Backup(args) => backup::backup(args).map(|()| true),
+        Command::Repair(args) => repair::run(args),
         Command::Restore(args) => backup::restore(args).map(|()| true),
         Command::Ls(args) => ls::run(args).map(|()| true),
         Command::Show(args) => show::run(args).map(|()| true),

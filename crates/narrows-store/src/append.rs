@@ -8,7 +8,7 @@ pub(crate) use write::all;
 
 use crate::blob::NewBlob;
 use crate::bundle::{self, Tied};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::EventRow;
 use crate::pack;
 use crate::pen::Pen;
@@ -18,7 +18,8 @@ use crate::stats::UsageRow;
 use crate::store::Store;
 use crate::threes::Threes;
 use bytes::Bytes;
-use narrows::{Change, Item};
+use narrows::session::{SessionInfo, Status};
+use narrows::{Change, Clean, Item, stored};
 use std::borrow::Cow;
 use tokio::sync::oneshot;
 
@@ -65,6 +66,33 @@ pub struct SessionFacts {
     pub native: Option<String>,
     /// The last name of the folder in which the agent works.
     pub project: Option<String>,
+}
+
+impl SessionFacts {
+    /// Of a header. A session that is over does not run, whatever its last word was.
+    pub fn of(info: &SessionInfo, ended: bool, project: Option<&str>) -> Result<SessionFacts> {
+        let unprintable = |_| Error::Invalid("a header cannot be printed".to_owned());
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(unprintable);
+        let own = |t: &Option<Clean>| t.as_ref().map(|t| t.as_str().to_owned());
+        // What is needed to go on is kept as it is.
+        let state = text(stored::print_info(info))?;
+        let mut info = Cow::Borrowed(info);
+        if ended && info.status == Status::Running {
+            info.to_mut().status = Status::Idle;
+        }
+        let mut shown = Vec::new();
+        narrows::json::print(&mut shown, &*info).map_err(|e| Error::Invalid(e.to_string()))?;
+        Ok(SessionFacts {
+            info: text(shown)?,
+            state,
+            title: own(&info.title),
+            agent: own(&info.agent),
+            model: own(&info.model),
+            status: Some(info.status.name().to_owned()),
+            native: own(&info.native_id),
+            project: project.map(str::to_owned),
+        })
+    }
 }
 
 /// A request that may be sent again.

@@ -5,6 +5,7 @@ use crate::dir::{DataDir, make_private};
 use crate::durable::Durable;
 use crate::error::{Error, Result};
 use crate::names::{new_epoch, now};
+use crate::repair::swap;
 use crate::revoked::keep_revocations;
 use crate::sessions::name_sum;
 use rusqlite::{Connection, OpenFlags};
@@ -61,6 +62,7 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     drop(source);
     let dir = DataDir::open(data)?;
     let _lock = dir.lock()?;
+    swap::finish(&dir)?;
     let (database, fresh) = (dir.database(), dir.path().join("narrows.db.restoring"));
     let _ = fs::remove_file(&fresh);
     make_private(&fresh).map_err(failed(&fresh))?;

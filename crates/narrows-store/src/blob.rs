@@ -1,7 +1,7 @@
 //! Pictures, kept once by their content.
 
 use crate::damage::{self, Damage};
-use crate::db::{Db, params};
+use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
 use crate::store::Store;
 use bytes::Bytes;
@@ -53,6 +53,13 @@ fn name_of(bytes: &[u8]) -> String {
         let _ = write!(name, "{byte:02x}");
         name
     })
+}
+
+/// Whether a picture is what it was; where one is named otherwise, that is not known.
+pub(crate) fn is_sound(row: &Row<'_>, hash: usize, body: usize) -> bool {
+    let Ok(hash) = row.get::<String>(hash) else { return false };
+    let Ok(Some(bytes)) = row.bytes(body) else { return false };
+    hash.len() != HASH || name_of(bytes) == hash
 }
 
 impl Store {

@@ -1,7 +1,7 @@
 //! Walking over the rows of a table of which pages may be damaged: what cannot be read is passed over.
 
 use crate::db::{Db, params};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl<'a> Careful<'a> {
                 self.over = true;
                 Ok(Next::End)
             }
-            Err(Error::Damaged(_)) => Ok(self.skip(db)),
+            Err(error) if error.is_unreadable() => Ok(self.skip(db)),
             Err(error) => Err(error),
         }
     }
@@ -66,7 +66,7 @@ impl<'a> Careful<'a> {
             (self.low.saturating_add_unsigned(skip), self.high, "ASC")
         };
         let sql = format!(
-            "SELECT key FROM {} NOT INDEXED WHERE key >= ?1 AND key <= ?2 ORDER BY key {order} LIMIT 1",
+            "SELECT rowid FROM {} NOT INDEXED WHERE rowid >= ?1 AND rowid <= ?2 ORDER BY rowid {order} LIMIT 1",
             self.table
         );
         db.optional(&sql, &params![low, high], |row| row.get(0))
@@ -75,16 +75,16 @@ impl<'a> Careful<'a> {
     /// Looks for the nearest place from which on rows are found again.
     fn skip(&mut self, db: &Db<'_>) -> Next {
         let span = self.high.abs_diff(self.low);
-        let (mut bad, mut step) = (0, 1);
+        let (mut bad, mut step) = (0, 1_u64.min(span));
         let found = loop {
-            if step > span {
-                break None;
-            }
-            if self.probe(db, step).is_ok() {
+            if step > bad && self.probe(db, step).is_ok() {
                 break Some(step);
             }
+            if step >= span {
+                break None;
+            }
             bad = step;
-            step = step.saturating_mul(2);
+            step = step.saturating_mul(2).min(span);
         };
         let (low, high) = (self.low, self.high);
         let Some(mut good) = found else {

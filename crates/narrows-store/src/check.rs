@@ -31,7 +31,11 @@ impl Store {
         let all = self.damages().all();
         self.read(move |db| {
             let mut lost = crate::durable::lost(db).unwrap_or_default();
-            lost.extend(all.into_iter().filter(|damage| damage.part != Part::Lost));
+            let known = lost.len();
+            lost.extend(all);
+            let (known, found) = lost.split_at(known);
+            let found = found.iter().filter(|damage| !known.contains(damage));
+            let lost: Vec<Damage> = known.iter().chain(found).cloned().collect();
             Ok(lost.into_iter().map(|damage| named(db, damage)).collect())
         })
         .await

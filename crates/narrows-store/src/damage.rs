@@ -1,5 +1,6 @@
 //! What of the store cannot be read: said once, and remembered as long as the store is open.
 
+use crate::error::{Error, Result};
 use crate::log::EventRow;
 use bytes::Bytes;
 use narrows::{Item, stored};
@@ -128,6 +129,13 @@ impl Damages {
         }
     }
 
+    /// Remembers that something failed because of damage.
+    pub(crate) fn note<T>(&self, made: &Result<T>) {
+        if let Err(Error::Damaged(what)) = made {
+            self.keep(vec![Damage::database(what.clone())]);
+        }
+    }
+
     pub(crate) fn all(&self) -> Vec<Damage> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
@@ -139,10 +147,16 @@ impl Damages {
 
 /// What stands in the log for events that cannot be read.
 pub(crate) fn event(session: &str, first: u64, last: u64, order: u64) -> EventRow {
-    let text = format!(
-        "{} of this session cannot be read: the store is damaged",
-        capital(&range("event", first, last))
-    );
+    told(session, (first, last), order, "cannot be read: the store is damaged")
+}
+
+/// What stands in the log for good for events that were lost.
+pub(crate) fn lost(session: &str, first: u64, last: u64, order: u64) -> EventRow {
+    told(session, (first, last), order, "cannot be read any more: the store was damaged")
+}
+
+fn told(session: &str, (first, last): (u64, u64), order: u64, what: &str) -> EventRow {
+    let text = format!("{} of this session {what}", capital(&range("event", first, last)));
     let id = format!("{KIND}-{first}-{last}");
     let event = serde_json::json!({
         "type": "notice", "seq": last, "sessionId": session, "id": id, "timestamp": null,

@@ -83,6 +83,21 @@ impl Durable {
         let _ = std::fs::remove_file(dir.path().join(FILE));
     }
 
+    /// The ends of logs that were durable in a data directory: session, last event, the session's id.
+    pub(crate) fn ends(dir: &DataDir) -> Vec<(i64, u64, String)> {
+        let file = File::open(dir.path().join(FILE)).ok();
+        let durable = Durable {
+            file,
+            places: HashMap::new(),
+            next: 0,
+            database: dir.database(),
+            wal: dir.wal(),
+            known: None,
+            known_wal: None,
+        };
+        durable.kept().into_iter().map(|(_, k)| (k.session, k.last, k.id)).collect()
+    }
+
     /// The places that can be read.
     fn kept(&self) -> Vec<(u64, Kept)> {
         let Some(file) = &self.file else { return Vec::new() };
@@ -108,6 +123,10 @@ impl Durable {
                 found => found?,
             };
             let is = found.unwrap_or(0);
+            if found.is_none() && is_deleted(db, session) {
+                self.put(place, &Kept::NONE);
+                continue;
+            }
             if found.is_none() {
                 lost.push((session, 0, last, id));
                 self.put(place, &Kept::NONE);
@@ -198,6 +217,27 @@ impl Durable {
             let _ = file.write_all_at(&kept.bytes(), place * SIZE as u64);
         }
     }
+}
+
+/// Whether a session was deleted: a crash may come before that is kept here.
+pub(crate) fn is_deleted(db: &Connection, session: i64) -> bool {
+    let sql = "SELECT 1 FROM doomed WHERE session = ?1";
+    Db::Sqlite(db).exists(sql, &params![session]).unwrap_or(false)
+}
+
+/// What was durable once and is not there, for whoever only reads. `ends` are to be read before.
+pub(crate) fn missing(db: &Connection, ends: Vec<(i64, u64, String)>) -> Vec<Damage> {
+    let lost = |(session, last, what): (i64, u64, String)| {
+        let sql = "SELECT seq FROM session WHERE key = ?1";
+        let is = Db::Sqlite(db).optional(sql, &params![session], |r| r.get::<u64>(0)).ok()?;
+        let first = match is {
+            Some(is) if is >= last => return None,
+            None if is_deleted(db, session) => return None,
+            is => is.map_or(0, |is| is + 1),
+        };
+        Some(Damage { what, ..Damage::new(session, Part::Lost, first, last) })
+    };
+    ends.into_iter().filter_map(lost).collect()
 }
 
 /// A log that lost its end begins a new life: whoever has seen more of it is told to read it again,

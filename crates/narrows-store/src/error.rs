@@ -75,6 +75,20 @@ impl Error {
     }
 }
 
+/// A statement was given up.
+const TOO_LONG: &str = "it takes too long";
+
+impl Error {
+    /// Whether what was asked for cannot be read, where something else may be.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        match self {
+            Error::Damaged(_) => true,
+            Error::Io(what) => what != TOO_LONG,
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -125,7 +139,7 @@ impl From<rusqlite::Error> for Error {
             Some(Code::DiskFull) => Error::Full,
             Some(Code::ReadOnly | Code::PermissionDenied) => Error::ReadOnly,
             Some(Code::DatabaseCorrupt | Code::NotADatabase) => Error::Damaged(words(&error)),
-            Some(Code::OperationInterrupted) => Error::Io("it takes too long".to_owned()),
+            Some(Code::OperationInterrupted) => Error::Io(TOO_LONG.to_owned()),
             Some(_) => Error::Io(words(&error)),
             None => Error::Damaged(words(&error)),
         }

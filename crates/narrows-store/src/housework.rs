@@ -2,13 +2,16 @@
 
 use crate::append::AHEAD_MS;
 use crate::copies::doom_all;
+use crate::damage::{self, Damage, Damages};
 use crate::db::{Db, params};
 use crate::error::Result;
 use crate::log::keys;
 use crate::names::now;
 use crate::news::{self, Gone, gone};
 use crate::store::Store;
+use crate::writer::Housework;
 use crate::{era, fill, index, sessions};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are removed in one go.
@@ -40,13 +43,25 @@ pub struct Cleared {
     pub bytes: u64,
 }
 
+/// What a writer does when there is time.
+pub(crate) fn housework(removed: Arc<AtomicBool>, damages: &Arc<Damages>) -> Housework {
+    let damages = Arc::clone(damages);
+    Box::new(move |db, idle| {
+        let more = some(db, &removed, idle);
+        damages.keep(damage::take());
+        more
+    })
+}
+
 /// Does some of it; true when there is more. `removed` is told when a session's last row is gone.
-pub(crate) fn some(db: &Db<'_>, removed: &AtomicBool, idle: bool) -> Result<bool> {
+fn some(db: &Db<'_>, removed: &AtomicBool, idle: bool) -> Result<bool> {
     if db.is_postgres() && !db.one(TRY_LOCK, &[], |r| r.get(0))? {
         return Ok(false);
     }
     // What is removed makes room, which the index needs.
-    let more = remove_some(db, removed)? || index::some(db, idle)? || fill::some_sums(db)?;
+    let more = done(db, remove_some(db, removed))?
+        || done(db, index::some(db, idle))?
+        || done(db, fill::some_sums(db))?;
     if !more {
         news::forget(db)?;
         set_clocks_right(db)?;
@@ -77,6 +92,17 @@ fn set_clocks_right(db: &Db<'_>) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// One kind of work that meets what cannot be read does not hold up the others.
+fn done(db: &Db<'_>, more: Result<bool>) -> Result<bool> {
+    match more {
+        Err(error) if error.is_unreadable() && !db.is_postgres() => {
+            damage::found(Damage::database(error.to_string()));
+            Ok(false)
+        }
+        more => more,
+    }
 }
 
 fn remove_some(db: &Db<'_>, removed: &AtomicBool) -> Result<bool> {
@@ -184,6 +210,21 @@ impl Store {
                 |r| r.get(0),
             )?;
             Ok(!waits)
+        })
+        .await
+    }
+
+    /// How much waits to be indexed or removed: items, and rows of sessions that were deleted.
+    pub async fn waiting(&self) -> Result<u64> {
+        self.read(|db| {
+            let sql = "SELECT count(*) FROM fresh";
+            let mut waiting: u64 = db.one(sql, &[], |r| r.get(0))?;
+            for session in db.all("SELECT session FROM doomed", &[], |r| r.get::<i64>(0))? {
+                let (first, last) = keys(session);
+                let rows = "SELECT count(*) FROM event WHERE key BETWEEN ?1 AND ?2";
+                waiting += 1 + db.one(rows, &params![first, last], |r| r.get::<u64>(0))?;
+            }
+            Ok(waiting)
         })
         .await
     }

@@ -1,10 +1,10 @@
 //! The index of search: which three letters stand in which item.
 
 use crate::clip::texts;
-use crate::db::{Db, Value, params};
+use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
-use crate::pack;
 use crate::threes::{Threes, numbers};
+use crate::{items, pack};
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
@@ -72,9 +72,9 @@ fn hash(text: &str) -> u64 {
 
 /// What waits, with the items. A node of PostgreSQL takes no item that another one writes now, and
 /// nobody writes those that it took until they are indexed: what is indexed is the last that they say.
-const WAITING: &str =
-    "SELECT key, (SELECT body FROM item WHERE item.key = fresh.key) FROM fresh LIMIT ?1";
-const WAITING_PG: &str = "SELECT key, body FROM item
+const WAITING: &str = "SELECT fresh.key, seq, body, id, kind, open, parent, top, crc
+     FROM fresh LEFT JOIN item ON item.key = fresh.key LIMIT ?1";
+const WAITING_PG: &str = "SELECT key, seq, body, id, kind, open, parent, top, crc FROM item
      WHERE key = ANY (ARRAY (SELECT key FROM fresh LIMIT ?1)) FOR UPDATE SKIP LOCKED";
 
 /// Indexes some items; true when there are more.
@@ -83,13 +83,42 @@ pub(crate) fn some(db: &Db<'_>, idle: bool) -> Result<bool> {
     let (mut done, mut bytes) = (Vec::new(), 0);
     let mut threes = Threes::default();
     let waiting = if db.is_postgres() { WAITING_PG } else { WAITING };
-    db.each(waiting, &params![slice.items], |row| {
-        let body = row.bytes(1)?.map(pack::text).transpose()?.unwrap_or_default();
+    let mut take = |row: &Row<'_>| {
+        let key = row.get(0)?;
+        let body = items::sound(row).and_then(|(_, body)| pack::text(body).ok());
+        // What is not as it was written is not found; an item that is gone has no body.
+        if body.is_none() && row.bytes(2).is_ok_and(|body| body.is_some()) {
+            items::lost(key >> 32, key, key);
+        }
+        let body = body.unwrap_or_default();
         bytes += body.len().min(MAX_INDEXED);
-        done.push((row.get(0)?, said(&body, &mut threes)));
+        done.push((key, said(&body, &mut threes)));
         let full = bytes >= slice.bytes;
         Ok(if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    })?;
+    };
+    let walked = db.each(waiting, &params![slice.items], &mut take);
+    match walked {
+        Err(error) if error.is_unreadable() && !db.is_postgres() => {
+            // One by one: those that cannot be read wait no longer.
+            let known: HashSet<i64> = done.iter().map(|(key, _)| *key).collect();
+            let one = format!("SELECT {} FROM item WHERE key = ?1", items::COLUMNS);
+            let fresh =
+                db.all("SELECT key FROM fresh LIMIT ?1", &params![slice.items], |r| r.get(0));
+            for key in fresh?.into_iter().filter(|key| !known.contains(key)) {
+                let body = db.optional(&one, &params![key], |row| {
+                    let body = items::sound(row).and_then(|(_, body)| pack::text(body).ok());
+                    Ok(body.map(std::borrow::Cow::into_owned))
+                });
+                let body = body.ok().flatten().flatten();
+                if body.is_none() {
+                    items::lost(key >> 32, key, key);
+                }
+                done.push((key, said(&body.unwrap_or_default(), &mut threes)));
+            }
+            bytes = slice.bytes;
+        }
+        walked => walked?,
+    }
     // What the index throws away all the time says nothing; it need not be overwritten.
     if let Db::Sqlite(db) = db {
         db.execute_batch("PRAGMA secure_delete = FAST")?;

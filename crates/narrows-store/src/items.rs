@@ -5,7 +5,7 @@ use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
 use crate::log::{NUMBERS, Numbers, event_key, keys, number};
 use crate::pack::text;
-use crate::sessions::damaged_info;
+use crate::session_row::damaged_info;
 use crate::store::Store;
 use crate::sum::{self, ItemSum};
 use crate::tail::Tail;
@@ -114,6 +114,12 @@ pub(crate) const COLUMNS: &str = "key, seq, body, id, kind, open, parent, top, c
 
 /// A row as [`COLUMNS`] has it: the last event in it, and the item; none if it is not what was written.
 pub(crate) fn read_row(row: &Row<'_>) -> Option<(u64, Item)> {
+    let (seq, body) = sound(row)?;
+    Some((seq, read_item(&text(body).ok()?).ok()?))
+}
+
+/// The last event in a row as [`COLUMNS`] has it, and its body; none if it is not what was written.
+pub(crate) fn sound<'a>(row: &'a Row<'_>) -> Option<(u64, &'a [u8])> {
     let body = row.bytes(2).ok()??;
     let seq = row.get(1).ok()?;
     if let Some(kept) = row.get::<Option<i64>>(8).ok()? {
@@ -132,7 +138,7 @@ pub(crate) fn read_row(row: &Row<'_>) -> Option<(u64, Item)> {
             return None;
         }
     }
-    Some((seq, read_item(&text(body).ok()?).ok()?))
+    Some((seq, body))
 }
 
 /// The row of an item: the last event in it, and the item. One that cannot be read is none.

@@ -1,14 +1,18 @@
 //! Lists of sessions, and what can be chosen in them.
 
 use crate::append::AHEAD_MS;
+use crate::check;
+use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value};
 use crate::era;
 use crate::error::{Error, Result};
 use crate::index::fold_case;
 use crate::names::now;
-use crate::sessions::{COLUMNS, SessionRow, Sight, last_touched, read};
+use crate::session_row::{COLUMNS, SessionRow, Sight, bare_columns, read};
+use crate::sessions::last_touched;
 use crate::store::Store;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -122,8 +126,7 @@ fn seen(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
 
 fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
     let touched = last_touched(db)?;
-    let (mut sql, mut values) =
-        (format!("SELECT {COLUMNS} FROM session s WHERE s.copy_of IS NULL"), Vec::new());
+    let (mut sql, mut values) = (String::from("s.copy_of IS NULL"), Vec::new());
     let mut only = |clause: &str, given: &[Value<'f>]| {
         sql.push_str(" AND ");
         sql.push_str(clause);
@@ -160,7 +163,6 @@ fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
         let place = [updated, key, era::of_time(updated)].map(Value::Int);
         only("(s.updated, s.key) < (?, ?) AND s.updated_era <= ?", &place);
     }
-    sql.push_str(" ORDER BY s.updated_era DESC, s.updated DESC, s.key DESC LIMIT ?");
     // Only some letters have a small form for SQLite: texts are compared here.
     let small = |part: &Option<String>| part.as_deref().map(fold_case);
     let about = [
@@ -170,19 +172,62 @@ fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
     ];
     let is_free = about.iter().all(|(part, _)| part.is_none());
     let most = i64::try_from(filter.limit + 1).ok().filter(|_| is_free).unwrap_or(i64::MAX);
-    values.push(Value::Int(most));
+    let is_meant =
+        |row: &Row<'_>| about.iter().all(|(part, columns)| says(row, columns, part.as_deref()));
     let mut sessions = Vec::new();
-    db.each(&sql, &values, |row| {
-        if about.iter().all(|(part, columns)| says(row, columns, part.as_deref())) {
+    let all = format!(
+        "SELECT {COLUMNS} FROM session s WHERE {sql}
+         ORDER BY s.updated_era DESC, s.updated DESC, s.key DESC LIMIT {most}"
+    );
+    let walked = db.each(&all, &values, |row| {
+        if is_meant(row) {
             sessions.push(read(row)?);
         }
         let enough = sessions.len() > filter.limit;
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    })?;
+    });
+    if around(db, walked)? {
+        sessions.clear();
+        for key in check::sessions(db)? {
+            sessions.extend(alone(db, key, &sql, &values, &is_meant)?);
+        }
+        sessions.sort_by_key(|s| Reverse((s.updated_at, s.key)));
+    }
     let more = sessions.len() > filter.limit;
     sessions.truncate(filter.limit);
     let next = sessions.last().filter(|_| more).map(|s| format!("{}.{}", s.updated_at, s.key));
     Ok(ListPage { sessions, next, touched })
+}
+
+/// Whether something cannot be read, so that sessions must be read one by one.
+pub(crate) fn around(db: &Db<'_>, walked: Result<()>) -> Result<bool> {
+    match walked {
+        Err(error) if error.is_unreadable() && !db.is_postgres() => {
+            damage::found(Damage::database(error.to_string()));
+            Ok(true)
+        }
+        walked => walked.map(|()| false),
+    }
+}
+
+/// One session, if it is meant and can be read: without its tags and files where these cannot be.
+fn alone(
+    db: &Db<'_>,
+    key: i64,
+    clause: &str,
+    values: &[Value<'_>],
+    is_meant: &impl Fn(&Row<'_>) -> bool,
+) -> Result<Option<SessionRow>> {
+    for columns in [COLUMNS.to_owned(), bare_columns()] {
+        let sql = format!("SELECT {columns} FROM session s WHERE s.key = {key} AND {clause}");
+        let found = db.optional(&sql, values, |row| is_meant(row).then(|| read(row)).transpose());
+        match found {
+            Err(error) if error.is_unreadable() => {}
+            found => return Ok(found?.flatten()),
+        }
+    }
+    damage::found(Damage::new(key, damage::Part::Session, 0, 0));
+    Ok(None)
 }
 
 /// Whether one of some columns says something.
@@ -196,6 +241,9 @@ fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
     let sql = format!(
         "SELECT s.agent, s.project, {LIVE} FROM session s WHERE s.copy_of IS NULL AND {clause}"
     );
+    let one = |row: &Row<'_>| -> Result<(Option<String>, Option<String>, Option<bool>)> {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    };
     let mut values = vec![Value::Int(now() - STALE_MS), Value::Int(now() + AHEAD_MS)];
     values.extend(seen);
     let mut all = Facets::default();
@@ -205,13 +253,25 @@ fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
             *names.entry(name).or_default() += 1;
         }
     };
-    db.each(&sql, &values, |row| {
-        count(&mut agents, row.get(0)?);
-        count(&mut projects, row.get(1)?);
-        all.live += u64::from(row.get::<Option<bool>>(2)?.unwrap_or(false));
-        all.total += 1;
+    let mut found = Vec::new();
+    let walked = db.each(&sql, &values, |row| {
+        found.push(one(row)?);
         Ok(ControlFlow::Continue(()))
-    })?;
+    });
+    if around(db, walked)? {
+        found.clear();
+        for key in check::sessions(db)? {
+            // One that cannot be read is told of by the list.
+            let sql = format!("{sql} AND s.key = {key}");
+            found.extend(db.optional(&sql, &values, one).ok().flatten());
+        }
+    }
+    for (agent, project, live) in found {
+        count(&mut agents, agent);
+        count(&mut projects, project);
+        all.live += u64::from(live.unwrap_or(false));
+        all.total += 1;
+    }
     (all.agents, all.projects) = (most_first(agents), most_first(projects));
     Ok(all)
 }

@@ -2,9 +2,8 @@
 
 use crate::db::{Db, params};
 use crate::error::Result;
-use crate::items::read_item;
+use crate::items::{COLUMNS, read_row};
 use crate::log::{keys, number};
-use crate::pack::text;
 use narrows::Item;
 use narrows::item::ItemBody;
 use std::ops::ControlFlow;
@@ -101,13 +100,15 @@ pub(crate) fn removed(db: &Db<'_>, session: i64, order: u64) -> Result<()> {
 
 /// Finds the first prompt in the rows of items.
 pub(crate) fn find(db: &Db<'_>, session: i64) -> Result<()> {
-    let prompts = "SELECT key, body FROM item INDEXED BY item_mark
+    let prompts = format!(
+        "SELECT {COLUMNS} FROM item INDEXED BY item_mark
          WHERE parent IS NULL AND kind IN ('user_message', 'todo_list')
-         AND kind = 'user_message' AND key BETWEEN ?1 AND ?2 ORDER BY key";
+         AND kind = 'user_message' AND key BETWEEN ?1 AND ?2 ORDER BY key"
+    );
     let (first, last) = keys(session);
-    db.each(prompts, &params![first, last], |row| {
+    db.each(&prompts, &params![first, last], |row| {
         // One that cannot be read is none.
-        let item = row.bytes(1)?.and_then(|body| read_item(&text(body).ok()?).ok());
+        let item = read_row(row).map(|(_, item)| item);
         let Some(prompt) = item.as_ref().and_then(of) else { return Ok(ControlFlow::Continue(())) };
         keep(db, session, number(row.get(0)?), &prompt)?;
         Ok(ControlFlow::Break(()))
@@ -117,6 +118,7 @@ pub(crate) fn find(db: &Db<'_>, session: i64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::items::read_item;
 
     #[test]
     fn a_command_for_the_agent_is_a_prompt() {

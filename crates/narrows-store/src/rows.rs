@@ -353,7 +353,7 @@ fn beside(db: &Db<'_>, session: i64, key: i64, row: &NewRow, new: bool) -> Resul
     }
 }
 
-fn keep_call(db: &Db<'_>, key: i64, call: &Call, new: bool) -> Result<More> {
+pub(crate) fn keep_call(db: &Db<'_>, key: i64, call: &Call, new: bool) -> Result<More> {
     let Call { name, at, ms, failed, files } = call;
     let known = "SELECT failed FROM call WHERE key = ?1";
     let before: Option<i64> =

@@ -1,16 +1,22 @@
 //! Search: every term stands in the item, in any case, also within words.
 
+use crate::careful::{Careful, Next};
+use crate::check;
 use crate::clip::texts;
+use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value, params};
 use crate::error::{Error, Result};
 use crate::index::{MAX_INDEXED, fold_case, small};
+use crate::items;
+use crate::list::around;
 use crate::log::number;
 use crate::pack;
-use crate::sessions::Sight;
+use crate::session_row::Sight;
 use crate::store::Store;
 use crate::threes::{Threes, numbers};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 /// Items that are looked at for one page; then the page says that there may be more.
 const MAX_LOOKED_AT: usize = 20_000;
@@ -189,7 +195,33 @@ fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec
         }
         _ => "SELECT key FROM item WHERE key BETWEEN ?1 AND ?2",
     };
-    db.all(&format!("{from} ORDER BY 1 DESC LIMIT ?3"), &values, |r| r.get(0))
+    let order = "ORDER BY 1 DESC LIMIT ?3";
+    match db.all(&format!("{from} {order}"), &values, |r| r.get(0)) {
+        // Without an index each item is looked at.
+        Err(error) if error.is_unreadable() && !db.is_postgres() => {
+            damage::found(Damage::database(format!("the index of search: {error}")));
+            let all =
+                format!("SELECT key FROM item NOT INDEXED WHERE key BETWEEN ?1 AND ?2 {order}");
+            match db.all(&all, &values[..3], |r| r.get(0)) {
+                Err(error) if error.is_unreadable() => careful(db, low, high),
+                found => found,
+            }
+        }
+        found => found,
+    }
+}
+
+/// The keys of items, around pages that cannot be read.
+fn careful(db: &Db<'_>, low: i64, high: i64) -> Result<Vec<i64>> {
+    let (mut all, mut keys) = (Careful::new("item", low, high, true), Vec::new());
+    while keys.len() < MAX_CANDIDATES {
+        match all.next(db)? {
+            Next::Key(key) => keys.push(key),
+            Next::Gap(..) => {}
+            Next::End => break,
+        }
+    }
+    Ok(keys)
 }
 
 /// The place at which a page ended.
@@ -205,15 +237,30 @@ fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
         Some(part) => fold_case(&name.unwrap_or_default()).contains(&fold_case(part)),
         None => true,
     };
-    let sql = "SELECT key, updated, agent, project FROM session WHERE copy_of IS NULL OR key = ?1";
-    let all = db.all(sql, &params![query.session], |r| {
+    let sql =
+        "SELECT key, updated, agent, project FROM session WHERE (copy_of IS NULL OR key = ?1)";
+    let one = |r: &Row<'_>| {
         let (key, updated): (i64, i64) = (r.get(0)?, r.get(1)?);
         let is_meant = query.since.is_none_or(|t| updated >= t)
             && query.until.is_none_or(|t| updated < t)
             && has(r.get(2)?, &query.agent)
             && has(r.get(3)?, &query.project);
         Ok(is_meant.then_some((key, updated)))
-    })?;
+    };
+    let mut all = Vec::new();
+    let walked = db.each(sql, &params![query.session], |r| {
+        all.push(one(r)?);
+        Ok(ControlFlow::Continue(()))
+    });
+    if around(db, walked)? {
+        all.clear();
+        for key in check::sessions(db)? {
+            let sql = format!("{sql} AND key = {key}");
+            // One that cannot be read is told of by the list.
+            let found = db.optional(&sql, &params![query.session], one);
+            all.push(found.ok().flatten().flatten());
+        }
+    }
     Ok(all.into_iter().flatten().collect())
 }
 
@@ -229,32 +276,49 @@ struct Found {
 }
 
 fn fetch(db: &Db<'_>, keys: impl Iterator<Item = i64>) -> Result<HashMap<i64, Found>> {
-    const ITEM: &str = "SELECT i.key, s.id, coalesce(nullif(s.title, ''), s.prompt), s.label, i.id, i.kind, i.body,
+    // First those of an item's row, as `items::COLUMNS` has them.
+    const ITEM: &str = "SELECT i.key, i.seq, i.body, i.id, i.kind, i.open, i.parent, i.top, i.crc,
+         s.id, coalesce(nullif(s.title, ''), s.prompt), s.label,
          (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key)
          FROM item i JOIN session s ON s.key = i.session WHERE i.key = ";
-    let mut keys = keys.map(Value::Int);
+    let mut keys = keys.map(Value::Int).peekable();
+    let first = keys.peek().cloned();
     let (which, value) = if db.is_postgres() {
         ("ANY(?1)", Value::List(keys.collect()))
     } else {
         ("?1", keys.next().unwrap_or(Value::Null))
     };
-    let found =
-        db.all(&format!("{ITEM}{which}"), &[value], |r| Ok((r.get(0)?, Found::read(r)?)))?;
-    Ok(found.into_iter().collect())
+    let found = db.all(&format!("{ITEM}{which}"), &[value], |r| Ok((r.get(0)?, Found::read(r)?)));
+    let found = match (found, first) {
+        (Err(error), Some(Value::Int(key))) if error.is_unreadable() && !db.is_postgres() => {
+            items::lost(key >> 32, key, key);
+            Vec::new()
+        }
+        (found, _) => found?,
+    };
+    let sound = |(key, found): (i64, Option<Found>)| {
+        if found.is_none() {
+            items::lost(key >> 32, key, key);
+        }
+        found.map(|found| (key, found))
+    };
+    Ok(found.into_iter().filter_map(sound).collect())
 }
 
 impl Found {
-    fn read(r: &Row<'_>) -> Result<Found> {
-        let tags = r.get::<Option<String>>(7)?;
-        Ok(Found {
-            session_id: r.get(1)?,
-            title: r.get(2)?,
-            label: r.get(3)?,
-            item_id: r.get(4)?,
-            kind: r.get(5)?,
-            body: pack::text(r.bytes(6)?.unwrap_or_default())?.into_owned(),
+    /// None if the item is not what was written.
+    fn read(r: &Row<'_>) -> Result<Option<Found>> {
+        let Some((_, body)) = items::sound(r) else { return Ok(None) };
+        let tags = r.get::<Option<String>>(12)?;
+        Ok(Some(Found {
+            session_id: r.get(9)?,
+            title: r.get(10)?,
+            label: r.get(11)?,
+            item_id: r.get(3)?,
+            kind: r.get(4)?,
+            body: pack::text(body)?.into_owned(),
             tags: tags.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect(),
-        })
+        }))
     }
 
     /// Looks whether everything stands in it.

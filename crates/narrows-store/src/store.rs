@@ -2,18 +2,19 @@
 
 use crate::cluster;
 use crate::connection::{SCHEMA, check_schema, open_reader, open_writer};
-use crate::damage::{self, Damage, Damages};
+use crate::damage::{self, Damages};
 use crate::db::{Db, Pg, PgAddress};
 use crate::deadline;
 use crate::dir::DataDir;
 use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
-use crate::housework;
+use crate::housework::housework;
 use crate::link::Link;
 use crate::mover::{Mover, restart_wal};
 use crate::names::random;
+use crate::repair::swap;
 use crate::revoked::Revoked;
-use crate::writer::{Housework, Plan, Turn, Writer};
+use crate::writer::{Plan, Turn, Writer};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -71,7 +72,7 @@ struct Inner {
     /// The size of a database that is not in the data directory, as it was told last.
     far_size: AtomicU64,
     /// What was found that cannot be read.
-    damages: Damages,
+    damages: Arc<Damages>,
     /// Tokens that are revoked, whatever the database says.
     revoked: Revoked,
 }
@@ -88,6 +89,7 @@ impl Store {
     pub fn open(path: &Path, options: &Options) -> Result<Store> {
         let dir = DataDir::open(path)?;
         let lock = dir.lock()?;
+        swap::finish(&dir)?;
         let db = open_writer(&dir, options.max_bytes)?;
         let mark_key = mark_key(&db)?;
         let durable = Durable::open(&dir, &db)?;
@@ -104,10 +106,11 @@ impl Store {
             let _ = ended.send(());
         };
         let link = Link::Sqlite { db, after: restart_wal(&dir), durable: Box::new(durable) };
-        let writer =
-            Writer::start(Plan::alone(link, housework(removed), options.write_here), over)?;
-        let inner = Inner::new(dir, None, vec![writer], vec![end], mark_key, revoked);
-        inner.damages.keep(lost);
+        let damages = Arc::<Damages>::default();
+        damages.keep(lost);
+        let housework = housework(removed, &damages);
+        let writer = Writer::start(Plan::alone(link, housework, options.write_here), over)?;
+        let inner = Inner::new(dir, None, vec![writer], vec![end], mark_key, damages, revoked);
         Ok(Store { inner: Arc::new(inner) })
     }
 
@@ -130,7 +133,8 @@ impl Store {
             })
         };
         let shared = || Plan::shared(Link::far(address.clone()));
-        let housework = Some(housework(Arc::default()));
+        let damages = Arc::<Damages>::default();
+        let housework = Some(housework(Arc::default(), &damages));
         let houseworker = start(Plan { housework, tick: Some(TICK), ..shared() })?;
         let nudge = Some(houseworker.nudge());
         // What belongs to no session takes rows in any order: never two of them in one commit.
@@ -141,25 +145,29 @@ impl Store {
             writers.push(start(Plan { nudge: nudge.clone(), turn, ..shared() })?);
         }
         writers.push(houseworker);
-        Ok(Store {
-            inner: Arc::new(Inner::new(dir, Some(address), writers, ends, mark_key, revoked)),
-        })
+        let inner = Inner::new(dir, Some(address), writers, ends, mark_key, damages, revoked);
+        Ok(Store { inner: Arc::new(inner) })
     }
 
     /// Opens the store to read only, beside whoever writes it.
     pub fn open_read_only(path: &Path) -> Result<Store> {
         let dir = DataDir::open(path)?;
+        swap::finish_if_free(&dir)?;
         if !dir.database().exists() {
             return Err(Error::NotFound("store"));
         }
+        // Whoever writes looks at that itself.
+        let ends = if dir.is_in_use() { Vec::new() } else { Durable::ends(&dir) };
         let db = open_reader(&dir)?;
         let found = check_schema(&db)?;
         if found < SCHEMA {
             return Err(Error::Older { found, known: SCHEMA });
         }
         let revoked = Revoked::load(&dir)?;
-        let inner = Inner::new(dir, None, Vec::new(), Vec::new(), [0; 32], revoked);
+        let none = Arc::default();
+        let inner = Inner::new(dir, None, Vec::new(), Vec::new(), [0; 32], none, revoked);
         inner.damages.keep(durable::lost(&Db::Sqlite(&db))?);
+        inner.damages.keep(durable::missing(&db, ends));
         inner.give_back(Reader::Sqlite(db));
         Ok(Store { inner: Arc::new(inner) })
     }
@@ -251,7 +259,9 @@ impl Store {
         F: FnOnce(&Db<'_>) -> Result<T> + Send + 'static,
     {
         let done = self.writer(0)?.send(0, bytes, work).await?;
-        done.await.map_err(|_| Error::Closed)?
+        let made = done.await.map_err(|_| Error::Closed)?;
+        self.inner.damages.note(&made);
+        made
     }
 
     /// Does `work` with a connection that reads; what it sees is of one moment.
@@ -267,9 +277,7 @@ impl Store {
             let _permit = permit;
             let made = inner.read(work);
             inner.damages.keep(damage::take());
-            if let Err(Error::Damaged(what)) = &made {
-                inner.damages.keep(vec![Damage::database(what.clone())]);
-            }
+            inner.damages.note(&made);
             made
         });
         done.await.map_err(|_| Error::Io("a read was cut off".to_owned()))?
@@ -292,6 +300,7 @@ impl Inner {
         writers: Vec<Writer>,
         ended: Vec<oneshot::Receiver<()>>,
         mark_key: [u8; 32],
+        damages: Arc<Damages>,
         revoked: Revoked,
     ) -> Inner {
         let most_readers = if far.is_some() { FAR_READERS } else { READERS };
@@ -305,7 +314,7 @@ impl Inner {
             ended: Mutex::new(ended),
             mark_key,
             far_size: AtomicU64::new(0),
-            damages: Damages::default(),
+            damages,
             revoked,
         }
     }
@@ -367,8 +376,4 @@ fn mark_key(db: &Connection) -> Result<[u8; 32]> {
     let fresh: [u8; 32] = random()?;
     db.execute("INSERT OR IGNORE INTO meta VALUES ('mark_key', ?1)", [&fresh[..]])?;
     Ok(db.query_row("SELECT value FROM meta WHERE key = 'mark_key'", [], |r| r.get(0))?)
-}
-
-fn housework(removed: Arc<AtomicBool>) -> Housework {
-    Box::new(move |db, idle| housework::some(db, &removed, idle))
 }

@@ -131,6 +131,32 @@ impl Tail {
         Ok(writes)
     }
 
+    /// What completes the rows up to the event `last`, where this ends: some may be ahead of it.
+    pub(crate) fn catch_up(
+        &self,
+        db: &Db<'_>,
+        session: i64,
+        last: u64,
+    ) -> Result<Vec<(Item, u64)>> {
+        let named = self.changes.keys().chain(&self.removed).map(String::as_str);
+        let there = rows_of(db, session, named)?;
+        for id in &self.removed {
+            if there.get(id).is_some_and(|seq| *seq <= last) {
+                let gone = "DELETE FROM item WHERE session = ?1 AND id = ?2";
+                db.later(gone, &params![session, id])?;
+            }
+        }
+        let mut items = Vec::new();
+        for (id, changes) in &self.changes {
+            let seq = changes.last().map_or(0, |(seq, _)| *seq);
+            if there.get(id).is_none_or(|known| *known < seq) {
+                items.extend(self.item(db, session, id)?.map(|item| (item, seq)));
+            }
+        }
+        items.sort_by_key(|(item, _)| item.order);
+        Ok(items)
+    }
+
     /// Items whose rows lack something, and since which event.
     pub(crate) fn unsettled(&self, db: &Db<'_>, session: i64) -> Result<Vec<(String, u64)>> {
         let there = rows_of(db, session, self.changes.keys().map(String::as_str))?;

@@ -5,7 +5,7 @@ use crate::db::{Row, Value, params};
 use crate::error::{Error, Result};
 use crate::names::now;
 use crate::news::{Gone, gone};
-use crate::sessions::Sight;
+use crate::session_row::Sight;
 use crate::store::Store;
 use crate::sum;
 use serde::{Deserialize, Serialize};

@@ -8,13 +8,12 @@ use super::{Hidden, Reading};
 use crate::hub::{Delivery, Hub};
 use narrows::change::Change;
 use narrows::id::EventId;
-use narrows::session::{SessionInfo, Status};
+use narrows::session::SessionInfo;
 use narrows::view::{Activity, ActivityConfig};
 use narrows::{Clean, Config, Format, Pipeline, Row, Step, stored};
 use narrows_store::{
     Append, Error, EventRow, NewBlob, Pen, Request, Result, Session, SessionFacts, Store,
 };
-use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -211,7 +210,8 @@ impl Live {
         self.facts_changed |= self.ended != self.ended_kept;
         if std::mem::take(&mut self.facts_changed) {
             let project = self.pipeline.project();
-            append.facts = Some(facts(&self.info, self.ended, project)?);
+            let project = project.as_ref().map(Clean::as_str);
+            append.facts = Some(SessionFacts::of(&self.info, self.ended, project)?);
         }
         append.waiting = Some(self.open.requests().count() as u64);
         // What is found is as old as it says, whenever its file was copied here; what grows is new.
@@ -350,29 +350,6 @@ fn activity_config(session: &Session) -> ActivityConfig {
         run_id: session.id.clone(),
         interval_ms: PROGRESS_MS,
     }
-}
-
-fn facts(info: &SessionInfo, ended: bool, project: Option<Clean>) -> Result<SessionFacts> {
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(unprintable);
-    let own = |t: &Option<Clean>| t.as_ref().map(|t| t.as_str().to_owned());
-    // What is needed to go on is kept as it is.
-    let state = text(stored::print_info(info))?;
-    let mut info = Cow::Borrowed(info);
-    if ended && info.status == Status::Running {
-        info.to_mut().status = Status::Idle;
-    }
-    let mut shown = Vec::new();
-    narrows::json::print(&mut shown, &*info).map_err(unprintable)?;
-    Ok(SessionFacts {
-        info: text(shown)?,
-        state,
-        title: own(&info.title),
-        agent: own(&info.agent),
-        model: own(&info.model),
-        status: Some(info.status.name().to_owned()),
-        native: own(&info.native_id),
-        project: project.map(|p| p.as_str().to_owned()),
-    })
 }
 
 pub(super) fn unprintable(error: impl std::fmt::Display) -> Error {

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub mod postgres;
+pub mod written;
 
 /// How long something may take that happens by itself.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -1,0 +1,262 @@
+//! Damaged stores through the binary: the doctor ends and says so, a repair keeps what can be read, and
+//! a server serves what was not hit as it was.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
+
+mod served;
+
+use serde_json::Value;
+use served::{Dice, NARROWS, Served, serve};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+const FIXTURES: [&str; 5] = [
+    "acp/opencode-1.18-c-files",
+    "acp/claude-acp-g-subagent",
+    "claude-stream/2.1-g-subagent",
+    "acp/opencode-1.18-f-todos",
+    "acp/claude-acp-c-files",
+];
+
+/// What a server tells of each session: its events and items.
+type Told = BTreeMap<String, (Vec<Value>, Value)>;
+
+fn fixture(name: &str) -> Vec<u8> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("../narrows/tests/fixtures");
+    std::fs::read(all.join(name).join("input.jsonl")).expect("a fixture")
+}
+
+fn narrows(data: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(NARROWS);
+    command.args(words).arg("--data").arg(data).env("HOME", data.join("home"));
+    for name in ["NARROWS_CONFIG", "CLAUDE_CONFIG_DIR", "NARROWS_DATA", "XDG_DATA_HOME"] {
+        command.env_remove(name);
+    }
+    command.output().expect("narrows")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn told(served: &Served) -> Told {
+    let (_, list) = served.get("/api/sessions").expect("sessions");
+    let ids = list["sessions"].as_array().expect("sessions").iter();
+    let ids: Vec<String> = ids.map(|s| s["id"].as_str().expect("id").to_owned()).collect();
+    let one = |id: String| {
+        let (_, items) = served.get(&format!("/api/sessions/{id}/items?limit=500")).expect("items");
+        let events = served.events(&id);
+        (id, (events, items["items"].clone()))
+    };
+    ids.into_iter().map(one).collect()
+}
+
+/// A store after its server was stopped, one as it is while the server runs, and what both tell.
+struct Stores {
+    _dir: tempfile::TempDir,
+    stopped: PathBuf,
+    running: PathBuf,
+    told: Told,
+}
+
+fn stores() -> Stores {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (stopped, running) = (dir.path().join("stopped"), dir.path().join("running"));
+    let mut served = serve(&stopped, &[], &[]).expect("a server");
+    for (n, name) in FIXTURES.iter().enumerate() {
+        let session = served.session(&format!("label-{n}")).expect("a session");
+        let input = fixture(name);
+        // Several requests: several rows.
+        let lines: Vec<&[u8]> = input.split_inclusive(|b| *b == b'\n').collect();
+        for part in lines.chunks(5) {
+            let path = format!("/api/sessions/{session}/packets");
+            let (status, answer) = served.post(&path, &part.concat()).expect("packets");
+            assert_eq!(status, 200, "{answer}");
+        }
+        let end = format!("/api/sessions/{session}/packets?end=true");
+        assert_eq!(served.post(&end, b"").expect("end").0, 200);
+    }
+    let told = told(&served);
+    assert_eq!(told.len(), FIXTURES.len());
+    copy(&stopped, &running);
+    assert!(served.terminate().success());
+    Stores { _dir: dir, stopped, running, told }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _ = std::fs::remove_dir_all(to);
+    std::fs::create_dir_all(to).expect("a folder");
+    for name in ["narrows.db", "narrows.db-wal", "narrows.durable", "token"] {
+        if from.join(name).exists() {
+            std::fs::copy(from.join(name), to.join(name)).expect("a copy");
+        }
+    }
+}
+
+fn flip(path: &Path, at: u64, bit: u64) {
+    let mut bytes = std::fs::read(path).expect("a file");
+    let at = usize::try_from(at).expect("a place") % bytes.len();
+    bytes[at] ^= 1 << bit;
+    std::fs::write(path, bytes).expect("a file");
+}
+
+/// Repairs; then everything that was not hit is as it was.
+fn repaired(data: &Path, before: &Told, what: &str) -> Value {
+    let doctor = narrows(data, &["doctor", "--json"]);
+    let ill: Value = serde_json::from_slice(&doctor.stdout).expect("what the doctor says");
+    let done = narrows(data, &["repair", "--json"]);
+    let said = text(&done.stderr);
+    assert!(done.status.success(), "{what}: {said}");
+    let report: Value = serde_json::from_slice(&done.stdout).expect("a report");
+    if report["damaged"] == true {
+        let aside = report["aside"].as_str().expect("the old store");
+        assert!(Path::new(aside).exists(), "{what}: {report}");
+        assert_eq!(ill["well"], false, "{what}: the doctor found nothing: {report}");
+    }
+    let doctor = narrows(data, &["doctor"]);
+    assert!(doctor.status.success(), "{what}: {}", text(&doctor.stdout));
+    let mut served = serve(data, &[], &[]).unwrap_or_else(|e| panic!("{what}: {e}"));
+    let (status, health) = served.get("/healthz").expect("health");
+    assert_eq!((status, &health["status"]), (200, &Value::from("ok")), "{what}: {health}");
+    let after = told(&served);
+    let hit = |id: &str| {
+        let named = |list: &str, id: &str| {
+            report[list].as_array().expect(list).iter().any(|s| s["id"] == id || s == id)
+        };
+        named("sessions", id) || named("gone", id)
+    };
+    for (id, was) in before {
+        if !hit(id) {
+            assert_eq!(after.get(id), Some(was), "{what}: {report}");
+        }
+    }
+    let gone = report["gone"].as_array().expect("gone").len();
+    assert!(after.len() + gone >= before.len(), "{what}: {report}");
+    assert!(served.terminate().success());
+    let again = narrows(data, &["repair"]);
+    let said = text(&again.stdout);
+    assert!(again.status.success() && said.contains("nothing to repair"), "{what}: {said}");
+    report
+}
+
+fn places() -> u64 {
+    std::env::var("NARROWS_FLIPS").ok().and_then(|n| n.parse().ok()).unwrap_or(8)
+}
+
+#[test]
+fn what_a_flipped_byte_did_not_hit_is_as_it_was() {
+    let stores = stores();
+    let (mut dice, mut damaged) = (Dice(77), 0);
+    let data = stores.stopped.with_file_name("data");
+    for n in 0..places() {
+        // Every other time in the write-ahead log.
+        let (from, file) = match n % 2 {
+            0 => (&stores.stopped, "narrows.db"),
+            _ => (&stores.running, "narrows.db-wal"),
+        };
+        copy(from, &data);
+        let size = std::fs::metadata(data.join(file)).expect("a file").len();
+        let at = dice.roll(size);
+        flip(&data.join(file), at, dice.roll(8));
+        let report = repaired(&data, &stores.told, &format!("{file} at {at}"));
+        damaged += u64::from(report["damaged"] == true);
+    }
+    assert!(damaged > 0, "the test looks at nothing");
+}
+
+#[test]
+fn what_is_left_of_a_store_that_was_cut_is_kept() {
+    let stores = stores();
+    let data = stores.stopped.with_file_name("data");
+    let cut = |file: &str, parts: u64| {
+        let file = std::fs::OpenOptions::new().write(true).open(data.join(file)).expect("a file");
+        let size = file.metadata().expect("a size").len();
+        file.set_len(size - size / parts).expect("shorter");
+    };
+    copy(&stores.stopped, &data);
+    cut("narrows.db", 3);
+    let report = repaired(&data, &stores.told, "the database is cut");
+    assert_eq!(report["damaged"], true);
+    copy(&stores.running, &data);
+    cut("narrows.db-wal", 3);
+    let report = repaired(&data, &stores.told, "the write-ahead log is cut");
+    assert_eq!(report["damaged"], true, "{report}");
+    copy(&stores.running, &data);
+    std::fs::remove_file(data.join("narrows.db-wal")).expect("gone");
+    let report = repaired(&data, &stores.told, "the write-ahead log is gone");
+    assert_eq!(report["damaged"], true, "{report}");
+}
+
+#[test]
+fn a_store_in_use_is_not_repaired() {
+    let stores = stores();
+    let served = serve(&stores.stopped, &[], &[]).expect("a server");
+    let refused = narrows(&stores.stopped, &["repair"]);
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("another narrows") && said.contains("stop it"), "{said}");
+    drop(served);
+    let nowhere = narrows(&stores.stopped.join("nowhere"), &["repair"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(text(&nowhere.stderr).contains("there is no store"), "{}", text(&nowhere.stderr));
+    assert!(!stores.stopped.join("nowhere").exists(), "it makes none");
+}
+
+/// Damages a row in the midst of the log of one session.
+fn damage_a_row(data: &Path) {
+    let db = rusqlite::Connection::open(data.join("narrows.db")).expect("a database");
+    let sql = "UPDATE event SET event = substr(event, 2) WHERE key = (SELECT key FROM event
+         WHERE key >> 32 = 2 ORDER BY key LIMIT 1 OFFSET 2)";
+    assert_eq!(db.execute(sql, []).expect("damaged"), 1);
+}
+
+#[test]
+fn what_would_be_lost_is_told_without_a_change() {
+    let stores = stores();
+    let data = stores.stopped.with_file_name("data");
+    copy(&stores.stopped, &data);
+    damage_a_row(&data);
+    let bytes = || std::fs::read(data.join("narrows.db")).expect("a database");
+    let before = bytes();
+    let check = narrows(&data, &["repair", "--check"]);
+    let said = text(&check.stdout);
+    assert_eq!(check.status.code(), Some(1), "{said}");
+    assert!(said.contains("events kept") && said.contains("nothing was changed"), "{said}");
+    assert!(said.starts_with("4 sessions are as they were"), "{said}");
+    assert!(bytes() == before, "it changed something");
+    let done = narrows(&data, &["repair"]);
+    let said = text(&done.stdout);
+    assert!(done.status.success() && said.contains("; lost: "), "{said}");
+    assert!(said.contains("is kept as"), "{said}");
+    assert_eq!(narrows(&data, &["repair", "--check"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_repair_that_is_killed_leaves_the_old_store_or_the_new_one() {
+    let stores = stores();
+    let data = stores.stopped.with_file_name("data");
+    let kills = std::env::var("NARROWS_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
+    copy(&stores.stopped, &data);
+    damage_a_row(&data);
+    let began = std::time::Instant::now();
+    let done = narrows(&data, &["repair", "--json"]);
+    let report: Value = serde_json::from_slice(&done.stdout).expect("a report");
+    let hit = report["sessions"][0]["id"].as_str().expect("a session");
+    // A repair that was over before it was killed has said what it lost.
+    let told: Told = stores.told.into_iter().filter(|(id, _)| id != hit).collect();
+    let whole = u64::try_from(began.elapsed().as_micros()).expect("a time");
+    for n in 0..kills {
+        copy(&stores.stopped, &data);
+        damage_a_row(&data);
+        let mut command = Command::new(NARROWS);
+        command.arg("repair").arg("--data").arg(&data).env("HOME", data.join("home"));
+        let repair = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut repair = repair.expect("a repair");
+        // At any time: the moment is the point.
+        std::thread::sleep(Duration::from_micros(whole * (n + 1) / kills));
+        let _ = repair.kill();
+        let _ = repair.wait();
+        repaired(&data, &told, &format!("kill {n}"));
+    }
+}

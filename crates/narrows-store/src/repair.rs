@@ -1,0 +1,309 @@
+//! A store of which something cannot be read, made anew of all that can be.
+//!
+//! Every row that is as it was written is copied into a new database. A session of which something is
+//! missing gets an event that says so in the place of what is lost; its items are completed from its
+//! log by the code that always does it. The index of search is made anew. The old database is kept.
+
+mod copy;
+mod log;
+mod old;
+mod session;
+pub(crate) mod swap;
+
+use crate::connection::{check_version, open_writer};
+use crate::damage;
+use crate::db::{Db, Row, params};
+use crate::dir::DataDir;
+use crate::durable::{self, Durable};
+use crate::error::{Error, Result};
+use crate::{blob, index, sum};
+use copy::Table;
+use rusqlite::Connection;
+use serde::Serialize;
+use session::Sessions;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+/// Lines of what the database itself says of its damage.
+const LINES: usize = 20;
+
+/// How far a repair is.
+#[derive(Debug, Clone, Copy)]
+pub struct Repairing {
+    /// What is done now.
+    pub what: &'static str,
+    /// How much of it is done.
+    pub done: u64,
+    /// How much there is; 0 where that is not known.
+    pub all: u64,
+}
+
+/// A session of which something could not be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RepairedSession {
+    /// Its id.
+    pub id: String,
+    /// What it is about, where that is known.
+    pub title: Option<String>,
+    /// Events that are kept.
+    pub events: u64,
+    /// Events that are lost: the first and the last of each run.
+    pub lost: Vec<(u64, u64)>,
+    /// Items that are kept.
+    pub items: u64,
+    /// Items that are lost.
+    pub lost_items: u64,
+    /// What else there is to say.
+    pub notes: Vec<String>,
+}
+
+/// What a repair found, kept and lost.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Repaired {
+    /// Whether something was damaged at all.
+    pub damaged: bool,
+    /// Sessions that are as they were.
+    pub whole: u64,
+    /// Sessions of which something could not be read.
+    pub sessions: Vec<RepairedSession>,
+    /// Sessions that are lost, by their ids or numbers.
+    pub gone: Vec<String>,
+    /// What else is lost, in words.
+    pub lost: Vec<String>,
+    /// What the database itself says of its damage.
+    pub database: Vec<String>,
+    /// Where the store is kept as it was.
+    pub aside: Option<PathBuf>,
+}
+
+/// Makes the store of a data directory anew, of all that can be read; with `dry`, only tells what that
+/// would be. A store that is whole stays as it is.
+pub fn repair(data: &Path, dry: bool, mut tell: impl FnMut(Repairing)) -> Result<Repaired> {
+    check_version(rusqlite::version_number())?;
+    if !data.exists() {
+        return Err(Error::NotFound("store"));
+    }
+    let dir = DataDir::open(data)?;
+    let _lock = dir.lock()?;
+    swap::finish(&dir)?;
+    if !dir.database().exists() {
+        return Err(Error::NotFound("store"));
+    }
+    let fresh = swap::begin(&dir)?;
+    let made = make(&dir, &fresh, &mut tell);
+    old::close(&fresh);
+    // What was found on the way is told here.
+    drop(damage::take());
+    let mut repaired = match made {
+        Ok(repaired) => repaired,
+        Err(error) => {
+            swap::give_up(&dir);
+            return Err(error);
+        }
+    };
+    if dry || !repaired.damaged {
+        swap::give_up(&dir);
+    } else {
+        repaired.aside = Some(swap::count(&dir)?);
+    }
+    Ok(repaired)
+}
+
+fn make(dir: &DataDir, fresh: &DataDir, tell: &mut impl FnMut(Repairing)) -> Result<Repaired> {
+    let mut say = |what, done, all| tell(Repairing { what, done, all });
+    let mut repaired = Repaired::default();
+    say("looking at the database", 0, 0);
+    let new = open_writer(fresh, None)?;
+    let (old, unread) = &old::open(dir, fresh, &new)?;
+    repaired.database = integrity(old)?;
+    repaired.database.extend(unread.clone());
+    // What is read is of one moment.
+    let old = &*old.unchecked_transaction()?;
+    // If this is cut off, all of it is thrown away.
+    new.execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN")?;
+    let (mut ends, mut before) = (BTreeMap::new(), Vec::new());
+    for (session, last, id) in Durable::ends(dir) {
+        ends.insert(session, (last, id));
+    }
+    for lost in durable::lost(&Db::Sqlite(old)).unwrap_or_default() {
+        repaired.damaged = true;
+        ends.entry(lost.session).or_insert((0, lost.what.clone()));
+        before.push(lost);
+    }
+    let tables = Table::all(old, &new)?;
+    let sessions = Sessions::find(old, &new, &tables, &ends, &mut repaired)?;
+    others(old, &new, &tables, &sessions.keys, &mut repaired)?;
+    let all = sessions.keys.len() as u64;
+    for (done, key) in (0..).zip(sessions.keys.iter().copied()) {
+        say("copying sessions", done, all);
+        sessions.one(key, &before, &mut repaired)?;
+        new.execute_batch("COMMIT; BEGIN")?;
+    }
+    let known: HashSet<i64> = sessions.keys.iter().copied().collect();
+    let is_gone = |key: &i64| !known.contains(key) && !durable::is_deleted(old, *key);
+    for (key, (_, id)) in ends.iter().filter(|(key, _)| is_gone(key)) {
+        let name = if id.is_empty() { format!("#{key}") } else { id.clone() };
+        repaired.gone.push(name);
+    }
+    repaired.gone.sort();
+    repaired.gone.dedup();
+    finish(old, new, &mut say)?;
+    let Repaired { sessions, gone, lost, database, .. } = &repaired;
+    let is_whole = sessions.is_empty() && gone.is_empty() && lost.is_empty() && database.is_empty();
+    repaired.damaged |= !is_whole;
+    Ok(repaired)
+}
+
+/// What the database says of itself.
+fn integrity(db: &Connection) -> Result<Vec<String>> {
+    let sql = format!("PRAGMA integrity_check({LINES})");
+    let told = match Db::Sqlite(db).all(&sql, &[], |r| r.get::<String>(0)) {
+        Err(error) if error.is_unreadable() => return Ok(vec![error.to_string()]),
+        told => told?,
+    };
+    let lines = told.iter().flat_map(|told| told.lines());
+    let bad = lines.filter(|line| *line != "ok" && !line.starts_with("*** in"));
+    Ok(bad.take(LINES).map(str::to_owned).collect())
+}
+
+/// Copies what is not of the logs.
+fn others(
+    old: &Connection,
+    new: &Connection,
+    tables: &[Table],
+    sessions: &[i64],
+    repaired: &mut Repaired,
+) -> Result<()> {
+    let kept: BTreeSet<i64> = sessions.iter().copied().collect();
+    for table in tables {
+        let name = table.name.as_str();
+        // These are made anew, or copied with their sessions; what was deleted is not copied.
+        if ["session", "event", "item", "call", "edit", "fresh", "doomed", "damage"].contains(&name)
+        {
+            continue;
+        }
+        let mut bad = 0;
+        let is_sound = |row: &Row<'_>| -> bool {
+            let at = |columns: &[&str]| -> Vec<usize> {
+                columns.iter().map(|column| table.at(column)).collect()
+            };
+            let sound = match name {
+                "token" => {
+                    let columns = at(&[
+                        "id", "hash", "kind", "name", "scopes", "sessions", "tags", "created",
+                        "expires",
+                    ]);
+                    sum::row_holds(row, &columns, table.at("crc"))
+                }
+                "source" => {
+                    let columns = at(&[
+                        "session",
+                        "number",
+                        "read",
+                        "rest",
+                        "offset",
+                        "rest_offset",
+                        "rest_order",
+                        "last",
+                        "roots",
+                        "at",
+                    ]);
+                    source_holds(row, &columns, table.at("crc"))
+                }
+                "blob" => Ok(blob::is_sound(row, table.at("hash"), table.at("body"))),
+                _ => Ok(true),
+            };
+            sound.unwrap_or(false)
+        };
+        let of_session = table.is_of_sessions().then(|| table.at("session"));
+        let torn = table.copy(old, new, sessions, |row| {
+            let session = of_session.map(|at| row.get::<i64>(at));
+            if session.is_some_and(|key| key.is_ok_and(|key| !kept.contains(&key))) {
+                return false;
+            }
+            let sound = is_sound(row);
+            bad += u64::from(!sound);
+            sound
+        })?;
+        if torn {
+            repaired.lost.push(format!("some {}", called(name)));
+        } else if bad > 0 {
+            repaired.lost.push(format!("{bad} {}", called(name)));
+        }
+    }
+    Ok(())
+}
+
+/// As [`crate::source::SourceMark`] has it: what is not there is empty.
+fn source_holds(row: &Row<'_>, columns: &[usize], crc: usize) -> Result<bool> {
+    let Some(kept) = row.get::<Option<i64>>(crc)? else { return Ok(true) };
+    let mut is = sum::Sum::default();
+    for at in columns {
+        match row.value(*at)? {
+            crate::db::Value::Null => is.add(&crate::db::Value::Text("")),
+            value => is.add(&value),
+        }
+    }
+    Ok(kept == is.end())
+}
+
+/// What the rows of a table are for people.
+fn called(table: &str) -> &str {
+    match table {
+        "token" => "tokens: whoever used them is refused",
+        "source" => {
+            "marks of how far packets or files were read: they are read again from their beginning"
+        }
+        "made" => "marks of which token made which: those are not revoked with it any more",
+        "blob" | "blob_use" => "pictures",
+        "usage" => "counts of tokens and costs",
+        "active" => "times of activity",
+        "seen" => "marks of records that were read: some may be read again",
+        "tag" => "tags of sessions",
+        "request" => "answers to requests: they are not known when they are sent again",
+        "audit" => "entries of the audit log",
+        "forgotten" => "names of deleted sessions: their files may be read again",
+        "run" | "message" | "command" => "messages to agents",
+        "meta" => "settings of the store",
+        other => other,
+    }
+}
+
+/// Counters, the index of search, and whether all of it is as it should be.
+fn finish(
+    old: &Connection,
+    new: Connection,
+    say: &mut impl FnMut(&'static str, u64, u64),
+) -> Result<()> {
+    let db = Db::Sqlite(&new);
+    // Numbers that were given are not given again.
+    let given = "SELECT name, seq FROM sqlite_sequence";
+    let given = Db::Sqlite(old).all(given, &[], |r| Ok((r.get::<String>(0)?, r.get::<i64>(1)?)));
+    for (name, seq) in given.unwrap_or_default() {
+        let raise = "UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1";
+        if db.execute(raise, &params![name, seq])? == 0 {
+            db.execute("INSERT INTO sqlite_sequence VALUES (?1, ?2)", &params![name, seq])?;
+        }
+    }
+    db.execute("INSERT OR IGNORE INTO fresh SELECT key FROM item", &[])?;
+    new.execute_batch("COMMIT")?;
+    let waiting = || db.one("SELECT count(*) FROM fresh", &[], |r| r.get::<u64>(0));
+    let all = waiting()?;
+    loop {
+        say("making them searchable", all - waiting()?.min(all), all);
+        new.execute_batch("BEGIN")?;
+        let more = index::some(&db, true)?;
+        new.execute_batch("COMMIT")?;
+        if !more {
+            break;
+        }
+    }
+    say("looking at the new database", 0, 0);
+    if let Some(line) = integrity(&new)?.first() {
+        return Err(Error::Damaged(format!("what was made anew is not whole: {line}")));
+    }
+    new.execute_batch("PRAGMA journal_mode = WAL")?;
+    new.close().map_err(|(_, error)| error.into())
+}

@@ -1,0 +1,323 @@
+//! The sessions of a store that is made anew.
+
+use super::copy::{Table, walk};
+use super::log::{Copied, Log};
+use super::{Repaired, RepairedSession};
+use crate::append::SessionFacts;
+use crate::careful::{Careful, Next};
+use crate::damage::Damage;
+use crate::db::{Db, params};
+use crate::error::Result;
+use crate::log::{NUMBERS, Numbers};
+use crate::names::{new_epoch, new_id, now};
+use crate::session_row::empty_info;
+use crate::sessions::{name_sum, touched};
+use crate::{prompt, sum};
+use rusqlite::Connection;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Letters of an id.
+const MAX_ID: usize = 64;
+
+/// The sessions that there are.
+pub(super) struct Sessions<'a> {
+    old: &'a Connection,
+    new: &'a Connection,
+    /// Their keys.
+    pub(super) keys: Vec<i64>,
+    /// Those whose own rows cannot be read.
+    torn: BTreeSet<i64>,
+    /// Where logs ended, and whose they were.
+    ends: &'a BTreeMap<i64, (u64, String)>,
+    /// Ids and labels, as the indexes have them.
+    ids: BTreeMap<i64, String>,
+    labels: BTreeMap<i64, String>,
+}
+
+/// A session's own row.
+struct Own {
+    numbers: Numbers,
+    id: String,
+    label: Option<String>,
+    ended: bool,
+    project: Option<String>,
+    calls: u64,
+    title: Option<String>,
+    names: bool,
+    facts: bool,
+    state: bool,
+}
+
+impl<'a> Sessions<'a> {
+    /// Finds them, and copies their rows.
+    pub(super) fn find(
+        old: &'a Connection,
+        new: &'a Connection,
+        tables: &[Table],
+        ends: &'a BTreeMap<i64, (u64, String)>,
+        repaired: &mut Repaired,
+    ) -> Result<Sessions<'a>> {
+        if let Some(table) = tables.iter().find(|table| table.name == "session") {
+            table.copy(old, new, &[], |_| true)?;
+        }
+        let named = |column: &str, index: &str| -> BTreeMap<i64, String> {
+            let sql = format!(
+                "SELECT key, {column} FROM session INDEXED BY {index} WHERE {column} IS NOT NULL"
+            );
+            let (mut names, db) = (BTreeMap::new(), Db::Sqlite(old));
+            // As far as it can be read.
+            let _ = db.each(&sql, &[], |r| {
+                names.insert(r.get(0)?, r.get(1)?);
+                Ok(std::ops::ControlFlow::Continue(()))
+            });
+            names
+        };
+        let ids = named("id", "sqlite_autoindex_session_1");
+        let labels = named("label", "sqlite_autoindex_session_2");
+        let there = Db::Sqlite(new).all("SELECT key FROM session", &[], |r| r.get(0))?;
+        let mut sessions =
+            Sessions { old, new, keys: there, torn: BTreeSet::new(), ends, ids, labels };
+        sessions.find_torn(repaired)?;
+        sessions.keys.extend(&sessions.torn);
+        sessions.keys.sort_unstable();
+        Ok(sessions)
+    }
+
+    /// Sessions whose rows are not there though they were not deleted: an index knows them, or they lie
+    /// where rows cannot be read. Each gets a row.
+    fn find_torn(&mut self, repaired: &mut Repaired) -> Result<()> {
+        let there: BTreeSet<i64> = self.keys.iter().copied().collect();
+        let mut deleted = BTreeSet::new();
+        walk(self.old, ("doomed", "session"), (i64::MIN, i64::MAX), |key, _| {
+            deleted.insert(key);
+            Ok(())
+        })?;
+        let mut gaps = Vec::new();
+        let db = Db::Sqlite(self.old);
+        let mut rows = Careful::new("session", 1, i64::from(u32::MAX), false);
+        loop {
+            match rows.next(&db)? {
+                Next::End => break,
+                Next::Gap(first, last) => gaps.push((first, last)),
+                // It was found, and could not be read.
+                Next::Key(key) if !there.contains(&key) => gaps.push((key, key)),
+                Next::Key(_) => {}
+            }
+        }
+        let lies_there = |key: &i64| gaps.iter().any(|(first, last)| (first..=last).contains(&key));
+        let mut missing: BTreeSet<i64> = self.ids.keys().copied().collect();
+        missing.extend(self.with_events()?.into_iter().filter(lies_there));
+        missing.extend(self.ends.keys().copied().filter(lies_there));
+        for key in missing {
+            if there.contains(&key) || deleted.contains(&key) || key <= 0 {
+                continue;
+            }
+            self.torn.insert(key);
+            let sql = format!(
+                "INSERT INTO session (key, id, epoch, created, updated, touched, info)
+                 VALUES (?1, ?2, ?3, ?4, ?4, {}, ?5)",
+                touched(&Db::Sqlite(self.new))
+            );
+            let values = (new_id()?, new_epoch()?, now(), empty_info());
+            let values = params![key, values.0, values.1, values.2, values.3];
+            Db::Sqlite(self.new).execute(&sql, &values)?;
+        }
+        repaired.damaged |= !gaps.is_empty();
+        Ok(())
+    }
+
+    /// The sessions that have events.
+    fn with_events(&self) -> Result<Vec<i64>> {
+        let (db, mut low, mut found) = (Db::Sqlite(self.old), 1_i64 << 32, Vec::new());
+        loop {
+            match Careful::new("event", low, i64::MAX, false).next(&db)? {
+                Next::End => return Ok(found),
+                Next::Gap(_, i64::MAX) => return Ok(found),
+                Next::Gap(_, last) => low = last + 1,
+                Next::Key(key) => {
+                    found.push(key >> 32);
+                    low = ((key >> 32) + 1) << 32;
+                }
+            }
+        }
+    }
+
+    fn own(&self, key: i64) -> Result<Own> {
+        let sql = format!(
+            "SELECT {NUMBERS}, id, epoch, label, name_crc, info, title, agent, model, status,
+             facts_crc, state, state_crc, ended, project, calls, coalesce(nullif(title, ''), prompt)
+             FROM session WHERE key = ?1"
+        );
+        Db::Sqlite(self.new).one(&sql, &params![key], |r| {
+            Ok(Own {
+                numbers: Numbers::read(r).unwrap_or_default(),
+                id: r.get(5).unwrap_or_default(),
+                label: r.get(7).unwrap_or_default(),
+                names: sum::row_holds(r, &[5, 6, 7], 8).unwrap_or(false),
+                facts: sum::row_holds(r, &[9, 10, 11, 12, 13], 14).unwrap_or(false),
+                state: sum::row_holds(r, &[15], 16).unwrap_or(false),
+                ended: r.get(17).unwrap_or_default(),
+                project: r.get(18).unwrap_or_default(),
+                calls: r.get(19).unwrap_or_default(),
+                title: r.get(20).unwrap_or_default(),
+            })
+        })
+    }
+
+    /// Copies one session; makes anew what cannot be.
+    pub(super) fn one(&self, key: i64, lost: &[Damage], repaired: &mut Repaired) -> Result<()> {
+        let own = self.own(key)?;
+        let log = Log { old: self.old, new: self.new, session: key };
+        let copied = log.copy()?;
+        let calls = log.calls()?;
+        if calls != Some(own.calls) {
+            log.make_calls()?;
+        }
+        let Own { numbers, .. } = &own;
+        let is_whole = !self.torn.contains(&key)
+            && own.names
+            && own.facts
+            && own.state
+            && numbers.hold()
+            && !copied.torn
+            && copied.gaps.is_empty()
+            && (copied.last, copied.items) == (numbers.seq, numbers.items)
+            && self.ends.get(&key).is_none_or(|(last, _)| *last <= copied.last)
+            && lost.iter().all(|damage| damage.session != key);
+        if is_whole && calls == Some(own.calls) {
+            repaired.whole += 1;
+        } else {
+            repaired.sessions.push(self.make(log, &own, copied, lost)?);
+        }
+        Ok(())
+    }
+
+    /// Makes a session of what there is of it.
+    fn make(
+        &self,
+        log: Log<'_>,
+        own: &Own,
+        mut copied: Copied,
+        before: &[Damage],
+    ) -> Result<RepairedSession> {
+        let (key, db) = (log.session, Db::Sqlite(self.new));
+        let mut told = RepairedSession { title: own.title.clone(), ..RepairedSession::default() };
+        told.events = copied.events;
+        let torn = self.torn.contains(&key);
+        let names = own.names && !torn;
+        let id = if names { own.id.clone() } else { self.id(key, own, &copied)? };
+        let label = if names { own.label.clone() } else { self.labels.get(&key).cloned() };
+        if !names {
+            told.notes
+                .push("its row could not be read: its names, times and tags may differ".into());
+        }
+        let mut last = self.ends.get(&key).map_or(0, |(last, _)| *last).max(copied.last);
+        if own.numbers.hold() && !torn {
+            last = last.max(own.numbers.seq);
+        }
+        for damage in before.iter().filter(|damage| damage.session == key) {
+            if damage.last <= copied.last {
+                told.notes.push(format!(
+                    "events {}–{} were lost before; others have their numbers now",
+                    damage.first, damage.last
+                ));
+            }
+            last = last.max(damage.last);
+        }
+        if copied.last < last {
+            copied.gaps.push((copied.last + 1, last));
+        }
+        told.lost.clone_from(&copied.gaps);
+        // So that the log is read to its end.
+        self.number(key, last, 0, copied.items, own.numbers.next_order)?;
+        log.replay(last)?;
+        let mut next_order = log.next_order()?;
+        if own.numbers.hold() {
+            next_order = next_order.max(own.numbers.next_order);
+        }
+        for gap in &copied.gaps {
+            log.tell(&id, *gap, next_order)?;
+            next_order = next_order.max(log.next_order()?);
+        }
+        log.make_calls()?;
+        let count = "SELECT count(*) FROM item WHERE session = ?1";
+        let items: u64 = db.one(count, &params![key], |r| r.get(0))?;
+        self.number(key, last, last, items, next_order)?;
+        told.items = items - (copied.gaps.len() as u64).min(items);
+        let were = if own.numbers.hold() { own.numbers.items } else { 0 };
+        told.lost_items = were.saturating_sub(told.items);
+        if torn || !own.facts || !own.state {
+            let facts = copied.facts(own.ended, own.project.as_deref())?;
+            told.title = facts.title.clone().or(told.title);
+            self.head(key, &facts)?;
+            told.notes.push("its header was made anew from its log".into());
+        }
+        if torn {
+            prompt::find(&db, key)?;
+        }
+        // Whoever has seen it is told to read it again.
+        let epoch = new_epoch()?;
+        let sum = name_sum(&id, &epoch, label.as_deref());
+        db.execute("UPDATE OR IGNORE session SET label = ?2 WHERE key = ?1", &params![key, label])?;
+        let kept = "SELECT label FROM session WHERE key = ?1";
+        let kept: Option<String> = db.one(kept, &params![key], |r| r.get(0))?;
+        let sum = if kept == label { sum } else { name_sum(&id, &epoch, kept.as_deref()) };
+        db.execute(
+            "UPDATE session SET id = ?2, epoch = ?3, name_crc = ?4, bytes = ?5, calls =
+             (SELECT count(*) FROM call WHERE key BETWEEN ?6 AND ?7), failed = (SELECT
+             coalesce(sum(failed), 0) FROM call WHERE key BETWEEN ?6 AND ?7), waiting = (SELECT
+             count(*) FROM item WHERE session = ?1 AND open = 1 AND kind = 'permission')
+             WHERE key = ?1",
+            &params![
+                key,
+                id,
+                epoch,
+                sum,
+                copied.bytes,
+                crate::log::keys(key).0,
+                crate::log::keys(key).1
+            ],
+        )?;
+        told.id = id;
+        Ok(told)
+    }
+
+    /// The id of a session whose row cannot be believed: as its events name it, or an index.
+    fn id(&self, key: i64, own: &Own, copied: &Copied) -> Result<String> {
+        let ends = self.ends.get(&key).map(|(_, id)| id);
+        let own = (!self.torn.contains(&key)).then_some(&own.id);
+        let told = [copied.id.as_ref(), self.ids.get(&key), ends, own];
+        let is_id = |id: &&String| {
+            (1..=MAX_ID).contains(&id.len()) && id.chars().all(|c| c.is_ascii_graphic())
+        };
+        let db = Db::Sqlite(self.new);
+        for id in told.into_iter().flatten().filter(is_id) {
+            let other = "SELECT 1 FROM session WHERE id = ?1 AND key <> ?2";
+            if !db.exists(other, &params![id, key])? {
+                return Ok(id.clone());
+            }
+        }
+        new_id()
+    }
+
+    fn number(&self, key: i64, seq: u64, settled: u64, items: u64, next_order: u64) -> Result<()> {
+        let tally = sum::tally_of(seq, settled, next_order, items);
+        let sql =
+            "UPDATE session SET seq = ?2, settled = ?3, items = ?4, next_order = ?5, tally = ?6
+             WHERE key = ?1";
+        let values = params![key, seq, settled, items, next_order, tally];
+        Db::Sqlite(self.new).execute(sql, &values).map(|_| ())
+    }
+
+    fn head(&self, key: i64, facts: &SessionFacts) -> Result<()> {
+        let SessionFacts { info, state, title, agent, model, status, native, project } = facts;
+        let sum = sum::of(&params![info, title, agent, model, status]);
+        let state_sum = sum::of(&params![state]);
+        let sql = "UPDATE session SET info = ?2, state = ?3, title = ?4, agent = ?5, model = ?6,
+             status = ?7, native = coalesce(?8, native), project = coalesce(?9, project),
+             facts_crc = ?10, state_crc = ?11 WHERE key = ?1";
+        let values =
+            params![key, info, state, title, agent, model, status, native, project, sum, state_sum];
+        Db::Sqlite(self.new).execute(sql, &values).map(|_| ())
+    }
+}

@@ -1,0 +1,191 @@
+//! Sessions as lists show them, and who sees which.
+
+use crate::damage::{self, Damage};
+use crate::db::Row;
+use crate::error::Result;
+use crate::list::is_live;
+use crate::names::now;
+use crate::sum;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// A session as lists show it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRow {
+    /// Its id.
+    pub id: String,
+    /// The caller's own name for it.
+    pub label: Option<String>,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Follow its log from here.
+    pub cursor: String,
+    /// Events so far.
+    pub events: u64,
+    /// Items so far.
+    pub items: u64,
+    /// Bytes of its log.
+    pub bytes: u64,
+    /// Milliseconds since 1970.
+    pub created_at: i64,
+    /// Milliseconds since 1970, by the clock of whoever wrote it.
+    pub updated_at: i64,
+    /// When something of it arrived last, in milliseconds since 1970 by the clock of this machine.
+    pub heard_at: i64,
+    /// Whether nothing more is expected: its source said so, or is silent for long.
+    pub ended: bool,
+    /// Whether something goes on in it: its agent works, or waits for an answer.
+    pub live: bool,
+    /// Requests of its agent that wait for an answer.
+    pub waiting: u64,
+    /// Agent, model, title, status, tokens.
+    pub info: Box<RawValue>,
+    /// The last name of the folder in which the agent works.
+    pub project: Option<String>,
+    /// The agent's own id of the session.
+    pub native_id: Option<String>,
+    /// Whether the agent's own file is still there, where the session was read from one.
+    pub file_exists: Option<bool>,
+    /// How the first prompt begins, on one line.
+    pub prompt: Option<String>,
+    /// Calls of tools that are over.
+    pub calls: u64,
+    /// Those of them that failed.
+    pub failed: u64,
+    /// The session that is listed in the place of this one: it tells the same.
+    pub copy_of: Option<String>,
+    /// Whether it began as a copy of another session, which it has in common with it.
+    pub fork: bool,
+    #[serde(skip)]
+    pub(crate) key: i64,
+}
+
+/// Which sessions somebody may see: all, or only some by id or tag.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sight {
+    /// These sessions.
+    pub sessions: Option<Vec<String>>,
+    /// And those that have one of these tags.
+    pub tags: Option<Vec<String>>,
+}
+
+impl Sight {
+    /// Whether everything is seen.
+    pub fn is_all(&self) -> bool {
+        self.sessions.is_none() && self.tags.is_none()
+    }
+
+    /// Whether a session is seen.
+    pub fn sees(&self, id: &str, tags: &[String]) -> bool {
+        let named = self.sessions.as_ref().is_some_and(|s| s.iter().any(|s| s == id));
+        let tagged = self.tags.as_ref().is_some_and(|t| t.iter().any(|t| tags.contains(t)));
+        self.is_all() || named || tagged
+    }
+}
+
+pub(crate) const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
+     s.ended, s.info, (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), s.title, \
+     s.project, s.native, (SELECT min(gone) = 0 FROM source WHERE session = s.key \
+     AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed, s.agent, \
+     s.heard, s.waiting, s.status, s.model, s.facts_crc, s.name_crc, \
+     (SELECT o.id FROM session o WHERE o.key = s.copy_of), \
+     EXISTS (SELECT 1 FROM first_answer a JOIN first_answer b ON b.answer = a.answer \
+     JOIN session t ON t.key = b.session WHERE a.session = s.key \
+     AND coalesce(t.copy_of, t.key) <> coalesce(s.copy_of, s.key) \
+     AND (t.updated < s.updated OR (t.updated = s.updated AND t.key < s.key)))";
+
+/// The same without what stands in other tables.
+pub(crate) fn bare_columns() -> String {
+    let (mut bare, mut depth) = (String::new(), 0);
+    for c in COLUMNS.chars() {
+        match c {
+            '(' => {
+                depth += 1;
+                bare.push_str(if depth == 1 { "NULL" } else { "" });
+            }
+            ')' => depth -= 1,
+            c if depth == 0 => bare.push(c),
+            _ => {}
+        }
+    }
+    bare.replace("EXISTS NULL", "NULL")
+}
+
+/// The header of a session of which nothing is known.
+pub(crate) fn empty_info() -> String {
+    let mut text = Vec::new();
+    let printed = narrows::json::print(&mut text, &narrows::session::SessionInfo::default());
+    printed.ok().and_then(|()| String::from_utf8(text).ok()).unwrap_or_else(|| "{}".to_owned())
+}
+
+/// The header of a session whose own cannot be read.
+pub(crate) fn damaged_info() -> String {
+    let mut info: serde_json::Value = serde_json::from_str(&empty_info()).unwrap_or_default();
+    info["title"] = "The header of this session cannot be read: the store is damaged".into();
+    info.to_string()
+}
+
+pub(crate) fn lines(text: Option<&str>) -> Vec<String> {
+    let mut lines: Vec<String> =
+        text.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
+    let (epoch, seq): (String, u64) = (r.get(3)?, r.get(4)?);
+    let mut info: String = r.get(10)?;
+    let (heard_at, waiting, ended): (i64, u64, bool) = (r.get(21)?, r.get(22)?, r.get(9)?);
+    let status = r.get::<Option<String>>(23)?.unwrap_or_default();
+    let copy_of: Option<String> = r.get(27)?;
+    if !sum::row_holds(r, &[10, 12, 20, 24, 23], 25)? || !sum::row_holds(r, &[1, 3, 2], 26)? {
+        damage::found(Damage::new(r.get(16)?, damage::Part::Session, 0, 0));
+        info = damaged_info();
+    }
+    Ok(SessionRow {
+        id: r.get(1)?,
+        label: r.get(2)?,
+        cursor: format!("{epoch}-{seq}"),
+        events: seq,
+        items: r.get(5)?,
+        bytes: r.get(6)?,
+        created_at: r.get(7)?,
+        updated_at: r.get(8)?,
+        heard_at,
+        ended,
+        live: copy_of.is_none() && is_live(ended, waiting, &status, heard_at, now()),
+        waiting,
+        info: RawValue::from_string(info).unwrap_or_default(),
+        tags: lines(r.get::<Option<String>>(11)?.as_deref()),
+        project: r.get(13)?,
+        native_id: r.get(14)?,
+        file_exists: r.get(15)?,
+        key: r.get(16)?,
+        prompt: r.get(17)?,
+        calls: r.get(18)?,
+        failed: r.get(19)?,
+        copy_of,
+        fork: r.get::<Option<bool>>(28)?.unwrap_or(false),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_other_tables_there_are_as_many_columns() {
+        let bare = bare_columns();
+        assert!(!bare.contains("SELECT"), "{bare}");
+        let db = rusqlite::Connection::open_in_memory().expect("database");
+        let names: Vec<&str> = bare.split(", ").map(|c| c.trim_start_matches("s.")).collect();
+        assert_eq!(names.len(), 29);
+        let mut columns: Vec<&str> = names.iter().copied().filter(|c| *c != "NULL").collect();
+        columns.dedup();
+        db.execute_batch(&format!("CREATE TABLE session ({})", columns.join(", "))).expect("table");
+        let count =
+            db.prepare(&format!("SELECT {bare} FROM session s")).expect("query").column_count();
+        assert_eq!(count, 29);
+    }
+}

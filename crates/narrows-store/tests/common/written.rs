@@ -1,0 +1,118 @@
+//! A store with sessions, written to be damaged.
+
+use super::{Book, print, steps};
+use narrows_store::{EventRow, Result, Store, Window};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const FIXTURES: [&str; 4] = [
+    "acp/opencode-1.18-c-files",
+    "acp/claude-acp-g-subagent",
+    "claude-stream/2.1-g-subagent",
+    "acp/opencode-1.18-f-todos",
+];
+
+/// A session as it was written.
+pub struct Written {
+    pub key: i64,
+    pub id: String,
+    pub events: BTreeMap<u64, String>,
+    pub items: BTreeMap<String, String>,
+}
+
+/// What each event is, in one text.
+pub fn one(row: &EventRow) -> String {
+    format!("{:?}", (&row.event, &row.changes, &row.activity))
+}
+
+pub async fn events(store: &Store, key: i64) -> Result<Vec<EventRow>> {
+    let (mut all, mut after) = (Vec::new(), 0);
+    loop {
+        let page = store.events_after(key, after, 100, 1 << 20).await?;
+        let Some(last) = page.rows.last() else { return Ok(all) };
+        assert!(last.seq > after, "it does not go on");
+        after = last.seq;
+        all.extend(page.rows);
+        if after >= page.last {
+            return Ok(all);
+        }
+    }
+}
+
+/// Numbers that are the same each time.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn next(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % below
+    }
+}
+
+/// A session of a recorded one.
+pub async fn session(store: &Store, fixture: &str) -> Written {
+    let mut book = Book::new(store, fixture).await;
+    for (n, step) in steps(fixture).into_iter().enumerate() {
+        book.step(step);
+        // Several appends: rows with one event, and rows with many.
+        if n % 7 == 0 {
+            book.keep(store).await;
+        }
+    }
+    book.keep(store).await;
+    let key = book.key();
+    let rows = events(store, key).await.unwrap();
+    let items = store.items(key, Window::End, usize::MAX - 1).await.unwrap().items;
+    Written {
+        key,
+        id: book.session.id.clone(),
+        events: rows.iter().map(|row| (row.seq, one(row))).collect(),
+        items: items.iter().map(|r| (r.item.id.as_str().to_owned(), print(&r.item))).collect(),
+    }
+}
+
+/// A store with sessions: its files after it was closed, and while it runs and the last session is in
+/// the write-ahead log.
+pub async fn written(to: &Path) -> Vec<Written> {
+    let (dir, store) = super::fresh();
+    let mut all = Vec::new();
+    for fixture in FIXTURES {
+        all.push(session(&store, fixture).await);
+    }
+    super::settled(&store).await;
+    store.close().await;
+    copy(&super::data(&dir), &to.join("closed"));
+    let store = super::open(&dir);
+    // It begins by emptying the write-ahead log.
+    let wal = super::data(&dir).join("narrows.db-wal");
+    let empty = async || std::fs::metadata(&wal).is_ok_and(|m| m.len() == 0);
+    super::until("the write-ahead log is empty", empty).await;
+    let last = session(&store, "acp/claude-acp-c-files").await;
+    copy(&super::data(&dir), &to.join("running"));
+    all.push(last);
+    store.close().await;
+    all
+}
+
+pub fn copy(from: &Path, to: &Path) {
+    let _ = std::fs::remove_dir_all(to);
+    std::fs::create_dir_all(to).unwrap();
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        let name = file.file_name();
+        // What is only for those who run is made anew.
+        if name != "narrows.db-shm" && name != "lock" {
+            std::fs::copy(file.path(), to.join(name)).unwrap();
+        }
+    }
+}
+
+pub fn flip(path: &Path, dice: &mut Dice) -> u64 {
+    let mut bytes = std::fs::read(path).unwrap();
+    let at = dice.next(bytes.len() as u64);
+    bytes[usize::try_from(at).unwrap()] ^= 1 << dice.next(8);
+    std::fs::write(path, bytes).unwrap();
+    at
+}
