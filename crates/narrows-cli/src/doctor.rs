@@ -110,7 +110,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<bool, Fault> {
     report.store.exists = DataDir::open(&data).is_ok_and(|dir| dir.database().exists());
     report.store.folder = data;
     let mut kept = Kept { now: clock.now(), ..Kept::default() };
-    let of_store = |(library, checked)| of_store(&library, checked, &mut report, &mut kept);
+    let of_store = |(library, checked)| of_store(&library, &checked, &mut report, &mut kept);
     match opened.and_then(of_store) {
         Err(fault) if report.store.exists => report.store.error = Some(fault.error.to_string()),
         _ => {}
@@ -167,7 +167,7 @@ fn before_showing(args: &DoctorArgs) -> Result<(), Fault> {
 /// Adds what the store tells.
 fn of_store(
     library: &Library,
-    checked: Checked,
+    checked: &Checked,
     report: &mut Report,
     kept: &mut Kept,
 ) -> Result<(), Fault> {

@@ -104,7 +104,7 @@ pub(crate) fn sessions(db: &Db<'_>) -> Result<()> {
              WHERE key = ?1",
             &params![key, first, last],
         )?;
-        prompt::find(db, key)?;
+        prompt::find_unchecked(db, key)?;
     }
     Ok(())
 }

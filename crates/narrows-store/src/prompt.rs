@@ -100,8 +100,17 @@ pub(crate) fn removed(db: &Db<'_>, session: i64, order: u64) -> Result<()> {
 
 /// Finds the first prompt in the rows of items.
 pub(crate) fn find(db: &Db<'_>, session: i64) -> Result<()> {
+    find_in(db, session, COLUMNS)
+}
+
+/// The same in a store that has no checksums yet.
+pub(crate) fn find_unchecked(db: &Db<'_>, session: i64) -> Result<()> {
+    find_in(db, session, &COLUMNS.replace(", crc", ", NULL"))
+}
+
+fn find_in(db: &Db<'_>, session: i64, columns: &str) -> Result<()> {
     let prompts = format!(
-        "SELECT {COLUMNS} FROM item INDEXED BY item_mark
+        "SELECT {columns} FROM item INDEXED BY item_mark
          WHERE parent IS NULL AND kind IN ('user_message', 'todo_list')
          AND kind = 'user_message' AND key BETWEEN ?1 AND ?2 ORDER BY key"
     );
