@@ -258,7 +258,7 @@ fn called(table: &str) -> &str {
         }
         "made" => "marks of which token made which: those are not revoked with it any more",
         "blob" | "blob_use" => "pictures",
-        "usage" => "counts of tokens and costs",
+        "usage" | "first_answer" => "counts of tokens and costs",
         "active" => "times of activity",
         "seen" => "marks of records that were read: some may be read again",
         "tag" => "tags of sessions",
