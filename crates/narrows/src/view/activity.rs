@@ -192,8 +192,9 @@ impl Activity {
                 } else {
                     block.text.push(&c.text);
                 }
-                // Nothing need come after what is said late: it is not waited for.
-                let late = self.answered && !block.text.trim().is_empty();
+                // Nothing need come after what is said late: it is not waited for. Blocks with an
+                // id of their own come whole in the end.
+                let late = self.answered && !c.keyed && !block.text.trim().is_empty();
                 if c.whole || late || block.text.len() > MAX_BLOCK {
                     self.end_block(seq, out);
                 }
