@@ -62,7 +62,7 @@ impl Turns {
 impl Reader {
     /// Reads what is new of a session.
     pub(super) async fn read(&self, agent: &dyn Agent, main: &Path) -> Result<Outcome, Error> {
-        match self.read_files(agent, main).await {
+        match Box::pin(self.read_files(agent, main)).await {
             // It went away while we looked.
             Err(Error::Io(_)) if !main.exists() => Ok(Outcome::LeftOut),
             Err(Error::Invalid(why)) if why == BUSY => Ok(Outcome::Later(SOON)),
