@@ -4,6 +4,7 @@
 //! output, diffs) are told when they change, and all of them once more in the event that ends
 //! the call. So the work is of the size of the packet, and the last event stands for itself.
 
+mod brief;
 mod late;
 mod resume;
 
@@ -14,6 +15,7 @@ use crate::event::{
     Answer, Artifact, ArtifactInfo, Body, Decision, Event, FileAction, FileChange, ToolEvent,
 };
 use crate::id::EventId;
+use crate::limits::CALLS;
 use crate::recent::Recent;
 use crate::sanitize::Clean;
 use crate::time::Time;
@@ -21,10 +23,10 @@ use crate::tool::{
     DiffAction, Fresh, Output, Permission, Scope, ToolCall, ToolKind, ToolName, ToolStatus, Tri,
     by_name, title_of,
 };
+use brief::Brief;
+use ecow::EcoString;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Calls that are remembered; the oldest is forgotten first.
-const MAX_CALLS: usize = 1 << 16;
 /// Artifacts that are remembered.
 const MAX_ARTIFACTS: usize = 4096;
 /// Bytes of heavy fields kept for one open call, and for all of them. What is larger is told when
@@ -36,6 +38,10 @@ const MAX_HELD_ALL: usize = 64 << 20;
 #[derive(Debug)]
 pub struct Calls {
     calls: Recent<State>,
+    /// Those of them that have ended, the last one last.
+    ended: VecDeque<EcoString>,
+    /// Those that ended before these, and those that were too many.
+    brief: Brief,
     held: usize,
     /// Calls that have not ended, in the order they began.
     open: BTreeMap<u64, Clean>,
@@ -71,6 +77,8 @@ struct State {
     again: u8,
     /// Known from its item: what is read again of it is in there.
     resumed: bool,
+    /// Most of what was known of it is forgotten.
+    brief: bool,
 }
 
 impl Default for State {
@@ -86,6 +94,7 @@ impl Default for State {
             held: 0,
             again: 0,
             resumed: false,
+            brief: false,
         }
     }
 }
@@ -93,7 +102,9 @@ impl Default for State {
 impl Default for Calls {
     fn default() -> Self {
         Calls {
-            calls: Recent::new(MAX_CALLS),
+            calls: Recent::new(CALLS),
+            ended: VecDeque::new(),
+            brief: Brief::default(),
             held: 0,
             open: BTreeMap::new(),
             began: 0,
@@ -157,7 +168,7 @@ impl Calls {
             }
             Body::PermissionAnswer(answer) => {
                 if let Some(state) = self.calls.get_mut(&answer.tool_call_id) {
-                    if answer.decision != Decision::Allowed && self.refused.len() < MAX_CALLS {
+                    if answer.decision != Decision::Allowed && self.refused.len() < CALLS {
                         self.refused.push(answer.tool_call_id.clone());
                     }
                     let asked = state.asked.take().zip(event.time.as_ref());
@@ -257,11 +268,12 @@ impl Calls {
         parent: Option<&Clean>,
         changes: &mut Vec<FileChange>,
     ) -> bool {
-        if let Some(forgotten) = self.calls.make_room(&tool.id) {
-            self.held -= forgotten.held;
-            self.open.remove(&forgotten.number);
+        self.make_room(&tool.id);
+        let (state, new) = self.calls.open_shared(&tool.id);
+        if new && let Some(known) = self.brief.take(&tool.id) {
+            (state.known, state.brief) = (known, true);
         }
-        let (state, first) = self.calls.open_shared(&tool.id);
+        let first = new && !state.brief;
         let mut news = std::mem::replace(&mut tool.call, ToolCall::unknown());
         let known = &mut state.known;
         let was_final = known.status.is_some_and(ToolStatus::is_final);
@@ -318,7 +330,7 @@ impl Calls {
                 waited += end.since(&asked).unwrap_or(0);
             }
             let duration_ms = time
-                .filter(|_| !first && state.whole)
+                .filter(|_| !first && state.whole && !state.brief)
                 .zip(state.began.as_ref())
                 .and_then(|(end, start)| end.since(start))
                 .map(|ms| ms.saturating_sub(waited));
@@ -327,7 +339,13 @@ impl Calls {
                 file_changes(&tool.id, known, changes);
             }
         }
-        fresh = fresh.or(known.merge(words(known)));
+        if !state.brief {
+            fresh = fresh.or(known.merge(words(known)));
+        }
+        let is_final = known.status.is_some_and(ToolStatus::is_final);
+        if ended || new && is_final {
+            self.ended.push_back(tool.id.shared());
+        }
         if fresh.is_empty() && !first {
             return false;
         }
@@ -371,6 +389,7 @@ impl Calls {
         if ended && state.again > 0 {
             self.keep_late(&tool.id);
         }
+        self.forget_ended();
         true
     }
 }

@@ -3,7 +3,7 @@
 use crate::event::{ArtifactInfo, Background, Choice, GivenAnswer, Origin, QuestionPart, Summary};
 use crate::sanitize::{Clean, Tree};
 use crate::time::Time;
-use crate::tool::{Image, Todo, ToolCall, ToolStatus};
+use crate::tool::{Image, Output, Todo, ToolCall, ToolStatus};
 use serde::{Serialize, Serializer};
 
 /// One thing on the screen.
@@ -15,6 +15,9 @@ pub struct Item {
     pub order: u64,
     /// The call of the subagent that did this.
     pub parent: Option<Clean>,
+    /// The item whose text goes on in this one: a text that is too long for one item is several, each
+    /// with the next part of it.
+    pub continues: Option<Clean>,
     /// When it began.
     pub time: Option<Time>,
     /// What it is.
@@ -132,6 +135,32 @@ impl TodoList {
 }
 
 impl Item {
+    /// Bytes of its texts, about.
+    pub fn weight(&self) -> usize {
+        let length = |text: &Option<Clean>| text.as_ref().map_or(0, |t| t.len());
+        let call = match &self.body {
+            ItemBody::Text { content, .. }
+            | ItemBody::Thinking { content, .. }
+            | ItemBody::Plan { content, .. } => return content.len(),
+            ItemBody::UserMessage { text, .. } | ItemBody::Notice { text, .. } => {
+                return text.len();
+            }
+            ItemBody::Compaction(summary) => return summary.text.len(),
+            ItemBody::BackgroundTask(task) => return length(&task.summary),
+            ItemBody::ToolCall { tool_call } => &tool_call.call,
+            _ => return 0,
+        };
+        let output = match &call.output {
+            Some(Output::Whole(text) | Output::More(text)) => text.len(),
+            None => 0,
+        };
+        let diffs = call.diffs.iter().flatten();
+        let diffs = diffs.map(|d| length(&d.old_text) + length(&d.new_text) + length(&d.patch));
+        let input = call.input.as_ref().map_or(0, |tree| tree.json().len());
+        let texts = [&call.old_content, &call.new_content, &call.task_output, &call.error];
+        output + input + diffs.sum::<usize>() + texts.into_iter().map(length).sum::<usize>()
+    }
+
     /// Whether more is expected of it: a text that streams, a call that runs, a question that
     /// nobody has answered, work in the background.
     pub fn is_open(&self) -> bool {
@@ -187,6 +216,8 @@ impl Serialize for Item {
             order: u64,
             #[serde(skip_serializing_if = "Option::is_none")]
             parent_tool_call_id: Option<&'a Clean>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            continues: Option<&'a Clean>,
             timestamp: Option<&'a Time>,
             #[serde(flatten)]
             body: &'a ItemBody,
@@ -196,6 +227,7 @@ impl Serialize for Item {
             id: &self.id,
             order: self.order,
             parent_tool_call_id: self.parent.as_ref(),
+            continues: self.continues.as_ref(),
             timestamp: self.time.as_ref(),
             body: &self.body,
         }

@@ -49,6 +49,7 @@ mod foreign;
 pub mod id;
 pub mod item;
 pub mod json;
+pub mod limits;
 pub mod lines;
 pub mod packet;
 pub mod parity;

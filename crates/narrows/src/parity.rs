@@ -95,6 +95,8 @@ fn normal(item: &Item) -> Value {
     for key in ["order", "timestamp", "blockId", "origin", "isStreaming", "parentToolCallId"] {
         map.remove(key);
     }
+    // The id of another item, made from a position.
+    map.remove("continues");
     if map.get("type").and_then(Value::as_str) != Some("tool_call") {
         map.remove("id");
     }

@@ -64,7 +64,7 @@ pub struct Pipeline {
     adapter: Adapter,
     sanitizer: Sanitizer,
     calls: Calls,
-    fold: Option<Fold>,
+    fold: Option<Box<Fold>>,
     source: u32,
     join: bool,
     /// The packet that is being read (source and line), and how many events it has given.
@@ -100,7 +100,7 @@ impl Pipeline {
             adapter: Adapter::new(config.format, config.only),
             sanitizer: Sanitizer::new(config.paths, config.secrets),
             calls: Calls::default(),
-            fold: (!config.events_only).then(Fold::new),
+            fold: (!config.events_only).then(Box::default),
             source: config.source,
             join: config.join,
             packet: (0, 0),
@@ -148,7 +148,8 @@ impl Pipeline {
             pipeline.last.push(id);
             pipeline.was_read(id.source, id.packet);
         }
-        pipeline.fold = (!events_only).then(|| Fold::resume(items, pipeline.last.iter().copied()));
+        pipeline.fold =
+            (!events_only).then(|| Box::new(Fold::resume(items, pipeline.last.iter().copied())));
         pipeline.calls = Calls::resume(items);
         pipeline.adapter.recall(items, since);
         pipeline
@@ -189,6 +190,11 @@ impl Pipeline {
     /// Bytes of what is held back and of what is known of open calls, about.
     pub fn weight(&self) -> usize {
         self.sanitizer.weight() + self.calls.weight()
+    }
+
+    /// How many calls are known whole; a bounded number, however many there were.
+    pub fn calls_kept(&self) -> usize {
+        self.calls.kept()
     }
 
     /// The format of what is read; [`Format::Auto`] while nothing has told it.

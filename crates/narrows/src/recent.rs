@@ -29,14 +29,18 @@ impl<V: Default> Recent<V> {
         self.map.get_mut(key)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.map.len()
+    }
+
     /// Takes out the oldest entry when there is no room for `key`.
-    pub(crate) fn make_room(&mut self, key: &str) -> Option<V> {
+    pub(crate) fn make_room(&mut self, key: &str) -> Option<(EcoString, V)> {
         if self.map.len() < self.cap || self.map.contains_key(key) {
             return None;
         }
         while let Some(oldest) = self.order.pop_front() {
             if let Some(value) = self.map.remove(&oldest) {
-                return Some(value);
+                return Some((oldest, value));
             }
         }
         None

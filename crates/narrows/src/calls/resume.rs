@@ -35,10 +35,7 @@ impl Calls {
                 held = 0;
             }
             calls.held += held;
-            if let Some(forgotten) = calls.calls.make_room(&item.id) {
-                calls.held -= forgotten.held;
-                calls.open.remove(&forgotten.number);
-            }
+            calls.make_room(&item.id);
             *calls.calls.open_shared(&item.id).0 = State {
                 number: calls.began,
                 parent: item.parent.clone(),
@@ -50,9 +47,14 @@ impl Calls {
                 held,
                 again,
                 resumed: true,
+                brief: false,
             };
             if again > 0 {
                 calls.keep_late(&item.id);
+            }
+            if ended {
+                calls.ended.push_back(item.id.shared());
+                calls.forget_ended();
             }
         }
         for item in items.iter() {
@@ -77,9 +79,9 @@ impl Calls {
         !open.any(|(_, id)| self.calls.get(id).is_some_and(lost))
     }
 
-    /// Bytes of heavy fields of open calls.
+    /// Bytes of what is known of calls, about.
     pub(crate) fn weight(&self) -> usize {
-        self.held
+        self.held + self.calls.len() * size_of::<State>() + self.brief.weight()
     }
 
     /// Takes an event that is read again: what it did to items is known, so only calls without one
@@ -87,6 +89,7 @@ impl Calls {
     pub(crate) fn reread(&mut self, event: Event) {
         let Some(tool) = event.body.tool() else { return };
         match self.calls.get_mut(&tool.id).filter(|state| state.resumed) {
+            None if self.brief.has(&tool.id) => {}
             None => self.merge(event, &mut Vec::new()),
             // Of a call that began before anything told the time, the item does not tell it.
             Some(state) => {

@@ -5,6 +5,7 @@
 //! changes. An event that was folded already changes nothing.
 
 mod beside;
+mod parts;
 mod text;
 mod tools;
 mod turns;
@@ -19,7 +20,9 @@ use crate::session::{SessionInfo, Status};
 use std::collections::BTreeMap;
 
 /// Open calls that are remembered for the end of their turn.
-const MAX_OPEN: usize = 1 << 14;
+const MAX_OPEN: usize = crate::limits::CALLS;
+/// Calls whose output grows, of which is remembered how long it is.
+const MAX_OUTPUTS: usize = crate::limits::CALLS;
 /// Plans that are remembered, to update them in place.
 const MAX_PLANS: usize = 64;
 /// Questions and background tasks that are remembered, to update them in place.
@@ -44,10 +47,12 @@ pub struct Fold {
     /// The text that is the last thing on the screen.
     tail: Option<text::OpenText>,
     /// The text or prompt that began last: what was held back of it may come late.
-    recent: Option<Clean>,
+    recent: Option<parts::Place>,
     prompt: Option<text::LastPrompt>,
     todo: Option<turns::OpenTodo>,
     calls: Recent<tools::OpenCall>,
+    /// Bytes of output that calls show.
+    outputs: Recent<usize>,
     asks: Vec<tools::OpenAsk>,
     /// The documents of plans, by call.
     plans: Recent<Option<Clean>>,
@@ -69,6 +74,7 @@ impl Default for Fold {
             prompt: None,
             todo: None,
             calls: Recent::new(MAX_OPEN),
+            outputs: Recent::new(MAX_OUTPUTS),
             asks: Vec::new(),
             plans: Recent::new(MAX_PLANS),
             beside: Recent::new(MAX_BESIDE),
@@ -223,10 +229,23 @@ impl Fold {
     }
 
     fn put(&mut self, event: &Event, id: Clean, body: ItemBody, out: &mut Vec<Change>) {
+        self.put_after(event, id, None, body, out);
+    }
+
+    /// Puts an item that goes on where another one ended, if it does.
+    fn put_after(
+        &mut self,
+        event: &Event,
+        id: Clean,
+        continues: Option<Clean>,
+        body: ItemBody,
+        out: &mut Vec<Change>,
+    ) {
         let item = Item {
             id,
             order: self.order,
             parent: event.parent.clone(),
+            continues,
             time: event.time.clone(),
             body,
         };

@@ -1,6 +1,7 @@
 //! Text blocks: open, grow, close.
 
 use super::Fold;
+use super::parts::{Kind, Place, is_streaming, part_body, prompt_body, text_body};
 use crate::change::{Change, Set};
 use crate::event::{Body, Chunk, Event, Message, Origin};
 use crate::item::{Item, ItemBody};
@@ -12,32 +13,18 @@ const MAX_KEYED: usize = 256;
 /// Longest text that is remembered to recognise its final form.
 const MAX_KEPT: usize = 1 << 20;
 
-/// Which text grows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Thinking,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Text => "text",
-            Kind::Thinking => "thinking",
-        }
-    }
-}
-
 /// The text that grows.
 #[derive(Debug, Clone)]
 pub(super) struct OpenText {
-    id: Clean,
+    place: Place,
+    /// Of the item in which it ends.
     order: u64,
     kind: Kind,
     block: Option<Clean>,
     parent: Option<Clean>,
     /// What it says so far; none when that is too long.
     kept: Option<String>,
+    /// The pictures of the item in which it ends.
     images: Vec<Image>,
     /// Its turn was answered: it is shown as done, but may still go on.
     settled: bool,
@@ -46,7 +33,7 @@ pub(super) struct OpenText {
 /// A block with an id of its own that grows.
 #[derive(Debug)]
 pub(super) struct OpenBlock {
-    id: Clean,
+    place: Place,
     /// What it says so far; none when that is too long.
     kept: Option<String>,
 }
@@ -54,7 +41,7 @@ pub(super) struct OpenBlock {
 /// The prompt that came last, while nothing came after it.
 #[derive(Debug)]
 pub(super) struct LastPrompt {
-    id: Clean,
+    place: Place,
     block: Option<Clean>,
     parent: Option<Clean>,
     origin: Origin,
@@ -80,7 +67,7 @@ impl Fold {
         // A text whose turn was answered is shown as done already. It can go on until something
         // else comes onto the screen.
         if let Some(open) = self.text.take_if(|open| !open.settled) {
-            out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
+            out.push(Change::Set { id: open.place.id(), set: Set::IsStreaming(false) });
         }
     }
 
@@ -109,24 +96,44 @@ impl Fold {
             }
             self.text = None;
         }
-        if let Some(open) = &mut self.text {
-            if !chunk.text.is_empty() {
-                keep(&mut open.kept, &chunk.text);
-                let (id, text) = (open.id.clone(), chunk.text.clone());
-                out.push(Change::Append { id, field: "content", text });
-            }
-            if !chunk.images.is_empty() {
-                open.images.extend(chunk.images.iter().cloned());
-                if let Some(tail) = self.tail.as_mut().filter(|tail| tail.id == open.id) {
-                    tail.images.clone_from(&open.images);
-                }
-                let (id, images) = (open.id.clone(), open.images.clone());
-                out.push(Change::Set { id, set: Set::Images(images) });
-            }
+        if let Some(open) = self.text.take() {
+            self.text = Some(self.goes_on_with(event, chunk, open, out));
             return;
         }
-        let id = self.open(event, chunk, kind, !self.info.answered, out);
-        self.text = Some(self.opened(event, chunk, kind, id));
+        let place = self.open(event, chunk, kind, !self.info.answered, out);
+        self.text = Some(self.opened(event, chunk, kind, place));
+    }
+
+    /// The next piece of the open text.
+    fn goes_on_with(
+        &mut self,
+        event: &Event,
+        chunk: &Chunk,
+        mut open: OpenText,
+        out: &mut Vec<Change>,
+    ) -> OpenText {
+        if !chunk.text.is_empty() {
+            keep(&mut open.kept, &chunk.text);
+            let (kind, streams) = (open.kind, !open.settled);
+            let make = |text, last| part_body(chunk, kind, text, last && streams);
+            let (text, place) = (&chunk.text, &mut open.place);
+            if self.grow(event, place, "content", text, &make, out) {
+                (open.order, open.images) = (self.order - 1, Vec::new());
+                self.recent = Some(open.place.clone());
+                self.tail = Some(OpenText { kept: None, settled: true, ..open.clone() });
+            }
+        }
+        let tail = self.tail.as_mut().filter(|tail| tail.place.base() == open.place.base());
+        if !chunk.images.is_empty() {
+            open.images.extend(chunk.images.iter().cloned());
+            let (id, images) = (open.place.id(), open.images.clone());
+            out.push(Change::Set { id, set: Set::Images(images) });
+        }
+        if let Some(tail) = tail {
+            tail.images.clone_from(&open.images);
+            tail.place.clone_from(&open.place);
+        }
+        open
     }
 
     /// A piece of a block with an id of its own, or all of it.
@@ -139,31 +146,32 @@ impl Fold {
         out: &mut Vec<Change>,
     ) {
         let id = block_item(kind, block);
-        let open = self.keyed.iter().position(|k| k.id == id);
+        let open = self.keyed.iter().position(|k| *k.place.base() == id);
         let taken_back = chunk.whole && chunk.text.is_empty() && !chunk.hidden;
+        let streams = !chunk.whole;
+        let make = |text, last: bool| part_body(chunk, kind, text, last && streams);
         match open {
             Some(at) if chunk.whole => {
-                let open = self.keyed.remove(at);
+                let OpenBlock { place, kept } = self.keyed.remove(at);
                 if taken_back {
-                    out.push(Change::Remove { id });
-                    return;
+                    Self::remove_text(&place, out);
+                } else {
+                    self.complete_text(event, &place, kept.as_deref(), &chunk.text, &make, out);
                 }
-                complete(&id, open.kept.as_deref(), &chunk.text, out);
-                out.push(Change::Set { id, set: Set::IsStreaming(false) });
             }
             Some(at) => {
-                if let Some(open) = self.keyed.get_mut(at) {
-                    keep(&mut open.kept, &chunk.text);
-                }
-                let text = chunk.text.clone();
-                out.push(Change::Append { id, field: "content", text });
+                let mut open = self.keyed.remove(at);
+                keep(&mut open.kept, &chunk.text);
+                self.grow(event, &mut open.place, "content", &chunk.text, &make, out);
+                self.keyed.insert(at, open);
             }
             None if taken_back => {}
             None => {
-                let body = text_body(chunk, kind, !chunk.whole);
-                self.put(event, id.clone(), body, out);
+                let body = |text, last: bool| text_body(chunk, kind, text, last, last && streams);
+                let place = self.put_text(event, id, &chunk.text, &body, out);
                 if !chunk.whole {
-                    self.keyed.push(OpenBlock { id, kept: Some(chunk.text.to_string()) });
+                    let kept = place.is_one().then(|| chunk.text.to_string());
+                    self.keyed.push(OpenBlock { place, kept });
                     if self.keyed.len() > MAX_KEYED {
                         self.close_keyed(1, out);
                     }
@@ -176,13 +184,13 @@ impl Fold {
     pub(super) fn close_keyed(&mut self, n: usize, out: &mut Vec<Change>) {
         let n = n.min(self.keyed.len());
         for open in self.keyed.drain(..n) {
-            out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
+            out.push(Change::Set { id: open.place.id(), set: Set::IsStreaming(false) });
         }
     }
 
-    fn opened(&self, event: &Event, chunk: &Chunk, kind: Kind, id: Clean) -> OpenText {
+    fn opened(&self, event: &Event, chunk: &Chunk, kind: Kind, place: Place) -> OpenText {
         OpenText {
-            id,
+            place,
             order: self.order - 1,
             settled: self.info.answered,
             kind,
@@ -203,14 +211,15 @@ impl Fold {
         };
         match self.text.take() {
             Some(open) if replaces(&open) => {
-                complete(&open.id, open.kept.as_deref(), &chunk.text, out);
-                out.push(Change::Set { id: open.id, set: Set::IsStreaming(false) });
+                let make = |text, _| part_body(chunk, kind, text, false);
+                let kept = open.kept.as_deref();
+                self.complete_text(event, &open.place, kept, &chunk.text, &make, out);
             }
             open => {
                 self.text = open;
                 self.close_text(out);
-                let id = self.open(event, chunk, kind, false, out);
-                self.text = self.info.answered.then(|| self.opened(event, chunk, kind, id));
+                let place = self.open(event, chunk, kind, false, out);
+                self.text = self.info.answered.then(|| self.opened(event, chunk, kind, place));
             }
         }
     }
@@ -222,39 +231,41 @@ impl Fold {
         kind: Kind,
         is_streaming: bool,
         out: &mut Vec<Change>,
-    ) -> Clean {
+    ) -> Place {
         let id = self.name(kind.name(), event);
-        self.put(event, id.clone(), text_body(chunk, kind, is_streaming), out);
-        let opened = self.opened(event, chunk, kind, id.clone());
+        let make = |text, last: bool| text_body(chunk, kind, text, last, last && is_streaming);
+        let place = self.put_text(event, id, &chunk.text, &make, out);
+        let opened = self.opened(event, chunk, kind, place.clone());
         self.tail = Some(OpenText { kept: None, settled: true, ..opened });
-        self.recent = Some(id.clone());
-        id
+        self.recent = Some(place.clone());
+        place
     }
 
     /// Somebody asked something. What the agent merely says back is dropped.
     pub(super) fn user(&mut self, event: &Event, message: &Message, out: &mut Vec<Change>) {
         if message.origin == Origin::Agent
-            && let Some(last) = &mut self.prompt
+            && let Some(mut last) = self.prompt.take()
         {
             let echo = last.origin == Origin::Client
                 && last.text.contains(message.text.as_str())
                 && message.images.iter().all(|i| last.images.contains(i));
-            if echo {
-                return;
-            }
-            if last.origin == Origin::Agent
+            let more = last.origin == Origin::Agent
                 && last.block == message.block_id
-                && last.parent == event.parent
-            {
-                if !message.text.is_empty() {
-                    let (id, text) = (last.id.clone(), message.text.clone());
-                    out.push(Change::Append { id, field: "text", text });
+                && last.parent == event.parent;
+            if !echo && more {
+                let make = |text, _| prompt_body(message, text, false);
+                if self.grow(event, &mut last.place, "text", &message.text, &make, out) {
+                    last.images.clear();
+                    self.recent = Some(last.place.clone());
                 }
                 if !message.images.is_empty() {
                     last.images.extend(message.images.iter().cloned());
-                    let (id, images) = (last.id.clone(), last.images.clone());
+                    let (id, images) = (last.place.id(), last.images.clone());
                     out.push(Change::Set { id, set: Set::Images(images) });
                 }
+            }
+            self.prompt = Some(last);
+            if echo || more {
                 return;
             }
         }
@@ -266,16 +277,11 @@ impl Fold {
             self.begin_turn();
         }
         let id = self.name("user", event);
-        let body = ItemBody::UserMessage {
-            text: message.text.clone(),
-            images: message.images.clone(),
-            origin: message.origin,
-            block_id: message.block_id.clone(),
-        };
-        self.put(event, id.clone(), body, out);
-        self.recent = Some(id.clone());
+        let make = |text, last| prompt_body(message, text, last);
+        let place = self.put_text(event, id, &message.text, &make, out);
+        self.recent = Some(place.clone());
         self.prompt = Some(LastPrompt {
-            id,
+            place,
             block: message.block_id.clone(),
             parent: event.parent.clone(),
             origin: message.origin,
@@ -296,30 +302,33 @@ impl Fold {
         let Some(recent) = self.recent.as_ref().filter(|_| event.began.packet > 0) else {
             return false;
         };
-        let late = *recent == self.name(kind, event);
+        let late = *recent.base() == self.name(kind, event);
         if late {
-            out.push(Change::Append { id: recent.clone(), field, text: text.clone() });
+            // It is short, and other things have come after it: it begins no new part.
+            out.push(Change::Append { id: recent.id(), field, text: text.clone() });
         }
         late
     }
 
     pub(super) fn resume_text(&mut self, item: &Item) {
-        match &item.body {
-            ItemBody::Text { .. } | ItemBody::Thinking { .. } | ItemBody::UserMessage { .. } => {
-                self.recent = Some(item.id.clone());
-            }
-            _ => {}
-        }
-        let (id, parent) = (item.id.clone(), item.parent.clone());
+        let place = match &item.body {
+            ItemBody::Text { content: text, .. }
+            | ItemBody::Thinking { content: text, .. }
+            | ItemBody::UserMessage { text, .. } => Place::of(item, text),
+            _ => return,
+        };
+        self.recent = Some(place.clone());
+        let parent = item.parent.clone();
         let settled = self.info.answered && item.order + 1 == self.order;
         if let ItemBody::Text { block_id: Some(block), content, .. }
         | ItemBody::Thinking { block_id: Some(block), content, .. } = &item.body
         {
             let kinds = [Kind::Text, Kind::Thinking];
-            if kinds.iter().any(|kind| block_item(*kind, block) == item.id) {
-                if is_streaming(item) {
-                    let kept = (content.len() <= MAX_KEPT).then(|| content.to_string());
-                    self.keyed.push(OpenBlock { id, kept });
+            if kinds.iter().any(|kind| block_item(*kind, block) == *place.base()) {
+                if is_streaming(&item.body) {
+                    let whole = place.is_one() && content.len() <= MAX_KEPT;
+                    let kept = whole.then(|| content.to_string());
+                    self.keyed.push(OpenBlock { place, kept });
                 }
                 return;
             }
@@ -335,7 +344,7 @@ impl Fold {
                 if item.order + 1 == self.order && !self.info.answered =>
             {
                 self.prompt = Some(LastPrompt {
-                    id,
+                    place,
                     block: block_id.clone(),
                     parent,
                     origin: *origin,
@@ -347,52 +356,20 @@ impl Fold {
             _ => return,
         };
         let (order, streams) = (item.order, !settled);
-        let kept = (streams && kept.len() <= MAX_KEPT).then(|| kept.to_string());
-        let open = OpenText { id, order, kind, block, parent, kept, images, settled };
+        let kept = (streams && place.is_one() && kept.len() <= MAX_KEPT).then(|| kept.to_string());
+        let open = OpenText { place, order, kind, block, parent, kept, images, settled };
         if order + 1 == self.order {
             self.tail = Some(OpenText { kept: None, settled: true, ..open.clone() });
         }
-        if settled || is_streaming(item) {
+        if settled || is_streaming(&item.body) {
             self.text = Some(open);
         }
-    }
-}
-
-/// The whole text of an item has come: adds what was not told, or replaces what was told otherwise.
-fn complete(id: &Clean, kept: Option<&str>, text: &Clean, out: &mut Vec<Change>) {
-    let id = id.clone();
-    let kept = kept.filter(|kept| text.starts_with(kept));
-    match kept.and_then(|kept| text.after(kept.len())) {
-        Some(rest) if rest.is_empty() => {}
-        Some(text) => out.push(Change::Append { id, field: "content", text }),
-        None => out.push(Change::Set { id, set: Set::Content(text.clone()) }),
     }
 }
 
 /// The item of a block with an id of its own.
 fn block_item(kind: Kind, block: &Clean) -> Clean {
     Clean::concat(&[&Clean::literal(kind.name()), &Clean::literal("-"), block])
-}
-
-fn text_body(chunk: &Chunk, kind: Kind, is_streaming: bool) -> ItemBody {
-    let (content, block_id) = (chunk.text.clone(), chunk.block_id.clone());
-    match kind {
-        Kind::Thinking => {
-            ItemBody::Thinking { content, is_streaming, block_id, hidden: chunk.hidden }
-        }
-        Kind::Text => {
-            ItemBody::Text { content, is_streaming, block_id, images: chunk.images.clone() }
-        }
-    }
-}
-
-fn is_streaming(item: &Item) -> bool {
-    match &item.body {
-        ItemBody::Text { is_streaming, .. } | ItemBody::Thinking { is_streaming, .. } => {
-            *is_streaming
-        }
-        _ => false,
-    }
 }
 
 /// What an agent could say back: only what a client sent.

@@ -5,6 +5,7 @@ use crate::calls::permission;
 use crate::change::{Change, Set};
 use crate::event::{Answer, Ask, Event, ToolEvent};
 use crate::item::{Item, ItemBody, ToolItem};
+use crate::limits::OUTPUT;
 use crate::sanitize::Clean;
 use crate::tool::{Output, Permission, ToolCall, ToolKind, ToolName, ToolStatus};
 
@@ -62,11 +63,12 @@ impl Fold {
         if tool.first || tool.call.is_todo {
             let mut call = tool.call.clone();
             call.output = call.output.map(whole);
+            self.shows(&tool.id, call.output.as_ref());
             let body =
                 ItemBody::ToolCall { tool_call: Box::new(ToolItem { id: tool.id.clone(), call }) };
             self.put(event, tool.id.clone(), body, out);
         } else {
-            Self::set_tool(tool, out);
+            self.set_tool(tool, out);
         }
         self.plan_document(event, tool, out);
         if ended {
@@ -99,7 +101,7 @@ impl Fold {
         self.put(event, id, body, out);
     }
 
-    fn set_tool(tool: &ToolEvent, out: &mut Vec<Change>) {
+    fn set_tool(&mut self, tool: &ToolEvent, out: &mut Vec<Change>) {
         let mut news = tool.call.only(tool.fresh);
         let id = tool.id.clone();
         let mut more = None;
@@ -110,12 +112,38 @@ impl Fold {
                 (output, _) => news.output.clone_from(output),
             }
         }
-        if !tool.fresh.without_output().is_empty() || news.output.is_some() {
+        self.shows(&tool.id, news.output.as_ref());
+        let more = more.and_then(|text| self.fits(tool, text, &mut news));
+        let cut = news.truncated.is_some();
+        if !tool.fresh.without_output().is_empty() || news.output.is_some() || cut {
             out.push(Change::Set { id: id.clone(), set: Set::ToolCall(Box::new(news)) });
         }
         if let Some(text) = more {
             out.push(Change::Append { id, field: "rawOutput", text });
         }
+    }
+
+    /// Remembers how much output a call shows: it may grow.
+    fn shows(&mut self, id: &Clean, output: Option<&Output>) {
+        if let Some(Output::Whole(text) | Output::More(text)) = output {
+            *self.outputs.open_shared(id).0 = text.len();
+        }
+    }
+
+    /// What there is room for of more output. The events tell the rest, and the call says that there
+    /// is more.
+    fn fits(&mut self, tool: &ToolEvent, text: Clean, news: &mut ToolCall) -> Option<Clean> {
+        let shown = self.outputs.open_shared(&tool.id).0;
+        let room = OUTPUT.saturating_sub(*shown);
+        if text.len() <= room {
+            *shown += text.len();
+            return Some(text);
+        }
+        // What comes after a cut is not shown either, however short it is.
+        if std::mem::replace(shown, usize::MAX) != usize::MAX {
+            news.truncated = Some(true);
+        }
+        text.before(text.as_str().floor_char_boundary(room)).filter(|text| !text.is_empty())
     }
 
     pub(super) fn ask(&mut self, event: &Event, ask: &Ask, out: &mut Vec<Change>) {
@@ -169,6 +197,13 @@ impl Fold {
                     open.id = item.id.clone();
                     open.tool_name = call.tool_name;
                     open.kind = call.kind;
+                    self.shows(&item.id, call.output.as_ref());
+                    if let Some(Output::Whole(text)) = &call.output
+                        && call.truncated == Some(true)
+                        && text.len() + 4 > OUTPUT
+                    {
+                        *self.outputs.open_shared(&item.id).0 = usize::MAX;
+                    }
                 }
             }
             ItemBody::Plan { tool_call_id, content } => {

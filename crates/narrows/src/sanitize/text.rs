@@ -185,13 +185,18 @@ impl Clean {
     }
 
     /// The part after the first `at` bytes, if that is a place between two characters.
-    pub(crate) fn after(&self, at: usize) -> Option<Clean> {
+    pub fn after(&self, at: usize) -> Option<Clean> {
         self.0.get(at..).map(|s| Clean(EcoString::from(s)))
     }
 
     /// The part before byte `at`, if that is a place between two characters.
-    pub(crate) fn before(&self, at: usize) -> Option<Clean> {
+    pub fn before(&self, at: usize) -> Option<Clean> {
         self.0.get(..at).map(|s| Clean(EcoString::from(s)))
+    }
+
+    /// The part between two bytes, if these are places between characters.
+    pub(crate) fn between(&self, from: usize, until: usize) -> Option<Clean> {
+        self.0.get(from..until).map(|s| Clean(EcoString::from(s)))
     }
 
     /// The first `chars` characters.

@@ -18,6 +18,7 @@ struct Fields<'a> {
     id: Clean,
     order: u64,
     parent_tool_call_id: Option<Clean>,
+    continues: Option<Clean>,
     timestamp: Option<Time>,
     text: Option<Clean>,
     content: Option<Clean>,
@@ -114,7 +115,14 @@ pub fn item(json: &str) -> Result<Item, Error> {
         },
         _ => return Err(Error::new("no such item")),
     };
-    Ok(Item { id: f.id, order: f.order, parent: f.parent_tool_call_id, time: f.timestamp, body })
+    Ok(Item {
+        id: f.id,
+        order: f.order,
+        parent: f.parent_tool_call_id,
+        continues: f.continues,
+        time: f.timestamp,
+        body,
+    })
 }
 
 fn need<T>(field: Option<T>) -> Result<T, Error> {

@@ -14,9 +14,9 @@ use serde::Serialize;
 /// Characters of a result that are shown.
 const PREVIEW: usize = 500;
 /// A block longer than this is told in parts.
-const MAX_BLOCK: usize = 16 << 20;
+const MAX_BLOCK: usize = crate::limits::TEXT_PART;
 /// Calls that are remembered.
-const MAX_CALLS: usize = 1 << 14;
+const MAX_CALLS: usize = 1 << 13;
 
 /// Whose activity this is, and how often progress is told.
 #[derive(Debug, Clone)]
@@ -192,9 +192,8 @@ impl Activity {
                 } else {
                     block.text.push(&c.text);
                 }
-                // Nothing need come after what is said late: it is not waited for. Blocks with an
-                // id of their own come whole in the end.
-                let late = self.answered && !c.keyed && !block.text.trim().is_empty();
+                // Nothing need come after what is said late: it is not waited for.
+                let late = self.answered && !block.text.trim().is_empty();
                 if c.whole || late || block.text.len() > MAX_BLOCK {
                     self.end_block(seq, out);
                 }

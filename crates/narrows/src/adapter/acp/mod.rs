@@ -27,7 +27,7 @@ use fields::Fields;
 use tool::Known;
 
 /// Calls whose identity is remembered.
-const MAX_CALLS: usize = 1 << 16;
+const MAX_CALLS: usize = crate::limits::CALLS;
 /// Requests whose answer is waited for.
 const MAX_PENDING: usize = 1024;
 

@@ -32,7 +32,7 @@ use record::Record;
 use std::collections::{HashSet, VecDeque};
 
 /// Calls whose identity is remembered.
-const MAX_CALLS: usize = 1 << 16;
+const MAX_CALLS: usize = crate::limits::CALLS;
 /// Records that are recognised when they come again.
 const MAX_RECORDS: usize = 1 << 16;
 /// Other things of which the last few are remembered.
