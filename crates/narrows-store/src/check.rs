@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::log::{NUMBERS, Numbers, after, keys};
 use crate::store::Store;
 use crate::tail::Tail;
-use crate::which::{Which, take};
+use crate::which::{Most, Which, take};
 use std::time::{Duration, Instant};
 
 /// Rows that are read in one go.
@@ -192,7 +192,8 @@ fn slice(db: &Db<'_>, session: i64, seq: u64, from: u64) -> Result<Option<(u64, 
     let (_, last) = keys(session);
     let low = crate::log::event_key(session, from);
     let none = Tail::default();
-    let items = take(db, session, &Which::All, (low, last + 1), false, ROWS, &none)?;
+    let most = Most::items(ROWS);
+    let (items, _) = take(db, session, &Which::All, (low, last + 1), false, most, &none)?;
     if let Some(row) = items.last() {
         return Ok(Some((numbers.seq, row.order.max(from) + 1)));
     }

@@ -9,10 +9,13 @@ use crate::session_row::damaged_info;
 use crate::store::Store;
 use crate::sum::{self, ItemSum};
 use crate::tail::Tail;
-use crate::which::{Which, take};
+use crate::which::{Most, Which, take};
 use narrows::session::SessionInfo;
 use narrows::{Item, Items, stored};
 use std::collections::{BTreeSet, HashSet};
+
+/// Bytes of the items that are read to go on with a session, about.
+const MAX_KEPT: usize = 16 << 20;
 
 /// A window of a session's items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +174,8 @@ impl Store {
         self.items_of(session, Which::All, window, limit).await
     }
 
-    /// Some of those items that are meant: a window counts only these.
+    /// Some of those items that are meant: a window counts only these. It has no more than
+    /// [`MAX_BYTES`](crate::MAX_BYTES) of them, about, and one in any case.
     pub async fn items_of(
         &self,
         session: i64,
@@ -182,43 +186,21 @@ impl Store {
         self.read(move |db| {
             let Log { seq, epoch, ended, tail, info, items, next_order } = Log::read(db, session)?;
             let (first, last) = keys(session);
-            // One more than asked tells whether there are more.
             let back = |before: u64, n: usize| {
-                take(db, session, &which, (first, event_key(session, before)), true, n, &tail)
+                let keys = (first, event_key(session, before));
+                take(db, session, &which, keys, true, Most::items(n), &tail)
             };
             let on = |from: u64, n: usize| {
-                take(db, session, &which, (event_key(session, from), last + 1), false, n, &tail)
+                let keys = (event_key(session, from), last + 1);
+                take(db, session, &which, keys, false, Most::items(n), &tail)
             };
-            let (mut before, mut after) = (Vec::new(), Vec::new());
-            let (mut more_before, mut more_after) = (false, false);
-            match window {
-                Window::End => before = back(u64::from(u32::MAX), limit + 1)?,
-                Window::Before(order) => {
-                    before = back(order, limit + 1)?;
-                    more_after = !on(order, 1)?.is_empty();
-                }
-                Window::From(order) => {
-                    after = on(order, limit + 1)?;
-                    more_before = !back(order, 1)?.is_empty();
-                }
-                Window::Around(order) => {
-                    let half = limit / 2;
-                    before = back(order, half + 1)?;
-                    after = on(order, limit - half + 1)?;
-                    more_before = before.len() > half;
-                    before.truncate(half);
-                    more_after = after.len() > limit - half;
-                    after.truncate(limit - half);
-                }
-            }
-            if before.len() > limit {
-                more_before = true;
-                before.truncate(limit);
-            }
-            if after.len() > limit {
-                more_after = true;
-                after.truncate(limit);
-            }
+            let (none, half) = ((Vec::new(), false), limit / 2);
+            let ((mut before, more_before), (mut after, more_after)) = match window {
+                Window::End => (back(u64::from(u32::MAX), limit)?, none),
+                Window::Before(order) => (back(order, limit)?, on(order, 0)?),
+                Window::From(order) => (back(order, 0)?, on(order, limit)?),
+                Window::Around(order) => (back(order, half)?, on(order, limit - half)?),
+            };
             before.reverse();
             before.append(&mut after);
             Ok(WindowPage {
@@ -278,7 +260,8 @@ impl Store {
             };
             let tail = Tail::read(db, session, settled, seq)?;
             let (first, last) = keys(session);
-            let recent = take(db, session, &Which::All, (first, last + 1), true, recent, &tail)?;
+            let most = Most { items: recent, bytes: MAX_KEPT };
+            let (recent, _) = take(db, session, &Which::All, (first, last + 1), true, most, &tail)?;
             let mut found: Vec<Item> = recent.into_iter().map(|row| row.item).collect();
             let known: HashSet<String> =
                 found.iter().map(|item| item.id.as_str().to_owned()).collect();

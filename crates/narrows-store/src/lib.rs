@@ -93,7 +93,7 @@ pub use source::{BodyDigest, KeptRequest, SourceMark};
 pub use stats::{StatsBy, StatsFilter, StatsRow, UsageRow};
 pub use store::{Options, Store, StoreSize};
 pub use tokens::{Scope, Scopes, Token, TokenKind};
-pub use which::Which;
+pub use which::{MAX_BYTES, Which};
 
 /// The number of the schema that this version writes.
 pub const SCHEMA: u32 = connection::SCHEMA;

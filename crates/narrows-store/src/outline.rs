@@ -9,7 +9,7 @@ use crate::prompt::one_line;
 use crate::rows::call;
 use crate::store::Store;
 use crate::tail::Tail;
-use crate::which::{Which, take};
+use crate::which::{Most, Which, take};
 use narrows::event::{Body, Response, Usage};
 use narrows::item::{ItemBody, TodoList};
 use narrows::stored;
@@ -21,6 +21,8 @@ use std::ops::ControlFlow;
 
 /// Characters of a prompt.
 const MAX_TEXT: usize = 160;
+/// Bytes of the prompts that are read at once, about.
+const MAX_PROMPTS: usize = 16 << 20;
 /// Calls that changed files which are looked at, and files that are told.
 const MAX_EDITS: usize = 5000;
 const MAX_FILES: usize = 500;
@@ -104,13 +106,19 @@ impl Store {
             let (first, last) = keys(session);
             let from = after.map_or(first, |order| event_key(session, order.saturating_add(1)));
             let prompts = &Which::Prompts;
-            let mut found =
-                take(db, session, prompts, (from, last + 1), false, limit + 1, &log.tail)?;
-            let next = (found.len() > limit).then(|| found.pop()).flatten().map(|row| row.seq);
+            let most = Most { items: limit + 1, bytes: MAX_PROMPTS };
+            let (mut found, more) =
+                take(db, session, prompts, (from, last + 1), false, most, &log.tail)?;
+            let cut = found.len() > limit || more && found.len() > 1;
+            let next = cut.then(|| found.pop()).flatten().map(|row| row.seq);
             let mut turns = Vec::with_capacity(found.len());
             let mut begins = Vec::with_capacity(found.len());
             for row in found {
                 let ItemBody::UserMessage { text, .. } = &row.item.body else { continue };
+                // The rest of a prompt that is too long for one item.
+                if row.item.continues.is_some() {
+                    continue;
+                }
                 begins.push(row.seq);
                 turns.push(Turn {
                     id: row.item.id.as_str().to_owned(),
@@ -125,7 +133,8 @@ impl Store {
             }
             end(db, session, &mut turns, &begins, next)?;
             let lists = &Which::TodoLists;
-            let newest = take(db, session, lists, (first, last + 1), true, 1, &log.tail)?.pop();
+            let one = Most::items(1);
+            let newest = take(db, session, lists, (first, last + 1), true, one, &log.tail)?.0.pop();
             let todos = newest.and_then(|row| match row.item.body {
                 ItemBody::TodoList { todo_list } => Some(todo_list),
                 _ => None,

@@ -75,16 +75,35 @@ impl Which {
     }
 }
 
-/// Items with keys in a range, from its end or its beginning, with those that have no row yet.
+/// Bytes of the items that are read at once, about; at least one is read.
+pub const MAX_BYTES: usize = 4 << 20;
+
+/// How much is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Most {
+    /// So many items.
+    pub(crate) items: usize,
+    /// So many bytes of their bodies, about; one item in any case.
+    pub(crate) bytes: usize,
+}
+
+impl Most {
+    pub(crate) fn items(items: usize) -> Most {
+        Most { items, bytes: MAX_BYTES }
+    }
+}
+
+/// Items with keys in a range, from its end or its beginning, with those that have no row yet; and
+/// whether there are more of them.
 pub(crate) fn take(
     db: &Db<'_>,
     session: i64,
     which: &Which,
     (from, until): (i64, i64),
     backwards: bool,
-    limit: usize,
+    most: Most,
     tail: &Tail,
-) -> Result<Vec<ItemRow>> {
+) -> Result<(Vec<ItemRow>, bool)> {
     let (sql, value) = which.sql(session, backwards);
     let values: Vec<_> = params![from, until].into_iter().chain(value).collect();
     let mut new: Vec<(u64, &(u64, Item))> = Vec::new();
@@ -103,10 +122,10 @@ pub(crate) fn take(
         seq: *seq,
         item: item.clone(),
     };
-    let mut out = Vec::new();
+    let mut out = Taken { rows: Vec::new(), bytes: 0, most, more: false };
     // Those without a row that come before a place.
-    let first = |out: &mut Vec<ItemRow>, new: &mut Vec<(u64, &(u64, Item))>, place: u64| {
-        while out.len() < limit
+    let first = |out: &mut Taken, new: &mut Vec<(u64, &(u64, Item))>, place: u64| {
+        while !out.more
             && let Some(next) = new.pop_if(|(order, _)| before(*order, place))
         {
             out.push(made(next));
@@ -121,7 +140,7 @@ pub(crate) fn take(
             return Err(Error::Damaged("rows of items are out of order".to_owned()));
         }
         first(&mut out, &mut new, place);
-        if out.len() == limit {
+        if out.more {
             return Ok(ControlFlow::Break(()));
         }
         match read_row(row) {
@@ -129,7 +148,7 @@ pub(crate) fn take(
             None => out.extend(unread(session, which, key, key)),
         }
         passed = Some(key);
-        Ok(if out.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        Ok(if out.more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     });
     match walked {
         Err(Error::Damaged(_)) if !db.is_postgres() => {
@@ -140,7 +159,7 @@ pub(crate) fn take(
                 None => (from, until - 1),
             };
             let mut keys = Careful::new("item", low, high, backwards);
-            while out.len() < limit {
+            while !out.more {
                 match keys.next(db)? {
                     Next::End => break,
                     Next::Gap(low, high) => {
@@ -149,7 +168,7 @@ pub(crate) fn take(
                     }
                     Next::Key(key) => {
                         first(&mut out, &mut new, number(key));
-                        if out.len() < limit {
+                        if !out.more {
                             out.extend(alone(db, session, which, key, tail)?);
                         }
                     }
@@ -158,12 +177,37 @@ pub(crate) fn take(
         }
         walked => walked?,
     }
-    while out.len() < limit
+    while !out.more
         && let Some(next) = new.pop()
     {
         out.push(made(next));
     }
-    Ok(out)
+    Ok((out.rows, out.more))
+}
+
+/// Items that were found, until there are enough.
+struct Taken {
+    rows: Vec<ItemRow>,
+    bytes: usize,
+    most: Most,
+    /// Whether one was found when there were enough.
+    more: bool,
+}
+
+impl Taken {
+    fn push(&mut self, row: ItemRow) {
+        let full = self.bytes >= self.most.bytes && !self.rows.is_empty();
+        if full || self.rows.len() >= self.most.items {
+            self.more = true;
+            return;
+        }
+        self.bytes += row.item.weight();
+        self.rows.push(row);
+    }
+
+    fn extend(&mut self, row: Option<ItemRow>) {
+        row.into_iter().for_each(|row| self.push(row));
+    }
 }
 
 /// An item of a row as it is now, if it is meant.
