@@ -16,6 +16,9 @@ pub(crate) enum Block {
     CodeEnds,
 }
 
+/// A line or a block that is longer is cut there: nothing waits for the end of a text.
+const MAX_BLOCK: usize = 1 << 20;
+
 /// Cuts a text into blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
@@ -45,6 +48,11 @@ impl Blocks {
         let mut pieces = text.split_inclusive('\n');
         for piece in &mut pieces {
             self.rest.push_str(piece);
+            while self.rest.trim_end_matches('\n').len() > MAX_BLOCK {
+                let more = self.rest.split_off(self.rest.floor_char_boundary(MAX_BLOCK));
+                let line = std::mem::replace(&mut self.rest, more);
+                self.line(&line, out);
+            }
             if piece.ends_with('\n') {
                 let line = std::mem::take(&mut self.rest);
                 self.line(line.trim_end_matches('\n'), out);
@@ -71,6 +79,9 @@ impl Blocks {
     }
 
     fn line(&mut self, line: &str, out: &mut Vec<Block>) {
+        if self.lines.len() > MAX_BLOCK {
+            self.block_ends(out);
+        }
         if let Some(fence) = self.fence {
             if fence.is_closed_by(line) {
                 self.fence = None;
@@ -141,7 +152,7 @@ impl Blocks {
 }
 
 impl Fence {
-    fn opened_by(line: &str) -> Option<Fence> {
+    pub(crate) fn opened_by(line: &str) -> Option<Fence> {
         let said = line.trim_start();
         let sign = said.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let length = said.chars().take_while(|c| *c == sign).count();
@@ -154,7 +165,7 @@ impl Fence {
         })
     }
 
-    fn is_closed_by(self, line: &str) -> bool {
+    pub(crate) fn is_closed_by(self, line: &str) -> bool {
         let said = line.trim();
         said.len() >= self.length && said.chars().all(|c| c == self.sign)
     }

@@ -10,6 +10,7 @@ mod prose;
 
 use super::header::Header;
 use super::order::{Source, nodes};
+use super::parts::Joined;
 use super::style::Style;
 use escape::text;
 use narrows::tool::Image;
@@ -53,11 +54,14 @@ pub(crate) fn write(
     }
     head.push_str("</header>\n");
     out.write_all(head.as_bytes())?;
-    let page = item::Page { pictures, zone: &style.zone };
-    nodes(source, |node| {
+    let mut page = item::Page { pictures, zone: &style.zone, begun: None };
+    nodes(&Joined(source), |node| {
         let mut html = String::new();
         page.node(&mut html, &node);
         out.write_all(html.as_bytes())
     })?;
+    let mut end = String::new();
+    page.end(&mut end);
+    out.write_all(end.as_bytes())?;
     out.write_all(b"</main>\n</body>\n</html>\n")
 }

@@ -1,6 +1,10 @@
 //! Items as JSON: one document, or one item a line.
 
 use super::order::Source;
+use super::parts::{may_go_on, text_mut};
+use narrows::item::ItemBody;
+use narrows::sanitize::Clean;
+use narrows::tool::Image;
 use narrows_store::SessionRow;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -13,21 +17,78 @@ pub(crate) fn document(
 ) -> io::Result<()> {
     let head = printed(session)?;
     write!(out, "{{\"session\":{head},\n\"items\":[")?;
-    let mut first = true;
-    source.items(&mut |item| {
-        let before = if std::mem::take(&mut first) { "\n" } else { ",\n" };
-        let text = printed(&item)?;
-        write!(out, "{before}{text}")
-    })?;
+    each(out, source, ("\n", ",\n"))?;
     out.write_all(b"\n]}\n")
 }
 
 /// An item a line.
 pub(crate) fn lines(out: &mut dyn Write, source: &dyn Source) -> io::Result<()> {
-    source.items(&mut |item| {
-        let text = printed(&item)?;
-        writeln!(out, "{text}")
-    })
+    let any = each(out, source, ("", "\n"))?;
+    out.write_all(if any { b"\n" } else { b"" })
+}
+
+/// A text in parts, of which some are written.
+struct Open {
+    /// The last part so far.
+    last: Clean,
+    images: Vec<Image>,
+    /// What ends the item.
+    end: String,
+}
+
+/// Writes each item with something before it; a text in parts is one item. Returns whether there are
+/// any.
+fn each(out: &mut dyn Write, source: &dyn Source, (first, next): (&str, &str)) -> io::Result<bool> {
+    let mut any = false;
+    let mut open: Option<Open> = None;
+    source.items(&mut |mut item| {
+        let begun = match open.take() {
+            Some(begun) if item.continues.as_ref() == Some(&begun.last) => Some(begun),
+            Some(other) => {
+                out.write_all(other.end.as_bytes())?;
+                None
+            }
+            None => None,
+        };
+        if begun.is_none() {
+            let before = if std::mem::replace(&mut any, true) { next } else { first };
+            out.write_all(before.as_bytes())?;
+            if !may_go_on(&item) {
+                return out.write_all(printed(&item)?.as_bytes());
+            }
+        }
+        let text = text_mut(&mut item).map(std::mem::take).unwrap_or_default();
+        let is_new = begun.is_none();
+        let mut images = begun.map(|begun| begun.images).unwrap_or_default();
+        if let ItemBody::Text { images: own, .. } | ItemBody::UserMessage { images: own, .. } =
+            &mut item.body
+        {
+            images.append(own);
+            own.clone_from(&images);
+        }
+        let whole = printed(&item)?;
+        let (head, end) = around(&whole);
+        if is_new {
+            out.write_all(head.as_bytes())?;
+        }
+        let text = printed(&text)?;
+        let inside = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
+        out.write_all(inside.unwrap_or_default().as_bytes())?;
+        open = Some(Open { last: item.id, images, end: end.to_owned() });
+        Ok(())
+    })?;
+    if let Some(open) = open {
+        out.write_all(open.end.as_bytes())?;
+    }
+    Ok(any)
+}
+
+/// What stands before and after the text of an item without any.
+fn around(printed: &str) -> (&str, &str) {
+    let found = ["\"content\":\"\"", "\"text\":\"\""]
+        .into_iter()
+        .find_map(|field| printed.find(field).map(|at| at + field.len() - 1));
+    printed.split_at(found.unwrap_or(printed.len()))
 }
 
 /// JSON that does nothing to a terminal: controls that JSON lets stand, and characters that turn the

@@ -20,6 +20,7 @@ mod json;
 mod lines;
 mod markdown;
 mod order;
+mod parts;
 pub mod pen;
 mod prose;
 mod session;

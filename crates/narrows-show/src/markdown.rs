@@ -12,6 +12,7 @@ use super::call::{self, CallLine, given};
 use super::escape;
 use super::header::Header;
 use super::order::{Node, Source, nodes};
+use super::parts::Joined;
 use super::prose::quoted;
 use super::style::Style;
 use crate::words;
@@ -45,7 +46,7 @@ pub(crate) fn write(
     head.push_str("\n\n---");
     out.write_all(head.as_bytes())?;
     let mut before = Before::default();
-    nodes(source, |node| {
+    nodes(&Joined(source), |node| {
         let mut text = String::new();
         push(&mut text, &node, style, &mut before);
         out.write_all(text.as_bytes())
@@ -109,6 +110,10 @@ fn body(item: &Item, style: &Style) -> String {
             format!("{}\n{}", verbatim(content), pictures(images))
         }
         ItemBody::Thinking { content, hidden, .. } => {
+            // Of a thought in parts, the first one says what there is to say.
+            if item.continues.is_some() {
+                return if style.thinking { quote(&verbatim(content)) } else { String::new() };
+            }
             if *hidden || !style.thinking || content.trim().is_empty() {
                 let size = words::amount(content.chars().count() as u64);
                 return if size == "0" {
@@ -184,6 +189,9 @@ fn prompt(item: &Item, text: &str, images: &[Image], style: &Style) -> String {
     let head =
         if item.parent.is_some() { format!("**Task{time}**") } else { format!("## You{time}") };
     let said = format!("{}\n{}", verbatim(text), pictures(images));
+    if item.continues.is_some() {
+        return quote(&said);
+    }
     format!("{head}\n\n{}", quote(&said))
 }
 

@@ -6,8 +6,6 @@
 
 use narrows::Item;
 use narrows::item::ItemBody;
-use narrows::sanitize::Clean;
-use narrows::tool::Output;
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::io;
@@ -73,7 +71,7 @@ pub(crate) fn nodes(
     source.items(&mut |item| {
         let order = item.order;
         count += 1;
-        bytes += weight(&item);
+        bytes += item.weight();
         let root = item
             .parent
             .as_ref()
@@ -162,30 +160,8 @@ fn size(node: &Node) -> (usize, usize) {
     let (mut count, mut bytes) = (0, 0);
     while let Some(node) = stack.pop() {
         count += 1;
-        bytes += weight(&node.item);
+        bytes += node.item.weight();
         stack.extend(&node.children);
     }
     (count, bytes)
-}
-
-/// Roughly how long an item's texts are.
-fn weight(item: &Item) -> usize {
-    let call = match &item.body {
-        ItemBody::Text { content, .. }
-        | ItemBody::Thinking { content, .. }
-        | ItemBody::Plan { content, .. } => return content.len(),
-        ItemBody::UserMessage { text, .. } => return text.len(),
-        ItemBody::ToolCall { tool_call } => &tool_call.call,
-        _ => return 0,
-    };
-    let output = match &call.output {
-        Some(Output::Whole(text) | Output::More(text)) => text.len(),
-        None => 0,
-    };
-    let length = |text: &Option<Clean>| text.as_ref().map_or(0, |t| t.len());
-    let diffs = call.diffs.iter().flatten();
-    let diffs = diffs.map(|d| length(&d.old_text) + length(&d.new_text) + length(&d.patch));
-    let input = call.input.as_ref().map_or(0, |tree| tree.json().len());
-    let texts = [&call.old_content, &call.new_content, &call.task_output, &call.error];
-    output + input + diffs.sum::<usize>() + texts.into_iter().map(length).sum::<usize>()
 }

@@ -114,6 +114,9 @@ impl<W: Write> Printer<W> {
 
     /// A whole item, as it is now.
     pub fn item(&mut self, item: &Item) -> io::Result<()> {
+        if self.part(item)? {
+            return Ok(());
+        }
         self.live_ends()?;
         let depth = self.depth(item);
         let lines = item::lines(item, &self.style, self.room(depth));

@@ -6,11 +6,13 @@ use super::{Pictures, prose};
 use crate::asked;
 use crate::call::{self, given};
 use crate::order::Node;
+use crate::parts;
 use crate::words;
 use jiff::tz::TimeZone;
 use narrows::Item;
 use narrows::event::{GivenAnswer, QuestionPart};
 use narrows::item::{ItemBody, TodoList};
+use narrows::sanitize::Clean;
 use narrows::tool::{Image, ToolStatus};
 
 /// Subagents of subagents that have a place of their own.
@@ -22,6 +24,8 @@ const MAX_PICTURE: usize = 16 << 20;
 pub(super) struct Page<'a> {
     pub(super) pictures: &'a dyn Pictures,
     pub(super) zone: &'a TimeZone,
+    /// The last item, if it is a text, and what ends it: it may go on in the next one.
+    pub(super) begun: Option<(Clean, &'static str)>,
 }
 
 enum Step<'a> {
@@ -30,18 +34,34 @@ enum Step<'a> {
 }
 
 impl Page<'_> {
-    /// An item and what is below it.
-    pub(super) fn node(&self, out: &mut String, node: &Node) {
+    /// An item and what is below it. A text may go on in the next one: what ends it waits.
+    pub(super) fn node(&mut self, out: &mut String, node: &Node) {
         let mut stack = vec![Step::Open(node, 0)];
         while let Some(step) = stack.pop() {
             let (node, depth) = match step {
                 Step::Open(node, depth) => (node, depth),
                 Step::Close(tags) => {
+                    self.end(out);
                     out.push_str(tags);
                     continue;
                 }
             };
-            let end = self.open(out, &node.item);
+            let end = match &self.begun {
+                Some((last, end)) if node.item.continues.as_ref() == Some(last) => {
+                    let end = *end;
+                    self.more(out, &node.item);
+                    end
+                }
+                _ => {
+                    self.end(out);
+                    self.open(out, &node.item)
+                }
+            };
+            self.begun = None;
+            if node.children.is_empty() && parts::text_of(&node.item).is_some() {
+                self.begun = Some((node.item.id.clone(), end));
+                continue;
+            }
             if node.children.is_empty() {
                 out.push_str(end);
                 continue;
@@ -54,6 +74,31 @@ impl Page<'_> {
                 out.push_str(end);
             }
             stack.extend(node.children.iter().rev().map(|child| Step::Open(child, depth + 1)));
+        }
+    }
+
+    /// Ends a text that did not go on.
+    pub(super) fn end(&mut self, out: &mut String) {
+        if let Some((_, end)) = self.begun.take() {
+            out.push_str(end);
+        }
+    }
+
+    /// The next part of a text.
+    fn more(&self, out: &mut String, item: &Item) {
+        match &item.body {
+            ItemBody::Text { content, images, .. } => {
+                out.push_str(&prose::render(content));
+                out.push_str(&self.images(images));
+            }
+            ItemBody::Thinking { content, .. } => {
+                put!(out, "<div class=\"said\">{}</div>\n", text(content.trim_end()));
+            }
+            ItemBody::UserMessage { text: said, images, .. } => {
+                let images = self.images(images);
+                put!(out, "<div class=\"said\">{}</div>\n{images}", text(said.trim_end()));
+            }
+            _ => {}
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod fixture;
 mod made;
+mod parts;
 
 use super::order::ordered;
 use super::style::Style;

@@ -47,6 +47,8 @@ pub(super) fn lines(item: &Item, style: &Style, columns: usize) -> Vec<Line> {
             out.extend(pictures(images));
             out
         }
+        // Of a thought in parts, the first one says what there is to say.
+        ItemBody::Thinking { .. } if item.continues.is_some() && !style.thinking => Vec::new(),
         ItemBody::Thinking { content, hidden, .. } => thinking(content, *hidden, style, columns),
         ItemBody::ToolCall { tool_call } => {
             let mut out = vec![call_line(&tool_call.call, columns, !style.tools)];
@@ -92,7 +94,7 @@ fn prompt(item: &Item, text: &str, images: &[Image], style: &Style, columns: usi
         said = card::shortened(said, most.saturating_mul(PROMPT));
     }
     said.extend(pictures(images));
-    let mut out = vec![head];
+    let mut out = if item.continues.is_some() { Vec::new() } else { vec![head] };
     out.extend(said.into_iter().map(|line| std::iter::once(bar()).chain(line).collect::<Line>()));
     out
 }

@@ -2,6 +2,7 @@
 
 use super::flow::Flow;
 use super::{Place, Printer};
+use crate::parts;
 use crate::wrap::Line;
 use narrows::Item;
 use narrows::item::ItemBody;
@@ -63,7 +64,10 @@ pub(super) fn hash_lines(lines: &[Line]) -> u64 {
 impl<W: Write> Printer<W> {
     /// Prints what is new of a text.
     pub(super) fn grow(&mut self, item: &Item, text: &str, streams: bool) -> io::Result<()> {
-        let ours = self.live.as_ref().is_some_and(|l| l.place.id == *item.id);
+        let mut ours = self.live.as_ref().is_some_and(|l| l.place.id == *item.id);
+        if !ours && self.goes_on(item) {
+            ours = true;
+        }
         // Of several texts that come at once one is printed as it comes, the others whole.
         if streams && !ours && self.live.as_ref().is_some_and(|l| !l.over) {
             return Ok(());
@@ -84,13 +88,49 @@ impl<W: Write> Printer<W> {
         let Some(live) = &mut self.live else { return Ok(()) };
         let mut lines = live.flow.push(rest.unwrap_or(text));
         live.over = !streams;
-        if !streams {
+        // The next item may go on with it.
+        if !streams && !parts::may_go_on(item) {
             lines.extend(live.flow.finish());
         }
         self.texts.put(&item.id, Printed::of(text));
         let (place, first) = (live.place.clone(), !live.begun && !lines.is_empty());
         live.begun |= first;
         self.print(&place, first, lines)
+    }
+
+    /// Whether an item goes on with the text that is being printed: then it is that text.
+    fn goes_on(&mut self, item: &Item) -> bool {
+        let depth = self.depth(item);
+        let place = Place::of(item, &self.style, depth);
+        let live = self.live.as_mut().filter(|l| {
+            item.continues.as_ref().is_some_and(|before| l.place.id == *before.as_str())
+        });
+        live.is_some_and(|live| {
+            live.place = place;
+            true
+        })
+    }
+
+    /// Prints a text that may go on in the next item, or goes on with the last one; false when it is
+    /// another one.
+    pub(super) fn part(&mut self, item: &Item) -> io::Result<bool> {
+        let Some((text, _)) = text_of(item) else { return Ok(false) };
+        if !self.goes_on(item) {
+            if !parts::may_go_on(item) {
+                return Ok(false);
+            }
+            self.live_ends()?;
+            let depth = self.depth(item);
+            let flow = Flow::new(self.room(depth), self.style.colour);
+            let place = Place::of(item, &self.style, depth);
+            self.live = Some(Live { place, flow, over: true, begun: false });
+        }
+        let Some(live) = &mut self.live else { return Ok(false) };
+        let lines = live.flow.push(text);
+        let (place, first) = (live.place.clone(), !live.begun && !lines.is_empty());
+        live.begun |= first;
+        self.print(&place, first, lines)?;
+        Ok(true)
     }
 
     /// Something else takes the screen: what is held back of a text is printed first.
