@@ -551,6 +551,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is allowed at most, and what is kept in memory at most. */
+        get: operations["all_limits"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/ws": {
         parameters: {
             query?: never;
@@ -773,6 +790,13 @@ export interface components {
             /** @description The call. */
             toolUseId: string;
         };
+        /** @description What is allowed at most, and what the server keeps in memory whatever the size of sessions. */
+        AllLimits: {
+            /** @description What is kept in memory. */
+            memory: components["schemas"]["MemoryLimits"];
+            /** @description What requests may ask for. */
+            requests: components["schemas"]["Limits"];
+        };
         /** @description Answers a question of an agent. */
         AnswerMessage: components["schemas"]["GiveAnswer"] & {
             /** @description The question. */
@@ -831,6 +855,11 @@ export interface components {
             clipped?: {
                 [key: string]: number;
             };
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description Stable over reruns. */
             id: string;
             /**
@@ -880,6 +909,11 @@ export interface components {
             clipped?: {
                 [key: string]: number;
             };
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description What it does. */
             description?: string;
             /** @description Stable over reruns. */
@@ -1026,6 +1060,11 @@ export interface components {
             clipped?: {
                 [key: string]: number;
             };
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description Stable over reruns. */
             id: string;
             /**
@@ -1209,6 +1248,11 @@ export interface components {
             };
             /** @description A number or a word, as the source has it. */
             code: unknown;
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description More about it. */
             details: unknown;
             /** @description Stable over reruns. */
@@ -1592,6 +1636,39 @@ export interface components {
             /** @description The token's id. */
             token: string;
         };
+        /** @description What the server keeps in memory at most. */
+        MemoryLimits: {
+            /** @description Bytes of output that the item of a call shows; the events have all of it. */
+            callOutputBytes: number;
+            /** @description Calls of one session that have ended and are known whole. */
+            endedCalls: number;
+            /**
+             * @description Bytes of one item's text. A longer text is several items; each but the first one says which one
+             *     it `continues`.
+             */
+            itemTextBytes: number;
+            /** @description Calls of one session of which a few bytes are known. */
+            knownCalls: number;
+            /** @description Calls of one session that have not ended and are known whole. */
+            openCalls: number;
+            /** @description Bytes of these. */
+            quietBytes: number;
+            /** @description Sessions that nobody has written for minutes, and of which something is held back. */
+            quietSessions: number;
+            /** @description Sessions in memory that are read from files. */
+            readSessions: number;
+            /** @description Sessions in memory that somebody sends. */
+            sentSessions: number;
+            /** @description Bytes of the newest rows of one session, for those who follow it. */
+            tailBytes: number;
+            /** @description Bytes of the newest rows of all sessions. */
+            tailsBytes: number;
+            /**
+             * @description Bytes of a window of items, about. One item is told in any case: the window says whether there
+             *     are more.
+             */
+            windowBytes: number;
+        };
         /**
          * @description Who reports a prompt: an agent may repeat what its client sent.
          * @enum {string}
@@ -1656,6 +1733,11 @@ export interface components {
             clipped?: {
                 [key: string]: number;
             };
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description Stable over reruns. */
             id: string;
             /** @description `interrupted`, `retry`, `warning` … */
@@ -1680,7 +1762,7 @@ export interface components {
         Origin: {
             /** @description The cursor, on a socket. */
             cursor?: string | null;
-            /** @description The event it comes from, and which of its messages this is: no other has the same. */
+            /** @description The event it comes from. */
             eventId: string;
             /** @description The call of the subagent that did this. */
             parentToolCallId?: string | null;
@@ -1962,6 +2044,11 @@ export interface components {
             clipped?: {
                 [key: string]: number;
             };
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description Stable over reruns. */
             id: string;
             /** @description The answers on offer. */
@@ -2008,6 +2095,11 @@ export interface components {
             };
             /** @description Markdown. */
             content: string;
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description Stable over reruns. */
             id: string;
             /**
@@ -2141,6 +2233,11 @@ export interface components {
             clipped?: {
                 [key: string]: number;
             };
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description Stable over reruns. */
             id: string;
             /**
@@ -2823,6 +2920,11 @@ export interface components {
             };
             /** @description Markdown. */
             content: string;
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description Stable over reruns. */
             id: string;
             /** @description Pictures in the answer. */
@@ -2854,6 +2956,11 @@ export interface components {
             };
             /** @description Markdown. */
             content: string;
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description The agent thought here and does not show what. */
             hidden?: boolean;
             /** @description Stable over reruns. */
@@ -2924,6 +3031,11 @@ export interface components {
             clipped?: {
                 [key: string]: number;
             };
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description Stable over reruns. */
             id: string;
             /**
@@ -3116,6 +3228,11 @@ export interface components {
             clipped?: {
                 [key: string]: number;
             };
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description Stable over reruns. */
             id: string;
             /**
@@ -3382,6 +3499,11 @@ export interface components {
             clipped?: {
                 [key: string]: number;
             };
+            /**
+             * @description The item whose text goes on in this one. A text that is too long for one item is
+             *     several items, each with the next part of it: shown as one.
+             */
+            continues?: string;
             /** @description Stable over reruns. */
             id: string;
             /** @description Pictures sent along. */
@@ -4822,6 +4944,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    all_limits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The limits */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllLimits"];
+                };
             };
             /** @description Refused */
             "4XX": {

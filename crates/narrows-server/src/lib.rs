@@ -3,6 +3,7 @@
 
 pub mod api;
 pub mod api_item;
+pub mod api_limits;
 pub mod api_overview;
 pub mod api_run;
 pub mod api_ws;

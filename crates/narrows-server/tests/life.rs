@@ -143,3 +143,24 @@ async fn a_real_socket_stays_open_for_two_minutes() {
     ws.send(&json!({"type": "ping"})).await;
     assert_eq!(ws.next().await, Some(json!({"type": "pong"})));
 }
+
+#[tokio::test]
+#[ignore = "two minutes of real time: `make soak`"]
+async fn a_real_socket_that_does_not_answer_is_closed() {
+    let server = TestServer::start().await;
+    let mut stream = TcpStream::connect(server.address).await.expect("connect");
+    let head = format!(
+        "GET /api/ws HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\nconnection: upgrade\r\n\
+         upgrade: websocket\r\nsec-websocket-version: 13\r\n\
+         sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        server.address, server.token
+    );
+    stream.write_all(head.as_bytes()).await.expect("send");
+    // It reads, and says nothing more.
+    let mut seen = Vec::new();
+    let closed = async { while stream.read_buf(&mut seen).await.is_ok_and(|n| n > 0) {} };
+    let waited = tokio::time::timeout(Duration::from_mins(2), closed).await;
+    let text = String::from_utf8_lossy(&seen);
+    assert!(text.starts_with("HTTP/1.1 101"), "{text}");
+    assert!(waited.is_ok(), "still open after two minutes");
+}

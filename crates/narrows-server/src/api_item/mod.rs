@@ -87,6 +87,9 @@ macro_rules! items {
                 ;
                 /// The call of the subagent that did this.
                 parent_tool_call_id: String,
+                /// The item whose text goes on in this one. A text that is too long for one item is
+                /// several items, each with the next part of it: shown as one.
+                continues: String,
                 /// Texts that were cut, by path (`toolCall.rawOutput`, `questions.0.question`), and
                 /// how many characters they have. The item itself has them whole.
                 clipped: BTreeMap<String, u64>,

@@ -21,7 +21,9 @@ use tokio::sync::{oneshot, watch};
 /// Deleted sessions that are remembered for those who follow the list.
 const MAX_REMOVED: usize = 1024;
 /// Bytes of newest rows, of all sessions together.
-const MAX_BYTES: usize = 256 << 20;
+pub(crate) const MAX_BYTES: usize = 64 << 20;
+/// Of one session.
+pub(crate) const MAX_SESSION_BYTES: usize = tail::MAX_BYTES;
 
 /// Rows that the store is about to make durable.
 #[derive(Debug)]
@@ -102,6 +104,14 @@ impl Hub {
         let mut tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
         if tails.get(&session).is_some_and(|tail| Arc::strong_count(tail) == 1) {
             tails.remove(&session);
+        }
+    }
+
+    /// Lets go of the newest rows of all sessions that nobody follows, if there are more than so many.
+    pub fn make_room(&self, most: usize) {
+        let mut tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        if tails.len() > most {
+            tails.retain(|_, tail| Arc::strong_count(tail) > 1);
         }
     }
 

@@ -15,7 +15,7 @@ const ONE: Duration = Duration::from_micros(8);
 /// Less than this is not worth a timer.
 const LEAST: Duration = Duration::from_millis(1);
 /// What is kept of one session.
-const MAX_BYTES: usize = 8 << 20;
+pub(super) const MAX_BYTES: usize = 8 << 20;
 const MAX_BATCHES: usize = 4096;
 /// Nobody follows and nobody writes for so long.
 const IDLE: Duration = Duration::from_mins(1);

@@ -5,6 +5,7 @@ mod live;
 mod open;
 mod places;
 mod printed;
+mod room;
 mod same_body;
 mod settle;
 mod sums;
@@ -13,6 +14,7 @@ mod wrapped;
 
 pub(crate) use open::withdrawn;
 pub(crate) use places::OWN;
+pub(crate) use room::{MAX_FILES, MAX_LIVE};
 pub(crate) use take::MAX_LINE;
 pub use take::{Answer, Arrival, Take};
 pub use wrapped::Wrapped;
@@ -35,8 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const IDLE: Duration = Duration::from_mins(5);
 /// One of which something is held back stays in memory, so that whoever goes on need not send it again:
 /// so many of them, of so many bytes. Beyond that, those that waited longest are let go.
-const MAX_QUIET: usize = 512;
-const MAX_QUIET_BYTES: usize = 64 << 20;
+pub(crate) const MAX_QUIET: usize = 512;
+pub(crate) const MAX_QUIET_BYTES: usize = 64 << 20;
 /// Its open items are written to their rows sooner.
 const SETTLE: Duration = Duration::from_secs(1);
 
@@ -97,6 +99,8 @@ struct Inner {
     waiting: Mutex<BTreeSet<i64>>,
     /// Sessions whose agents run here, however silent they are.
     attended: Mutex<HashMap<i64, usize>>,
+    /// Held by whoever makes room.
+    room: Gate<()>,
 }
 
 /// A session that somebody has.
@@ -106,6 +110,8 @@ type Held = OwnedMutexGuard<Option<Live>>;
 struct Slot {
     gate: Arc<Gate<Option<Live>>>,
     used: Instant,
+    /// It is read from files, which can be read again.
+    placed: bool,
 }
 
 impl Intake {
@@ -119,13 +125,19 @@ impl Intake {
                 live: Mutex::default(),
                 waiting: Mutex::default(),
                 attended: Mutex::default(),
+                room: Gate::default(),
             }),
         }
     }
 
     /// Begins to write a session. One at a time does; others wait for a while.
     pub async fn open(&self, session: &Session, reading: Reading) -> Result<Take> {
+        if self.is_full(session.key, reading.placed) {
+            // Seldom: what it needs is no part of every request.
+            Box::pin(self.make_room(reading.placed)).await;
+        }
         let held = self.hold(session.key, PATIENCE).await;
+        self.place(session.key, reading.placed);
         Take::begin(self, held.map_err(|_| Error::Invalid(BUSY.to_owned()))?, session, reading)
             .await
     }
@@ -173,9 +185,11 @@ impl Intake {
 
     fn gate(&self, session: i64) -> Arc<Gate<Option<Live>>> {
         let mut live = self.inner.live.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = live
-            .entry(session)
-            .or_insert_with(|| Slot { gate: Arc::default(), used: Instant::now() });
+        let slot = live.entry(session).or_insert_with(|| Slot {
+            gate: Arc::default(),
+            used: Instant::now(),
+            placed: false,
+        });
         slot.used = Instant::now();
         Arc::clone(&slot.gate)
     }

@@ -62,6 +62,7 @@ fn table() -> Vec<Line> {
         (g.clone(), "/openapi.json", OPEN, get(ops::document)),
         (g.clone(), "/metrics", READ, get(ops::metrics)),
         (g.clone(), "/api/limits", READ, get(ops::limits)),
+        (g.clone(), "/api/v1/limits", READ, get(ops::all_limits)),
         (p.clone(), "/api/prune", ADMIN, post(sessions::prune)),
         (g.clone(), "/api/audit", ADMIN, get(ops::audit)),
         (p.clone(), "/api/login", OPEN, post(tokens::login)),
@@ -145,7 +146,7 @@ async fn nothing(State(app): State<App>, method: Method, uri: Uri, headers: Head
         description = "Sessions of coding agents: cleaned, stored, followed live and resumed without a gap."
     ),
     paths(
-        ops::healthz, ops::livez, ops::readyz, ops::metrics, ops::limits, ops::audit, ops::document,
+        ops::healthz, ops::livez, ops::readyz, ops::metrics, ops::limits, ops::all_limits, ops::audit, ops::document,
         tokens::login, tokens::logout, tokens::me, tokens::ticket, tokens::list, tokens::make, tokens::revoke,
         sessions::list, sessions::create, sessions::show, sessions::tag, sessions::remove, sessions::prune,
         packets::ingest, packets::state, items::window, items::one, items::blob, items::search,

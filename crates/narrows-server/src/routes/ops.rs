@@ -2,6 +2,7 @@
 
 use super::extract::{Params, limit};
 use crate::api::{AuditPage, AuditQuery, Health, Live};
+use crate::api_limits::AllLimits;
 use crate::app::App;
 use crate::auth::Grant;
 use crate::config::Limits;
@@ -79,6 +80,15 @@ pub(super) async fn readyz(state: State<App>) -> impl IntoResponse {
 ))]
 pub(super) async fn limits(State(app): State<App>) -> Json<Limits> {
     Json(app.config.limits.clone())
+}
+
+/// What is allowed at most, and what is kept in memory at most.
+#[utoipa::path(get, path = "/api/v1/limits", security(("token" = ["read"])), responses(
+    (status = 200, description = "The limits", body = AllLimits),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn all_limits(State(app): State<App>) -> Json<AllLimits> {
+    Json(AllLimits::of(&app.config.limits))
 }
 
 /// Who did what that cannot be undone.

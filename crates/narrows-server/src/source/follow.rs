@@ -15,6 +15,8 @@ use tokio::task::JoinHandle;
 
 /// What changes at the same time is read together.
 const TOGETHER: Duration = Duration::from_millis(100);
+/// Sessions whose newest rows stay in memory while files are read.
+const MAX_TAILS: usize = 256;
 /// How often everything is looked at, when changes are told and when they are not.
 const RARELY: Duration = Duration::from_mins(1);
 const OFTEN: Duration = Duration::from_secs(1);
@@ -215,6 +217,7 @@ impl All {
                             _ = stopped.wait_for(|stop| *stop) => return,
                         };
                         all.work(&job).await;
+                        all.reader.hub.make_room(MAX_TAILS);
                         all.queue.done(&job);
                         if *stopped.borrow() {
                             return;
