@@ -3,6 +3,7 @@ import { type MouseEvent, memo, useState } from "react";
 import type { Item } from "../api/types";
 import { CopyButton, copyText } from "../content/copy";
 import { useSession } from "../state/context";
+import { wholeOf } from "../state/parts";
 import { Artifact } from "./artifact";
 import { BackgroundTask } from "./background-task";
 import { Compaction } from "./compaction";
@@ -77,7 +78,7 @@ function Strange({ item }: { item: never }) {
 function Tools({ item }: { item: Item }) {
   const { link, whole } = useSession();
   const text = textOf(item);
-  const all = async () => textOf(item.clipped ? await whole(item.id) : item) ?? "";
+  const all = async () => textOf(item.clipped ? await wholeOf(item, whole) : item) ?? "";
   return (
     <div className={styles.tools}>
       <LinkTo href={link(item.id)} />

@@ -1,4 +1,5 @@
 import type { Item, ToolCallItem } from "../api/types";
+import { joined } from "../state/parts";
 
 export { StepsHeader } from "./steps-view";
 
@@ -42,11 +43,12 @@ export function stepsKey(first: Item): string {
  * of its items. The same items give the same row objects, so rows can be memoised by identity.
  */
 export function rowsOf(
-  items: readonly Item[],
+  found: readonly Item[],
   running: boolean,
   isOpen: (key: string) => boolean | undefined,
 ): Row[] {
   const rows: Row[] = [];
+  const items = joined(found);
   const listed = items.some((item) => item.type === "todo_list");
   const end = running ? endOfWork(items) : -1;
   for (let at = 0; at < items.length; ) {

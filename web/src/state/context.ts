@@ -1,5 +1,6 @@
 import { createContext, useCallback, useContext, useEffect, useState, useSyncExternalStore } from "react";
 import type { Item } from "../api/types";
+import { wholeOf } from "./parts";
 
 /** What the parts of a transcript can ask for. */
 export interface SessionAccess {
@@ -91,8 +92,8 @@ export function useWhole<T extends Item>(item: T, wanted: boolean): Whole<T> {
   useEffect(() => {
     if (!wanted || !cut) return;
     let stale = false;
-    whole(item.id).then(
-      (full) => stale || setFound({ of: item, item: full as T }),
+    wholeOf(item, whole).then(
+      (full) => stale || setFound({ of: item, item: full }),
       (error) => stale || setFound({ of: item, error: String(error?.message ?? error) }),
     );
     return () => {
