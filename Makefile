@@ -113,7 +113,11 @@ cluster:
 bench-cluster: web
 	@./scripts/services run target/bench-services $(CARGO) bench -p narrows-cli --bench cluster
 
+# How long a server works while its memory is looked at: `make soak MINUTES=5`.
+MINUTES ?= 35
+
 soak:
+	MINUTES=$(MINUTES) $(CARGO) bench -p narrows-cli --bench memory
 	NARROWS_TEST_STORE=postgres ./scripts/services run target/services \
 	  $(CARGO) test --workspace --locked --quiet $(CLUSTER_MORE:%=--test %)
 	NARROWS_CHAOS_ROUNDS=40 NARROWS_SEED=$$(date +%s) NARROWS_TEST_STORE=postgres \
@@ -145,8 +149,9 @@ bench-index:
 bench-growth:
 	$(CARGO) bench -p narrows --bench growth
 
+# Memory while sessions grow, in a tenth of the sizes of the promise; `FULL=1` for all of it.
 bench-memory:
-	$(CARGO) bench -p narrows-cli --bench memory
+	FULL=$(FULL) $(CARGO) bench -p narrows-cli --bench memory
 
 # What the recorder costs between an editor and its agent.
 bench-acp:
