@@ -25,6 +25,9 @@ await test("big", async (test) => {
   await narrows.start(60_000);
 
   const { page, context, complaints } = await reader(test, narrows);
+  const loading = new Set();
+  page.on("request", (request) => /\/items\b/.test(request.url()) && loading.add(request));
+  for (const over of ["requestfinished", "requestfailed"]) page.on(over, (request) => loading.delete(request));
   const transcript = page.locator(TRANSCRIPT);
   const latest = page.getByRole("button", { name: "Jump to latest" });
   const rail = page.getByRole("slider", { name: "Place in the session" });
@@ -85,7 +88,7 @@ await test("big", async (test) => {
   const middle = TURNS / 2;
   const inMiddle = async () => Math.abs((await here())[0] - middle) < Math.max(12, TURNS / 50);
   await until("the middle", inMiddle);
-  await new Promise((go) => setTimeout(go, 500));
+  await until("nothing is loaded any more", async () => loading.size === 0 && (await isStill(page)) && loading.size === 0);
   assert.ok(await inMiddle(), "the middle stays, whatever is loaded");
   const [there] = await here();
   await small("in the middle");
@@ -114,4 +117,4 @@ await test("big", async (test) => {
   await latest.waitFor({ state: "hidden" });
   await small("at the end at last");
   assert.deepEqual(complaints, [], "nothing in the console");
-}, { longest: 120_000 });
+}, { longest: 240_000 });

@@ -46,8 +46,10 @@ await test("embedding", async (test) => {
   const cuts = [];
   const restart = async (signal) => {
     cuts.push((await narrows.ask(`/api/sessions/${id}`)).cursor);
+    // The page notices that nobody is there.
+    const away = page.waitForEvent("requestfailed", (request) => request.url().startsWith(narrows.url));
     await narrows.stop(signal);
-    await new Promise((later) => setTimeout(later, 700));
+    await away;
     await narrows.start();
   };
   const acknowledged = async () => (await narrows.ask(`/api/sessions/${id}/packets`)).sources[0].acknowledged;

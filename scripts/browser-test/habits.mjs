@@ -244,4 +244,4 @@ await test("habits", async (test) => {
   await listed("the list is there all the same", ["My gate", "Count the stars"]);
   await nav.getByRole("link", { name: "My gate" }).click();
   await page.getByText("Done.").waitFor();
-}, { longest: 60_000 });
+}, { longest: 240_000 });

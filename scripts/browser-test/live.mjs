@@ -86,7 +86,7 @@ await test("live", async (test) => {
 
   await jumping(narrows, await another(), late);
   assert.deepEqual(complaints, [], "nothing in the console");
-}, { longest: 120_000 });
+}, { longest: 240_000 });
 
 /// Somebody jumps about while a text grows, and what is pushed is late: what is fetched knows more than that.
 async function jumping(narrows, page, fresh) {

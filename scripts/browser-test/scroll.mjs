@@ -104,7 +104,7 @@ await test("scroll", async (test) => {
   await page.getByText(`Turn ${sent / PACKETS_PER_TURN} is done.`).waitFor();
   await until("to be at the end of it all", atEnd);
   assert.deepEqual(complaints, [], "nothing in the console");
-}, { longest: 90_000 });
+}, { longest: 240_000 });
 
 /// Something closed that is in sight, nearest to a part of the height of the window.
 function closedAt(page, part) {

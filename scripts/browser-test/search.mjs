@@ -280,4 +280,4 @@ await test("search", async (test) => {
   await until("in the search again", () => box.evaluate((element) => element === document.activeElement));
 
   assert.deepEqual(complaints, [], "nothing in the console");
-}, { longest: 90_000 });
+}, { longest: 240_000 });

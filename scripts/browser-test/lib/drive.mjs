@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 export const root = fileURLToPath(new URL("../../../", import.meta.url));
-const LONGEST = 25_000;
+const LONGEST = 120_000;
 const ARGS = [
   "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
   "--disable-sync", "--no-first-run", "--disable-quic",
@@ -43,7 +43,7 @@ export async function test(name, body, { longest = LONGEST } = {}) {
 }
 
 /// Waits until something is true.
-export async function until(what, is, patience = 8000) {
+export async function until(what, is, patience = 30_000) {
   const end = Date.now() + patience;
   let last;
   do {

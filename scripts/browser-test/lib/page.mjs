@@ -97,7 +97,7 @@ export async function read(page, first) {
       root.dispatchEvent(new WheelEvent("wheel"));
       root.scrollTop = place;
     };
-    const end = performance.now() + 8000;
+    const end = performance.now() + 30_000;
     while (!root.querySelector(`[data-item="${first}"]`)) {
       if (performance.now() > end) return ["the first item did not come"];
       to(0);

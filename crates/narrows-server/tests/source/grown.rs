@@ -297,20 +297,24 @@ async fn items_have_the_same_ids_however_often_reading_was_interrupted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_nobody_writes_any_more_is_over() {
-    let bed = Bed::new();
+    let mut bed = Bed::new();
     let talk = Talk::new(1);
     let path = bed.write("-app", &talk.session, talk.lines(1..=4));
     make_old(&path, 299);
+    let [long, short] = [3600, 60].map(|seconds| Some(std::time::Duration::from_secs(seconds)));
+    let ended =
+        async |bed: &Bed| bed.look(async |parts| parts.row(&talk.session).await.ended).await;
+    bed.options.silence = long;
     bed.pass().await;
-    let ended = async || bed.look(async |parts| parts.row(&talk.session).await.ended).await;
-    assert!(!ended().await);
-    // Nothing changes, but time passes.
-    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    assert!(!ended(&bed).await);
+    // Nothing changes, but it is silent for longer than it takes.
+    bed.options.silence = short;
     bed.pass().await;
-    assert!(ended().await);
+    assert!(ended(&bed).await);
     let again = bed.pass().await;
     assert_eq!((again.sessions, again.events), (0, 0));
     append(&path, talk.lines(5..=6));
+    bed.options.silence = long;
     bed.pass().await;
-    assert!(!ended().await, "until it goes on");
+    assert!(!ended(&bed).await, "until it goes on");
 }
