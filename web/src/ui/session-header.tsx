@@ -125,6 +125,7 @@ export function SessionHeader(props: Props) {
 function About({ session, view }: { session: Session; view: View }) {
   const info = view.info ?? session.info;
   const told = [
+    session.fork && "fork of another session",
     info.agent,
     session.project,
     span(session.createdAt, session.updatedAt),
@@ -140,8 +141,7 @@ function Numbers({ view, session }: { view: View; session: Session | undefined }
   if (!info) return null;
   // What its subagents used was paid for too.
   const tokens = [info.usage, info.subagentUsage].reduce(
-    (sum, used) =>
-      sum + (used?.totalTokens ?? (used?.inputTokens ?? 0) + (used?.outputTokens ?? 0)),
+    (sum, used) => sum + (used?.totalTokens ?? (used?.inputTokens ?? 0) + (used?.outputTokens ?? 0)),
     0,
   );
   const context =

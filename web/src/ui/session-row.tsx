@@ -18,6 +18,7 @@ export const SessionRow = memo(function SessionRow({ session, chosen, onChoose }
   const live = isLive(session, now);
   const { info } = session;
   const told = [
+    session.fork && "fork",
     info.agent,
     session.project,
     info.costUsd ? formatCost(info.costUsd) : plural(session.items, "item"),
