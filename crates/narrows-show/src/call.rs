@@ -58,7 +58,11 @@ impl CallLine {
     pub(crate) fn of(call: &ToolCall) -> CallLine {
         let status = call.status.unwrap_or(ToolStatus::Pending);
         let mut facts = Vec::new();
-        if let (Some(added), Some(removed)) = diff::counts(call) {
+        // What failed or was refused changed nothing.
+        let undone = matches!(status, ToolStatus::Failed | ToolStatus::Cancelled);
+        if let (Some(added), Some(removed)) = diff::counts(call)
+            && !undone
+        {
             facts.push(match (added, removed) {
                 (added, 0) => format!("+{added}"),
                 (0, removed) => format!("−{removed}"),

@@ -20,8 +20,8 @@ use crate::recent::Recent;
 use crate::sanitize::Clean;
 use crate::time::Time;
 use crate::tool::{
-    DiffAction, Fresh, Output, Permission, Scope, ToolCall, ToolKind, ToolName, ToolStatus, Tri,
-    by_name, title_of,
+    Diff, DiffAction, Fresh, Output, Permission, Scope, ToolCall, ToolKind, ToolName, ToolStatus,
+    Tri, by_name, title_of,
 };
 use brief::Brief;
 use ecow::EcoString;
@@ -339,6 +339,9 @@ impl Calls {
                 file_changes(&tool.id, known, changes);
             }
         }
+        if known.status == Some(ToolStatus::Completed) {
+            fresh = fresh.or(known.merge(counted(known)));
+        }
         if !state.brief {
             fresh = fresh.or(known.merge(words(known)));
         }
@@ -507,6 +510,18 @@ fn words(known: &ToolCall) -> ToolCall {
         is_new_file,
         ..ToolCall::unknown()
     }
+}
+
+/// The changed lines of a finished edit, where the agent does not count them: whoever shows the call
+/// may have only a part of its texts.
+fn counted(known: &ToolCall) -> ToolCall {
+    let count = |diff: &Diff| {
+        let (added, removed) = diff.changed_lines();
+        Diff { additions: Some(added), deletions: Some(removed), ..diff.clone() }
+    };
+    let uncounted = |d: &Diff| d.additions.is_none() || d.deletions.is_none();
+    let diffs = known.diffs.as_ref().filter(|all| all.iter().any(uncounted));
+    ToolCall { diffs: diffs.map(|all| all.iter().map(count).collect()), ..ToolCall::unknown() }
 }
 
 /// The files that a finished edit changed.

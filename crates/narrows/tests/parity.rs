@@ -39,6 +39,7 @@ const ACCEPTED: &[(&str, &str, Side)] = &[
     // A tool that nobody knows has its name in the first live title only.
     ("opencode-1.1-s-mcp-tool", "agentTitle", Live),
     ("opencode-1.1-s-mcp-tool", "description", Both),
+    ("opencode-1.1-s-mcp-tool", "toolName", Both),
     // 1.1 trims each text when it stores it.
     ("opencode-1.1-n-partial", "text", Both),
 ];

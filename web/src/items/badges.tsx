@@ -31,7 +31,8 @@ export function countsOf(diffs: readonly Diff[]): Counts {
 /** Whether the changed lines can be told: texts that were cut would give wrong ones. */
 function countable(item: ToolCallItem): boolean {
   const { diffs, status } = item.toolCall;
-  if (!diffs?.length || status === "failed") return false;
+  // What failed or was refused changed nothing.
+  if (!diffs?.length || status === "failed" || status === "cancelled") return false;
   return !isCut(item, "toolCall.diffs") || diffs.every((diff) => diff.additions !== undefined);
 }
 

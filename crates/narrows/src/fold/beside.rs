@@ -51,7 +51,7 @@ impl Fold {
     }
 
     /// Makes an item, or a new version of it in its old place.
-    fn beside(
+    pub(super) fn beside(
         &mut self,
         event: &Event,
         id: &Clean,
@@ -76,7 +76,10 @@ impl Fold {
     }
 
     pub(super) fn resume_beside(&mut self, item: &Item) {
-        if matches!(item.body, ItemBody::Question { .. } | ItemBody::BackgroundTask(_)) {
+        if matches!(
+            item.body,
+            ItemBody::Question { .. } | ItemBody::BackgroundTask(_) | ItemBody::Artifact { .. }
+        ) {
             *self.beside.open_shared(&item.id).0 = Some(item.clone());
         }
     }

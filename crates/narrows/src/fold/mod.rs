@@ -137,7 +137,9 @@ impl Fold {
                     "" => self.name("artifact", event),
                     _ => Clean::concat(&[&Clean::literal("artifact-"), &made.artifact.id]),
                 };
-                self.put(event, id, ItemBody::Artifact { artifact: made.artifact.clone() }, out);
+                // Made again, it stays in its place.
+                let artifact = made.artifact.clone();
+                self.beside(event, &id, out, |_| ItemBody::Artifact { artifact });
             }
             Body::PermissionRequest(ask) => self.ask(event, ask, out),
             Body::PermissionAnswer(answer) => self.answer(answer, out),

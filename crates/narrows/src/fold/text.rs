@@ -6,6 +6,7 @@ use crate::change::{Change, Set};
 use crate::event::{Body, Chunk, Event, Message, Origin};
 use crate::item::{Item, ItemBody};
 use crate::sanitize::Clean;
+use crate::time::Time;
 use crate::tool::Image;
 
 /// Blocks with an id of their own that may be open at once.
@@ -28,6 +29,8 @@ pub(super) struct OpenText {
     images: Vec<Image>,
     /// Its turn was answered: it is shown as done, but may still go on.
     settled: bool,
+    /// When it began, in milliseconds since 1970.
+    began: Option<i64>,
 }
 
 /// A block with an id of its own that grows.
@@ -59,8 +62,17 @@ impl Fold {
             Body::ThinkingChunk(c) => (Kind::Thinking, &c.block_id),
             _ => return false,
         };
+        if self.is_apart(event) {
+            return false;
+        }
         let last = !open.settled || open.order + 1 == self.order;
         last && open.kind == kind && open.block == *block && open.parent == event.parent
+    }
+
+    /// Whether a text comes a while after the answer: it is another one than what was answered with.
+    fn is_apart(&self, event: &Event) -> bool {
+        let Some(open) = self.text.as_ref().filter(|open| open.settled) else { return false };
+        self.info.answered && self.is_after_answer(event) && open.began < self.info.answered_at
     }
 
     pub(super) fn close_text(&mut self, out: &mut Vec<Change>) {
@@ -78,6 +90,7 @@ impl Fold {
     }
 
     pub(super) fn chunk(&mut self, event: &Event, chunk: &Chunk, out: &mut Vec<Change>) {
+        let apart = self.is_apart(event);
         // Where prompts are not seen, a text begins the next turn.
         self.running(event, self.info.turns == 0 && self.is_after_answer(event));
         let kind = match event.body {
@@ -90,7 +103,7 @@ impl Fold {
         if chunk.whole {
             return self.whole(event, chunk, kind, out);
         }
-        if !self.goes_on(event) {
+        if apart || !self.goes_on(event) {
             if self.is_late(kind.name(), event, "content", &chunk.text, out) {
                 return;
             }
@@ -193,6 +206,7 @@ impl Fold {
             place,
             order: self.order - 1,
             settled: self.info.answered,
+            began: event.time.as_ref().map(Time::millis),
             kind,
             block: chunk.block_id.clone(),
             parent: event.parent.clone(),
@@ -357,7 +371,8 @@ impl Fold {
         };
         let (order, streams) = (item.order, !settled);
         let kept = (streams && place.is_one() && kept.len() <= MAX_KEPT).then(|| kept.to_string());
-        let open = OpenText { place, order, kind, block, parent, kept, images, settled };
+        let began = item.time.as_ref().map(Time::millis);
+        let open = OpenText { place, order, kind, block, parent, kept, images, settled, began };
         if order + 1 == self.order {
             self.tail = Some(OpenText { kept: None, settled: true, ..open.clone() });
         }

@@ -37,6 +37,7 @@ pub use text::{Clean, Raw, Tree};
 pub use whole::{TextCleaner, sanitize_paths_in_text, strip_session_prefix};
 
 use crate::event::{Body, Event};
+use crate::time::Time;
 use crate::tool::ToolKind;
 use crate::tool::{Output, ToolStatus};
 use clean::Cleaner;
@@ -72,7 +73,12 @@ struct OpenText {
     seam: Seam,
     /// Whether something of it came out.
     told: bool,
+    /// When its turn was answered.
+    answered: Option<i64>,
 }
+
+/// What comes so many milliseconds after the answer is another text than the one before it.
+const LATE_MS: i64 = 3000;
 
 impl OpenText {
     /// Tells the next part of the text.
@@ -123,6 +129,9 @@ impl Sanitizer {
             self.end_text(out);
         } else if event.body.pauses_text() {
             self.pause_text(out);
+            if let (Body::PromptResponse(_), Some(open)) = (&event.body, &mut self.text) {
+                open.answered = event.time.as_ref().map(Time::millis);
+            }
         }
         match &event.body {
             Body::PromptResponse(_) | Body::Error(_) => self.end_outputs(out),
@@ -200,8 +209,13 @@ impl Sanitizer {
             return;
         }
         let piece = event.body.text_mut().map(std::mem::take).unwrap_or_default();
-        let same =
-            |t: &OpenText| t.raw.body.same_block(&event.body) && t.raw.parent == event.parent;
+        let same = |t: &OpenText| {
+            let is_late = t.answered.zip(event.time.as_ref());
+            let is_late = is_late.is_some_and(|(at, time)| time.millis() - at >= LATE_MS);
+            // What is held back belongs to what comes, whenever that is.
+            let apart = is_late && t.seam.is_told();
+            t.raw.body.same_block(&event.body) && t.raw.parent == event.parent && !apart
+        };
         if !self.text.as_ref().is_some_and(same) {
             self.end_text(out);
         }
@@ -210,7 +224,7 @@ impl Sanitizer {
             let mut raw = event.clone();
             raw.body.drop_images();
             let shell = event::clean(cleaner, raw.clone(), None);
-            OpenText { raw, shell, seam: Seam::new(Mode::Text), told: false }
+            OpenText { raw, shell, seam: Seam::new(Mode::Text), told: false, answered: None }
         });
         let ready = open.seam.push(cleaner, piece.peek()).unwrap_or_default();
         let images = event.body.has_images();

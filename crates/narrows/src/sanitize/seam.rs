@@ -23,6 +23,8 @@ pub(super) struct Seam {
     flow: Flow,
     /// What was shown of `held` already, when the stream paused there.
     shown: Clean,
+    /// Nothing of it was held back when it paused, and nothing came since.
+    is_told: bool,
 }
 
 // Raw text is not shown, not even to whoever debugs.
@@ -43,6 +45,12 @@ impl Seam {
         told && self.escapes.is_idle() && self.flow.is_idle()
     }
 
+    /// Whether all of it was shown at the last pause, and nothing came since: what comes next cannot be
+    /// the rest of something that must be hidden.
+    pub(super) fn is_told(&self) -> bool {
+        self.is_told
+    }
+
     /// Bytes that are held back.
     pub(super) fn weight(&self) -> usize {
         self.held.len()
@@ -50,6 +58,7 @@ impl Seam {
 
     /// Takes the next piece; returns what is now safe to show.
     pub(super) fn push(&mut self, cleaner: &mut Cleaner, piece: &str) -> Option<Clean> {
+        self.is_told = false;
         if self.held.is_empty() && self.shown.is_empty() && self.escapes.is_idle() {
             return self.push_first(cleaner, piece);
         }
@@ -132,10 +141,13 @@ impl Seam {
     /// something to hide.
     pub(super) fn pause(&mut self, cleaner: &mut Cleaner) -> Option<Clean> {
         if self.start == self.held.len() || !self.flow.is_idle() {
+            self.is_told = self.flow.is_idle() && self.escapes.is_idle();
             return None;
         }
         let text = &self.held[self.start..];
+        let whole = text.len();
         let text = &text[..cleaner.may_begin(text)];
+        self.is_told = text.len() == whole && self.escapes.is_idle();
         let counted = cleaner.removed.clone();
         let all = cleaner.run(&mut Flow::default(), text, 0..text.len(), self.mode, true);
         cleaner.removed = counted;

@@ -3,8 +3,9 @@
 use super::{Diff, ToolCall, ToolKind, ToolStatus};
 use std::collections::HashMap;
 
-/// More changed lines than this are not looked for: everything between is replaced.
-const MAX_CHANGES: usize = 1500;
+/// More changes than this are not looked for among lines that both texts have: then only those count
+/// as the same that stand once in each.
+const MAX_CHANGES: usize = 3000;
 
 /// A file that a call changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,12 +85,45 @@ fn between(old: &str, new: &str) -> (u64, u64) {
     let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
     let (gone, come) = (old.len(), new.len());
+    // A line that only one of the texts has is never the same as another.
+    let (old, new) = (among(old, new, names.len()), among(new, old, names.len()));
     // Each change is a line that comes or one that goes.
-    let (added, removed) = match changes(old, new) {
-        Some(n) => ((n + come - gone) / 2, (n + gone - come) / 2),
-        None => (come, gone),
+    let same = match changes(&old, &new) {
+        Some(n) => (old.len() + new.len() - n) / 2,
+        None => once(&old, &new, names.len()),
     };
-    (added as u64, removed as u64)
+    ((come - same) as u64, (gone - same) as u64)
+}
+
+/// Those lines that the other text has too.
+fn among(lines: &[usize], other: &[usize], names: usize) -> Vec<usize> {
+    let mut there = vec![false; names];
+    other.iter().for_each(|line| there[*line] = true);
+    lines.iter().copied().filter(|line| there[*line]).collect()
+}
+
+/// How many lines that stand once in both texts have the same order in both, at most.
+fn once(old: &[usize], new: &[usize], names: usize) -> usize {
+    // Where a line stands, and whether it does so again.
+    let places = |lines: &[usize]| {
+        let mut at = vec![(usize::MAX, false); names];
+        for (n, line) in lines.iter().enumerate() {
+            at[*line] = (n, at[*line].0 != usize::MAX);
+        }
+        at
+    };
+    let (before, after) = (places(old), places(new));
+    let both = old.iter().filter(|line| !before[**line].1 && !after[**line].1);
+    // The last places of the best rows of each length (the longest rising row).
+    let mut last: Vec<usize> = Vec::new();
+    for at in both.map(|line| after[*line].0) {
+        let longer = last.partition_point(|place| *place < at);
+        match last.get_mut(longer) {
+            Some(place) => *place = at,
+            None => last.push(at),
+        }
+    }
+    last.len()
 }
 
 /// How many lines must come or go at least: found by going as far as possible with no change, one
@@ -179,9 +213,29 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_changes_all_is_replaced() {
+    fn many_changed_lines_are_counted() {
         let old: String = (0..2000).map(|n| format!("{n}\n")).collect();
         let new: String = (0..2500).map(|n| format!("new {n}\n")).collect();
         assert_eq!(between(&old, &new), (2500, 2000));
+        // Every third line of ten thousand is another one.
+        let line = |n: u32, word: &str| format!("{word} {n}\n");
+        let old: String = (0..10_000).map(|n| line(n, "line")).collect();
+        let word = |n: u32| if n.is_multiple_of(3) { "other" } else { "line" };
+        let new: String = (0..10_000).map(|n| line(n, word(n))).collect();
+        assert_eq!(between(&old, &new), (3334, 3334));
+        // The same with lines that stand there more than once.
+        let old: String = (0..10_000).map(|n| format!("{{\n{n}\n}}\n")).collect();
+        let new: String = (0..10_000).map(|n| format!("{{\n{} {n}\n}}\n", word(n))).collect();
+        assert_eq!(between(&old, &new), (10_000, 10_000));
+    }
+
+    #[test]
+    fn of_more_changes_than_are_looked_for_most_are_found() {
+        let old: String = (0..20_000).map(|n| format!("{n}\n")).collect();
+        let moved = (0..20_000_u32).map(|n| if n.is_multiple_of(4) { 19_999 - n } else { n });
+        let new: String = moved.map(|n| format!("{n}\n")).collect();
+        let (added, removed) = between(&old, &new);
+        assert_eq!(added, removed);
+        assert!((5000..=10_000).contains(&added), "{added}");
     }
 }

@@ -54,8 +54,16 @@ pub(super) fn session(result: Json<'_>, out: &mut Yield) {
 /// Model and mode among the options of a session.
 fn options(list: Option<Json<'_>>) -> (Option<Raw>, Option<Raw>) {
     let (mut model, mut mode) = (None, None);
-    for option in list.into_iter().flat_map(Json::items) {
-        let value = text(option.get("currentValue"));
+    // A group holds options of its own.
+    let each = list.into_iter().flat_map(Json::items).take(MAX_COMMANDS);
+    let each = each.flat_map(|o| {
+        let group = o.get("options").filter(|_| o.get("currentValue").is_none());
+        let group = group.into_iter().flat_map(Json::items).take(MAX_COMMANDS);
+        std::iter::once(o).chain(group)
+    });
+    for option in each {
+        let Some(value) = text(option.get("currentValue")) else { continue };
+        let value = Some(value);
         match option.any(&["category", "id"]).and_then(Json::str).as_deref() {
             Some("model") => model = value,
             Some("mode") if mode.is_none() => mode = value,

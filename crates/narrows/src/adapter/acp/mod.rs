@@ -7,6 +7,7 @@
 
 mod content;
 mod diffs;
+mod elicitation;
 mod fields;
 mod info;
 mod recall;
@@ -54,12 +55,16 @@ pub struct Acp {
     asked: Recent<rpc::Asked>,
     /// Requests of the agent for leave, by id.
     leave: Recent<rpc::Leave>,
+    /// Requests of the agent that the user fills in, by id.
+    forms: Recent<elicitation::Form>,
     /// Other requests of the agent: their answers are no part of the transcript.
     others: Recent<()>,
     /// The first half of a character that was cut over two chunks, and its text block.
     half: Option<(u32, update::BlockKey)>,
     /// The id of the last text block.
     last_block: Raw,
+    /// Compactions that are told as calls and have not ended.
+    compacting: Vec<String>,
     /// Codex has told that something failed, and will say what.
     failing: bool,
     /// Requests of this turn, but for its prompt, whose answer has not come.
@@ -77,9 +82,11 @@ impl Default for Acp {
             run: None,
             asked: Recent::new(MAX_PENDING),
             leave: Recent::new(MAX_PENDING),
+            forms: Recent::new(MAX_PENDING),
             others: Recent::new(MAX_PENDING),
             half: None,
             last_block: Raw::default(),
+            compacting: Vec::new(),
             failing: false,
             waiting: 0,
             prompted: None,
@@ -144,6 +151,7 @@ impl Acp {
         if self.run.is_some() {
             self.asked = Recent::new(MAX_PENDING);
             self.leave = Recent::new(MAX_PENDING);
+            self.forms = Recent::new(MAX_PENDING);
             self.others = Recent::new(MAX_PENDING);
             self.prompted = None;
         }
@@ -154,7 +162,9 @@ impl Acp {
         if let Some(method) = f.method().and_then(Json::str) {
             return self.call(&method, object, f, from, out);
         }
-        if let Some(update) = f.update().filter(|u| u.kind() == Kind::Object) {
+        // What keeps messages may leave out the method of those that are all of one.
+        let within = || f.params().and_then(|p| p.get("update"));
+        if let Some(update) = f.update().or_else(within).filter(|u| u.kind() == Kind::Object) {
             return self.update(update, &Fields::read(update), out);
         }
         let answer = f.result().is_some() || f.error().is_some_and(|e| e.kind() == Kind::Object);

@@ -1,9 +1,12 @@
 //! JSON-RPC: requests, answers and notifications of both sides.
 
+use super::elicitation::is_elicitation;
 use super::fields::Fields;
 use super::{Acp, From, content, info};
 use crate::adapter::Yield;
-use crate::event::{Answer, Ask, Body, Choice, Decision, Failure, Info, Response, Unknown, Usage};
+use crate::event::{
+    Answer, Ask, Body, Choice, Decision, Failure, Info, Note, Response, Unknown, Usage,
+};
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
 use crate::time::Time;
@@ -55,7 +58,7 @@ impl Acp {
                         self.waiting += u32::from(new);
                     }
                 }
-            } else if method != "session/request_permission" {
+            } else if method != "session/request_permission" && !is_elicitation(method) {
                 self.waiting += u32::from(self.others.open(id).1);
             }
         }
@@ -63,6 +66,9 @@ impl Acp {
             "session/prompt" => prompt(get("prompt"), out),
             "session/request_permission" => {
                 self.ask_leave(id.as_deref().unwrap_or_default(), params, out);
+            }
+            _ if is_elicitation(method) => {
+                self.elicit(id.as_deref().unwrap_or_default(), params, out);
             }
             "session/new" | "session/load" | "session/resume" => {
                 let native_id = get("sessionId").and_then(Json::str).map(Raw::new);
@@ -143,6 +149,11 @@ impl Acp {
             From::Agent => false,
             From::Unknown => get("outcome").is_some() || (other && !self.asked.has(&id)),
         };
+        // A form is filled in by an answer with an action.
+        let fills = from == From::Client || get("action").is_some() || f.error().is_some();
+        if from != From::Agent && fills && self.elicited(&id, f.result(), out) {
+            return;
+        }
         if to_agent {
             let leave = self.leave.take(&id);
             self.waiting = self.waiting.saturating_sub(u32::from(leave.is_some()));
@@ -174,6 +185,7 @@ impl Acp {
             let before = self.prompted.take().filter(|_| asked.is_none());
             let began = asked.as_ref().and_then(|a| a.time.as_ref()).or(before.as_ref());
             let duration = out.time.as_ref().zip(began).and_then(|(end, start)| end.since(start));
+            cut_off(f.result(), out);
             out.push(Body::PromptResponse(Box::new(response(f.result(), duration))));
             return;
         }
@@ -240,6 +252,15 @@ pub(super) fn failure(error: Json<'_>, details: Option<Json<'_>>) -> Failure<Raw
     }
 }
 
+/// An answer that was cut off says so.
+pub(super) fn cut_off(result: Option<Json<'_>>, out: &mut Yield) {
+    let stop = result.and_then(|r| r.any(&["stopReason", "stop_reason"])).and_then(Json::str);
+    if stop.as_deref() == Some("max_tokens") {
+        let text = Raw::new("The answer was cut off at the token limit.");
+        out.push(Body::Notice(Note { kind: Raw::new("max_tokens"), text }));
+    }
+}
+
 /// The end of a turn, from an answer or a packet.
 pub(super) fn response(result: Option<Json<'_>>, duration_ms: Option<u64>) -> Response<Raw> {
     let get = |names: &[&str]| result.and_then(|r| r.any(names));
@@ -289,7 +310,10 @@ fn is_clients(method: &str) -> bool {
 
 /// Requests that an agent sends and that are no part of the transcript.
 fn is_agents(method: &str) -> bool {
-    method.starts_with("fs/") || method.starts_with("terminal/") || method == "_auth/status_update"
+    matches!(method, "elicitation/complete" | "$/cancel_request")
+        || method.starts_with("fs/")
+        || method.starts_with("terminal/")
+        || method == "_auth/status_update"
 }
 
 /// What somebody asked.

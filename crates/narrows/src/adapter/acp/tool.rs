@@ -6,7 +6,7 @@ use super::fields::Fields;
 use super::tool_output::{self as given, Given};
 use crate::adapter::Yield;
 use crate::adapter::input::{read_input, todo_list};
-use crate::event::{Body, ToolEvent};
+use crate::event::{Body, Note, Summary, ToolEvent};
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
 use crate::tool::{
@@ -44,9 +44,12 @@ impl Acp {
     /// Yields what a packet says of a call; returns the call's id.
     pub(super) fn tool(&mut self, f: &Fields<'_>, said: Said, out: &mut Yield) -> String {
         let id = match f.call_id().and_then(Json::scalar).filter(|id| !id.is_empty()) {
-            Some(id) => id.into_owned(),
+            Some(id) => own_id(&id).to_owned(),
             None => format!("line-{}", self.line),
         };
+        if let Some(done) = self.compacts(&id, f, out) {
+            return done;
+        }
         let (known, first) = self.calls.open(&id);
         let meta = Meta::read(f.meta());
         let input = f.input().filter(|i| i.kind() == Kind::Object);
@@ -61,7 +64,9 @@ impl Acp {
         let mut call: ToolCall<Raw> = ToolCall::unknown();
         call.tool_name = known.tool.unwrap_or(ToolName::Unknown);
         call.kind = call.tool_name.kind().or(known.kind).unwrap_or(ToolKind::Other);
-        call.is_todo = call.tool_name == ToolName::TodoWrite;
+        // Gemini does not say what its list holds: then the call is all there is to see.
+        let bare = id.contains("__call_") && f.input().is_none();
+        call.is_todo = call.tool_name == ToolName::TodoWrite && !bare;
         call.raw_kind = word.filter(|_| kind.is_none()).map(Raw::new);
         call.name = own_name.map(Raw::new);
         call.status = f.status().and_then(Json::str).and_then(|s| ToolStatus::parse(&s));
@@ -122,6 +127,52 @@ impl Acp {
             },
         );
         id
+    }
+}
+
+impl Acp {
+    /// A compaction, which some agents tell as a call of that title. None when it is another call.
+    fn compacts(&mut self, id: &str, f: &Fields<'_>, out: &mut Yield) -> Option<String> {
+        let title = f.title().and_then(Json::str);
+        let named = f.name().or_else(|| f.tool_name()).is_some();
+        let begins = title.as_deref() == Some("Compact conversation")
+            && !named
+            && f.meta().is_none_or(|m| m.get("claudeCode").is_none())
+            && !self.calls.has(id);
+        if !begins && !self.compacting.iter().any(|c| c == id) {
+            return None;
+        }
+        if begins && !self.compacting.iter().any(|c| c == id) {
+            self.compacting.push(id.to_owned());
+            self.waiting += 1;
+        }
+        let status = f.status().and_then(Json::str).and_then(|s| ToolStatus::parse(&s));
+        match status.filter(|s| s.is_final()) {
+            None => out.quiet += 1,
+            Some(status) => {
+                self.compacting.retain(|c| c != id);
+                self.waiting = self.waiting.saturating_sub(1);
+                if status == ToolStatus::Completed {
+                    let (text, trigger, tokens_before) = (Raw::new(""), None, None);
+                    let summary = Summary { text, trigger, tokens_before };
+                    out.push(Body::Compaction(Box::new(summary)));
+                } else {
+                    let text = Raw::new("The conversation could not be compacted.");
+                    out.push(Body::Notice(Note { kind: Raw::new("warning"), text }));
+                }
+            }
+        }
+        Some(id.to_owned())
+    }
+}
+
+/// The id of a call without what is put before it and is another when the session is loaded (kimi:
+/// `turn/call`).
+fn own_id(id: &str) -> &str {
+    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-');
+    match id.rsplit_once('/') {
+        Some((_, own)) if own.len() >= 16 && own.bytes().all(plain) => own,
+        _ => id,
     }
 }
 
@@ -194,8 +245,9 @@ fn identify(
     let title = f.title().and_then(Json::str);
     let pattern = input.and_then(|i| i.text("pattern"));
     let titled = title
-        .filter(|t| pattern.as_deref() != Some(t))
-        .and_then(|t| by_name(&t, known.kind))
+        .as_deref()
+        .filter(|t| pattern.as_deref() != Some(*t))
+        .and_then(|t| by_name(t, known.kind))
         .filter(|tool| agrees(*tool, known.kind));
     let notes = f.output().and_then(|o| o.get("metadata"));
     let searched = known.searches.then(|| by_notes(notes)).flatten();
@@ -205,7 +257,40 @@ fn identify(
         (ToolName::Read, Some(kind)) => kind == ToolKind::Read,
         _ => true,
     });
-    known.tool = titled.or(shaped);
+    known.tool = titled.or(shaped).or_else(|| by_kind(known.kind, title.as_deref(), f, input));
+}
+
+/// The tool of a call that neither has a name nor the shape of one: codex edits files without saying
+/// by what, opencode calls the tools of servers by both their names.
+fn by_kind(
+    kind: Option<ToolKind>,
+    title: Option<&str>,
+    f: &Fields<'_>,
+    input: Option<Json<'_>>,
+) -> Option<ToolName> {
+    match kind? {
+        ToolKind::Edit => {
+            let is_diff = |c: &Json<'_>| c.text("type").as_deref() == Some("diff");
+            let blocks = f.content().into_iter().flat_map(Json::items);
+            let mut diffs = blocks.filter(is_diff).peekable();
+            diffs.peek()?;
+            let new = diffs.all(|d| d.any(&["oldText", "old_text"]).is_none_or(Json::is_null));
+            Some(if new { ToolName::Write } else { ToolName::Edit })
+        }
+        ToolKind::Read => input?.get("path").map(|_| ToolName::Read),
+        ToolKind::Other => title.filter(|t| is_of_server(t)).map(|_| ToolName::Mcp),
+        _ => None,
+    }
+}
+
+/// Whether a title is the name of a server and of its tool, as `server_tool`.
+fn is_of_server(title: &str) -> bool {
+    let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-');
+    let parts = title.split_once('_');
+    // That a server of codex starts is no call of it.
+    parts.is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
+        && title.bytes().all(plain)
+        && !title.ends_with("__startup")
 }
 
 fn read_notes(call: &mut ToolCall<Raw>, notes: Option<Json<'_>>, meta: &Meta<'_>) {

@@ -119,7 +119,8 @@ fn text_of(g: &Given<'_>, found: &mut Found) -> Option<String> {
         ToolKind::Execute => command_output(g, found),
         ToolKind::Read => {
             let text = content(g).filter(|t| !is_description(g, t, found));
-            let text = text.or_else(|| named(g, &["output", "content"])).or_else(|| string(g));
+            let names = ["output", "content", "text"];
+            let text = text.or_else(|| named(g, &names)).or_else(|| string(g));
             text.map(|t| file_text(&t).unwrap_or(t)).or_else(|| dump(g))
         }
         ToolKind::Search => {
@@ -127,14 +128,14 @@ fn text_of(g: &Given<'_>, found: &mut Found) -> Option<String> {
                 let names = list.items().filter_map(Json::scalar);
                 names.collect::<Vec<_>>().join("\n")
             });
-            let text = named(g, &["output"]).or(files).or_else(|| string(g));
+            let text = named(g, &["output", "text"]).or(files).or_else(|| string(g));
             let text = text.or_else(|| content(g).filter(|t| !is_description(g, t, found)));
             text.or_else(|| dump(g))
         }
         // The new text of an edit is in its diffs.
         ToolKind::Edit if has_diff(g) => None,
         _ => {
-            let text = named(g, &["output"]).or_else(|| string(g));
+            let text = named(g, &["output", "text"]).or_else(|| string(g));
             let text = text.or_else(|| content(g).filter(|t| !is_description(g, t, found)));
             text.or_else(|| dump(g))
         }
@@ -149,7 +150,7 @@ fn has_diff(g: &Given<'_>) -> bool {
 fn command_output(g: &Given<'_>, found: &mut Found) -> Option<String> {
     if g.output.is_some_and(|o| o.kind() == Kind::Object) {
         let string = |json: &Json<'_>| json.kind() == Kind::String;
-        let names = ["output", "stdout", "formatted_output", "aggregated_output"];
+        let names = ["output", "stdout", "formatted_output", "aggregated_output", "text"];
         let plain = g.output.and_then(|o| o.any(&names)).filter(string);
         let noted = g.output.and_then(|o| o.path(&["metadata", "output"])).filter(string);
         // One of the two may be cut: the longer one is the output.

@@ -5,8 +5,10 @@
 mod attachment;
 mod call;
 mod control;
+mod edit;
 mod end;
 mod kinds;
+mod notebook;
 mod partial;
 mod recall;
 mod record;

@@ -5,20 +5,17 @@
 
 use super::call::Known;
 use super::record::Record;
-use super::tasks;
 use super::{Claude, Raw};
+use super::{edit, notebook, tasks};
 use crate::adapter::Yield;
 use crate::adapter::blob;
 use crate::adapter::input::todo_list;
 use crate::event::{AgentFile, Background, Body, GivenAnswer, QuestionAnswer, ToolEvent};
 use crate::json::{Json, Kind};
 use crate::tool::{
-    Diff, Fresh, Hunk, Image, Output, Permission, Scope, ToolCall, ToolName, ToolStatus, Tri,
-    exit_code, shell_text, task_text, unnumbered,
+    Fresh, Image, Output, Permission, ToolCall, ToolName, ToolStatus, Tri, exit_code, shell_text,
+    task_text, unnumbered,
 };
-
-/// Longest file that is made out of an edit.
-const MAX_FILE: usize = 64 << 20;
 
 impl Claude {
     /// One result. `structured` is the program's own value, where it belongs to this call alone.
@@ -34,7 +31,7 @@ impl Claude {
         self.guessed.retain(|call| *call != id);
         let (known, first) = self.calls.open(&id);
         let value = structured.filter(|s| s.kind() == Kind::Object);
-        let failed = is_true(block.get("is_error"));
+        let failed = is_true(block.get("is_error")) || (known.task.is_some() && denied(value));
         known.identify_result(value);
         let mut call: ToolCall<Raw> = ToolCall::unknown();
         known.tell(&mut call);
@@ -116,6 +113,11 @@ fn tells_all(call: &ToolCall<Raw>, value: Option<Json<'_>>) -> bool {
     }
 }
 
+/// Whether the program's own value says that nothing came of a call, which its text only mentions.
+fn denied(value: Option<Json<'_>>) -> bool {
+    value.and_then(|v| v.get("success")).and_then(Json::bool) == Some(false)
+}
+
 /// `true`, also where somebody wrote it as a word.
 fn is_true(json: Option<Json<'_>>) -> bool {
     json.is_some_and(|j| j.bool() == Some(true) || j.str().as_deref() == Some("true"))
@@ -157,6 +159,7 @@ fn failure(call: &mut ToolCall<Raw>, text: &str, structured: Option<Json<'_>>) {
     {
         call.exit_code = Some(code);
         let rest = text.split_once('\n').map_or("", |(_, rest)| rest);
+        call.truncated = cut_off(rest).then_some(true);
         call.output = Some(Output::Whole(Raw::new(rest)));
         return;
     }
@@ -178,6 +181,7 @@ fn success(call: &mut ToolCall<Raw>, text: String, value: Option<Json<'_>>) {
         ToolName::Bash => {
             let printed = value.filter(|_| !is_true(get("isImage"))).and_then(printed);
             let text = printed.unwrap_or_else(|| shell_text(&text).to_owned());
+            call.truncated = cut_off(&text).then_some(true);
             call.output = Some(Output::Whole(Raw::new(text)));
         }
         ToolName::Read => {
@@ -193,7 +197,7 @@ fn success(call: &mut ToolCall<Raw>, text: String, value: Option<Json<'_>>) {
             call.truncated = lines("numLines").zip(lines("totalLines")).map(|(n, all)| n < all);
         }
         ToolName::Write | ToolName::Edit => {
-            match value.and_then(diff) {
+            match value.and_then(edit::diff) {
                 Some(diff) => {
                     call.is_new_file = match get("type").and_then(Json::str).as_deref() {
                         Some("create") => Some(Tri::Yes),
@@ -210,6 +214,10 @@ fn success(call: &mut ToolCall<Raw>, text: String, value: Option<Json<'_>>) {
                     call.is_new_file = Some(Tri::No).filter(|_| text.contains("has been updated"))
                 }
             }
+        }
+        ToolName::Notebook => {
+            call.diffs = value.and_then(notebook::diff).map(|diff| vec![diff]);
+            call.output = Some(Output::Whole(Raw::new(text)));
         }
         ToolName::Glob | ToolName::Grep => {
             call.count = get("numFiles").and_then(Json::u64);
@@ -254,6 +262,16 @@ fn handed_back(text: &str) -> String {
     }
 }
 
+/// Whether an output ends with the note that older versions put in the place of the rest.
+fn cut_off(text: &str) -> bool {
+    let note = text.trim_end().rsplit('\n').next().unwrap_or_default();
+    let inner = note.strip_prefix("... [").and_then(|n| n.strip_suffix("] ..."));
+    let count = inner.and_then(|n| {
+        n.strip_suffix(" lines truncated").or_else(|| n.strip_suffix(" characters truncated"))
+    });
+    count.is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()))
+}
+
 /// What a command printed.
 fn printed(value: Json<'_>) -> Option<String> {
     let mut text = value.get("stdout").and_then(Json::owned)?;
@@ -265,71 +283,6 @@ fn printed(value: Json<'_>) -> Option<String> {
         text.push_str(&errors);
     }
     Some(text)
-}
-
-/// The change of a file: its text before and after where that is known, else the replaced part.
-fn diff(value: Json<'_>) -> Option<Diff<Raw>> {
-    let names = ["filePath", "structuredPatch", "originalFile"];
-    value.any(&names)?;
-    // Without a path it is that of the call.
-    let path = Raw::new(value.text("filePath").unwrap_or_default());
-    let hunks = value.get("structuredPatch").filter(|p| !p.is_empty()).map(hunks);
-    let text = |name: &str| value.get(name).and_then(Json::owned);
-    let original = text("originalFile");
-    let creates = value.text("type").as_deref() == Some("create");
-    if let Some(content) = text("content") {
-        let old_text = original.filter(|_| !creates).map(Raw::new);
-        let new_text = Some(Raw::new(content));
-        return Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::File) });
-    }
-    let (old, new) = (text("oldString"), text("newString"));
-    let all = value.get("replaceAll").and_then(Json::bool) == Some(true);
-    if let (Some(original), Some(old), Some(new)) = (&original, &old, &new)
-        && let Some(modified) = modified(original, old, new, all)
-    {
-        let (old_text, new_text) = (Some(Raw::new(original.clone())), Some(Raw::new(modified)));
-        return Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::File) });
-    }
-    let (old_text, new_text) = (old.map(Raw::new), new.map(Raw::new));
-    Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::Hunk) })
-}
-
-/// The file after the change, letter by letter; none when what is replaced is not in it.
-fn modified(original: &str, old: &str, new: &str, all: bool) -> Option<String> {
-    if old.is_empty() {
-        return original.is_empty().then(|| new.to_owned());
-    }
-    let places = memchr::memmem::find_iter(original.as_bytes(), old.as_bytes());
-    let places: Vec<usize> = places.take(if all { usize::MAX } else { 1 }).collect();
-    // A file in which every letter becomes a page is not worth its memory.
-    let len = original.len() + places.len().saturating_mul(new.len());
-    if places.is_empty() || len > MAX_FILE {
-        return None;
-    }
-    let mut out = String::with_capacity(len);
-    let mut from = 0;
-    for at in places {
-        out.push_str(original.get(from..at)?);
-        out.push_str(new);
-        from = at + old.len();
-    }
-    out.push_str(original.get(from..)?);
-    Some(out)
-}
-
-fn hunks(list: Json<'_>) -> Vec<Hunk<Raw>> {
-    let hunk = |h: Json<'_>| {
-        let number = |name: &str| h.get(name).and_then(Json::u64).unwrap_or(0);
-        let lines = h.get("lines").into_iter().flat_map(Json::items);
-        Hunk {
-            old_start: number("oldStart"),
-            old_lines: number("oldLines"),
-            new_start: number("newStart"),
-            new_lines: number("newLines"),
-            lines: lines.filter_map(Json::str).map(Raw::new).collect(),
-        }
-    };
-    list.items().filter(|h| h.kind() == Kind::Object).map(hunk).collect()
 }
 
 /// What somebody decided about the call. That a rule let it pass is nothing to tell.

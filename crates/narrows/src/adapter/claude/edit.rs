@@ -1,0 +1,91 @@
+//! What an edit did to a file, out of the program's own value of its result.
+
+use crate::adapter::input::MAX_LIST;
+use crate::json::{Json, Kind};
+use crate::sanitize::Raw;
+use crate::tool::{Diff, Hunk, Scope};
+
+/// Longest file that is made out of an edit.
+const MAX_FILE: usize = 64 << 20;
+
+/// The change of a file: its text before and after where that is known, else the replaced part.
+pub(super) fn diff(value: Json<'_>) -> Option<Diff<Raw>> {
+    let names = ["filePath", "structuredPatch", "originalFile"];
+    value.any(&names)?;
+    // Without a path it is that of the call.
+    let path = Raw::new(value.text("filePath").unwrap_or_default());
+    let hunks = value.get("structuredPatch").filter(|p| !p.is_empty()).map(hunks);
+    let text = |name: &str| value.get(name).and_then(Json::owned);
+    let original = text("originalFile");
+    let creates = value.text("type").as_deref() == Some("create");
+    if let Some(content) = text("content") {
+        let old_text = original.filter(|_| !creates).map(Raw::new);
+        let new_text = Some(Raw::new(content));
+        return Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::File) });
+    }
+    if let Some(edits) = value.get("edits").filter(|e| e.kind() == Kind::Array)
+        && let Some(before) = original.clone().or_else(|| text("originalFileContents"))
+        && let Some(after) = edited(&before, edits)
+    {
+        let (old_text, new_text) = (Some(Raw::new(before)), Some(Raw::new(after)));
+        return Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::File) });
+    }
+    let (old, new) = (text("oldString"), text("newString"));
+    let all = value.get("replaceAll").and_then(Json::bool) == Some(true);
+    if let (Some(original), Some(old), Some(new)) = (&original, &old, &new)
+        && let Some(modified) = modified(original, old, new, all)
+    {
+        let (old_text, new_text) = (Some(Raw::new(original.clone())), Some(Raw::new(modified)));
+        return Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::File) });
+    }
+    let (old_text, new_text) = (old.map(Raw::new), new.map(Raw::new));
+    Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::Hunk) })
+}
+
+/// The file after several changes, one after the other.
+fn edited(before: &str, edits: Json<'_>) -> Option<String> {
+    edits.items().take(MAX_LIST).try_fold(before.to_owned(), |text, edit| {
+        let part = |names: &[&str]| edit.any(names).and_then(Json::owned);
+        let (old, new) = (part(&["old_string", "oldString"])?, part(&["new_string", "newString"])?);
+        let all = edit.any(&["replace_all", "replaceAll"]).and_then(Json::bool) == Some(true);
+        modified(&text, &old, &new, all)
+    })
+}
+
+/// The file after the change, letter by letter; none when what is replaced is not in it.
+fn modified(original: &str, old: &str, new: &str, all: bool) -> Option<String> {
+    if old.is_empty() {
+        return original.is_empty().then(|| new.to_owned());
+    }
+    let places = memchr::memmem::find_iter(original.as_bytes(), old.as_bytes());
+    let places: Vec<usize> = places.take(if all { usize::MAX } else { 1 }).collect();
+    // A file in which every letter becomes a page is not worth its memory.
+    let len = original.len() + places.len().saturating_mul(new.len());
+    if places.is_empty() || len > MAX_FILE {
+        return None;
+    }
+    let mut out = String::with_capacity(len);
+    let mut from = 0;
+    for at in places {
+        out.push_str(original.get(from..at)?);
+        out.push_str(new);
+        from = at + old.len();
+    }
+    out.push_str(original.get(from..)?);
+    Some(out)
+}
+
+fn hunks(list: Json<'_>) -> Vec<Hunk<Raw>> {
+    let hunk = |h: Json<'_>| {
+        let number = |name: &str| h.get(name).and_then(Json::u64).unwrap_or(0);
+        let lines = h.get("lines").into_iter().flat_map(Json::items);
+        Hunk {
+            old_start: number("oldStart"),
+            old_lines: number("oldLines"),
+            new_start: number("newStart"),
+            new_lines: number("newLines"),
+            lines: lines.filter_map(Json::str).map(Raw::new).collect(),
+        }
+    };
+    list.items().filter(|h| h.kind() == Kind::Object).map(hunk).collect()
+}

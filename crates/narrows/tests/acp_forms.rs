@@ -1,0 +1,219 @@
+//! Forms of the Agent Client Protocol that some agents use and others do not.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
+use narrows::{Config, Items, Packets, Pipeline};
+use serde_json::{Value, json};
+
+fn read(lines: &[Value]) -> Items {
+    let (mut packets, mut pipeline) = (Packets::default(), Pipeline::new(Config::default()));
+    let mut steps = Vec::new();
+    for line in lines {
+        packets.push(format!("{line}\n").as_bytes(), |g| pipeline.push(g, &mut steps));
+    }
+    pipeline.finish(&mut steps);
+    let mut items = Items::new();
+    steps.into_iter().flat_map(|s| s.changes).for_each(|change| items.apply(change));
+    assert_eq!((items.info().unknown, items.info().malformed), (0, 0), "{lines:?}");
+    items
+}
+
+fn items(lines: &[Value]) -> Vec<Value> {
+    read(lines).ordered().iter().map(|item| json!(item)).collect()
+}
+
+fn update(update: Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}})
+}
+
+fn at(second: u32, from: &str, msg: &Value) -> Value {
+    let ts = format!("2026-11-18T07:{:02}:{:02}Z", second / 60, second % 60);
+    json!({"ts": ts, "dir": from, "msg": msg})
+}
+
+fn said(second: u32, text: &str) -> Value {
+    let chunk =
+        json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
+    at(second, "agent->client", &update(chunk))
+}
+
+fn prompt(second: u32, id: u32, text: &str) -> Value {
+    let params = json!({"sessionId": "s", "prompt": [{"type": "text", "text": text}]});
+    let msg = json!({"jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": params});
+    at(second, "client->agent", &msg)
+}
+
+fn end(second: u32, id: u32) -> Value {
+    let msg = json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "end_turn"}});
+    at(second, "agent->client", &msg)
+}
+
+fn texts(lines: &[Value]) -> Vec<String> {
+    let text = |i: &Value| i["content"].as_str().or(i["text"].as_str()).map(str::to_owned);
+    items(lines).iter().filter_map(text).collect()
+}
+
+#[test]
+fn a_text_after_a_turn_is_a_text_of_its_own() {
+    let turn = |id: u32, from: u32, words: &str| {
+        [prompt(from, id, "go"), said(from + 1, words), end(from + 2, id)]
+    };
+    let first = turn(1, 0, "one.");
+    let second = turn(2, 60, "two.");
+    let aside = [said(30, "By the way."), said(31, " More.")];
+    let lines = [&first[..], &aside, &second].concat();
+    assert_eq!(texts(&lines), ["go", "one.", "By the way. More.", "go", "two."]);
+    // What comes right after the answer was on its way.
+    let lines = [&first[..], &[said(2, " Done.")], &second].concat();
+    assert_eq!(texts(&lines), ["go", "one. Done.", "go", "two."]);
+    // Where prompts are not seen, the next turn begins with its first text.
+    let is_agents = |line: &Value| line["dir"] == "agent->client";
+    let lines = [&first[..], &second].concat().into_iter().filter(is_agents).collect::<Vec<_>>();
+    assert_eq!(texts(&lines), ["one.", "two."]);
+}
+
+#[test]
+fn an_artifact_that_is_made_again_stays_in_its_place() {
+    let made = |name: &str| json!({"type": "artifact_created", "artifact": {"id": "a", "type": "html", "name": name, "path": "x.html"}});
+    let chunk = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "then"}});
+    let shown = items(&[made("one"), update(chunk), made("two")]);
+    assert_eq!(shown.len(), 2);
+    assert_eq!((&shown[0]["artifact"]["name"], &shown[0]["order"]), (&json!("two"), &json!(0)));
+    assert_eq!(shown[1]["order"], 1);
+}
+
+#[test]
+fn tools_without_a_name_are_known_by_what_they_do() {
+    let call = |fields: Value| {
+        let mut call =
+            json!({"sessionUpdate": "tool_call", "toolCallId": "c", "status": "completed"});
+        call.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        items(&[update(call)])[0]["toolCall"].clone()
+    };
+    let diff =
+        |old: Value| json!([{"type": "diff", "path": "/w/a", "oldText": old, "newText": "x"}]);
+    let edit = call(json!({"kind": "edit", "title": "Editing files", "content": diff(json!("y"))}));
+    assert_eq!(edit["toolName"], "edit");
+    let new = call(json!({"kind": "edit", "title": "Editing files", "content": diff(Value::Null)}));
+    assert_eq!(new["toolName"], "write");
+    for title in ["rig_shout", "context7_resolve-library-id", "mcp__rig__shout"] {
+        let mcp = call(json!({"kind": "other", "title": title, "rawInput": {"text": "x"}}));
+        assert_eq!(mcp["toolName"], "mcp", "{title}");
+        assert_eq!(mcp["agentTitle"], title);
+    }
+    assert_eq!(call(json!({"kind": "other", "title": "Inspect the notes"}))["toolName"], "unknown");
+    // Gemini does not say what its list holds.
+    let todo = json!({"sessionUpdate": "tool_call", "toolCallId": "write_todos__call_1",
+        "title": "Set 3 todo(s)", "kind": "other", "status": "completed", "content": []});
+    let shown = items(&[update(todo)]);
+    assert_eq!((shown.len(), &shown[0]["toolCall"]["agentTitle"]), (1, &json!("Set 3 todo(s)")));
+}
+
+#[test]
+fn a_compaction_is_one_however_it_is_told() {
+    let start = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "kind": "think",
+        "title": "Compact conversation", "status": "in_progress"});
+    let done =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"});
+    let shown = items(&[update(start), update(done)]);
+    assert_eq!((shown.len(), &shown[0]["type"]), (1, &json!("compaction")));
+    let shown = items(&[
+        update(json!({"sessionUpdate": "compaction_start", "trigger": "auto"})),
+        update(
+            json!({"sessionUpdate": "compaction_end", "trigger": "auto", "summary": "So far.", "tokensBefore": 900}),
+        ),
+    ]);
+    assert_eq!((shown.len(), &shown[0]["type"]), (1, &json!("compaction")));
+    assert!(shown[0].to_string().contains("So far."), "{shown:?}");
+    let failed = items(&[update(json!({"sessionUpdate": "compaction_failed"}))]);
+    assert_eq!(failed[0]["type"], "notice");
+}
+
+#[test]
+fn notices_and_messages_without_a_method_are_read() {
+    let notice = json!({"sessionUpdate": "notice", "level": "warning", "content": {"type": "text", "text": "Rate limit near."}});
+    let shown = items(&[update(notice)]);
+    assert_eq!(
+        (&shown[0]["kind"], &shown[0]["text"]),
+        (&json!("warning"), &json!("Rate limit near."))
+    );
+    let chunk = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "kept"}});
+    assert_eq!(texts(&[json!({"params": {"sessionId": "s", "update": chunk}})]), ["kept"]);
+}
+
+#[test]
+fn what_is_loaded_is_what_was_live() {
+    let call = |id: &str, kind: &str| json!({"sessionUpdate": "tool_call", "toolCallId": id, "kind": kind, "title": "t", "status": "in_progress"});
+    for kind in ["execute", "read", "search", "other", "fetch"] {
+        let live = items(&[
+            update(call("8c2f/tool_Xy12Zw34Ab56Cd78", kind)),
+            update(
+                json!({"sessionUpdate": "tool_call_update", "toolCallId": "8c2f/tool_Xy12Zw34Ab56Cd78",
+                "status": "completed", "rawOutput": "found it"}),
+            ),
+        ]);
+        let loaded = items(&[
+            update(call("replay/tool_Xy12Zw34Ab56Cd78", kind)),
+            update(
+                json!({"sessionUpdate": "tool_call_update", "toolCallId": "replay/tool_Xy12Zw34Ab56Cd78",
+                "status": "completed", "rawOutput": {"text": "found it"}}),
+            ),
+        ]);
+        assert_eq!(live, loaded, "{kind}");
+        assert_eq!(live[0]["toolCall"]["rawOutput"], "found it", "{kind}");
+    }
+    // What is no id of a model stays as it is.
+    for id in ["a/b", "dir/file.txt", "x/"] {
+        assert_eq!(items(&[update(call(id, "other"))])[0]["id"], id);
+    }
+}
+
+#[test]
+fn options_may_be_in_groups_and_need_not_be_words() {
+    let options = json!([
+        {"id": "thinking", "type": "boolean", "currentValue": true},
+        {"id": "group", "name": "Session", "options": [
+            {"id": "model", "category": "model", "type": "select", "currentValue": "k2",
+             "options": [{"group": "g", "name": "G", "options": [{"value": "k2", "name": "K2"}]}]},
+            {"id": "mode", "category": "mode", "type": "select", "currentValue": "plan", "options": []}]},
+    ]);
+    let items =
+        read(&[update(json!({"sessionUpdate": "config_option_update", "configOptions": options}))]);
+    let info = json!(items.info());
+    assert_eq!((&info["model"], &info["mode"]), (&json!("k2"), &json!("plan")));
+}
+
+#[test]
+fn a_form_is_a_question() {
+    let schema = json!({"type": "object", "properties": {
+        "color": {"type": "string", "title": "Color", "enum": ["red", "green"]},
+        "sure": {"type": "boolean", "description": "Are you sure?"}}});
+    let ask = json!({"jsonrpc": "2.0", "id": 7, "method": "elicitation/create",
+        "params": {"sessionId": "s", "mode": "form", "message": "Pick", "requestedSchema": schema}});
+    let open = items(&[at(1, "agent->client", &ask)]);
+    assert_eq!((open.len(), &open[0]["type"]), (1, &json!("question")));
+    let questions = open[0]["questions"].as_array().unwrap();
+    let options = |n: usize| questions[n]["options"].as_array().unwrap().len();
+    assert_eq!((questions.len(), options(0), options(1)), (2, 2, 2));
+    let answer = |result: Value| {
+        let msg = json!({"jsonrpc": "2.0", "id": 7, "result": result});
+        let lines = [at(1, "agent->client", &ask), at(2, "client->agent", &msg)];
+        items(&lines)[0]["answers"].clone()
+    };
+    let given = answer(json!({"action": "accept", "content": {"color": "green", "sure": true}}));
+    assert_eq!(given[0], json!({"question": "Color", "answer": "green"}));
+    assert_eq!(given[1]["answer"], "true");
+    assert_eq!(answer(json!({"action": "decline"}))[0]["answer"], "decline");
+}
+
+#[test]
+fn an_answer_that_was_cut_off_has_a_mark() {
+    let msg = json!({"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "max_tokens"}});
+    let shown = items(&[prompt(0, 1, "go"), said(1, "half of"), at(2, "agent->client", &msg)]);
+    assert_eq!((shown.len(), &shown[2]["kind"]), (3, &json!("max_tokens")));
+    assert!(items(&[prompt(0, 1, "go"), said(1, "all"), end(2, 1)]).len() == 2);
+}
