@@ -26,7 +26,8 @@ fn items(lines: &[Value]) -> Vec<Value> {
     read(lines).ordered().iter().map(|item| json!(item)).collect()
 }
 
-fn update(update: Value) -> Value {
+fn update(update: impl Into<Value>) -> Value {
+    let update = update.into();
     json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}})
 }
 
