@@ -5,9 +5,11 @@
 //! the call. So the work is of the size of the packet, and the last event stands for itself.
 
 mod brief;
+mod doing;
 mod late;
 mod resume;
 
+pub use doing::Doing;
 pub(crate) use resume::said_of;
 
 use crate::artifact;
@@ -33,6 +35,8 @@ const MAX_ARTIFACTS: usize = 4096;
 /// it comes and not repeated at the end.
 const MAX_HELD: usize = 16 << 20;
 const MAX_HELD_ALL: usize = 64 << 20;
+/// Calls that are remembered for whoever asks what was heard of.
+const MAX_HEARD: usize = 64;
 
 /// The calls of one session.
 #[derive(Debug)]
@@ -58,6 +62,8 @@ pub struct Calls {
     failed: bool,
     /// Ended calls that keep their heavy fields.
     late: VecDeque<Clean>,
+    /// Calls that something was heard of since somebody asked.
+    heard: Vec<Clean>,
 }
 
 #[derive(Debug)]
@@ -114,6 +120,7 @@ impl Default for Calls {
             edited: Recent::new(MAX_ARTIFACTS),
             failed: false,
             late: VecDeque::new(),
+            heard: Vec::new(),
         }
     }
 }
@@ -180,10 +187,17 @@ impl Calls {
                 out.push(event);
             }
             // Whoever watches the files sees what a call has told.
-            Body::FileChanged(change) if change.tool_call_id.is_none() => {
-                if self.edited.take(&change.path).is_none() {
-                    out.push(event);
+            Body::FileChanged(change) => {
+                if self.edited.take(&change.path).is_some() {
+                    return;
                 }
+                // What no call wrote is nobody's work.
+                let wrote = change.tool_call_id.is_some().then(|| change.clone());
+                let made = wrote.and_then(|change| self.made(&change));
+                let (time, parent) = (event.time.clone(), event.parent.clone());
+                out.push(event);
+                let (id, began) = (EventId::default(), EventId::default());
+                out.extend(made.map(|body| Event { id, began, time, parent, body }));
             }
             Body::PromptResponse(response) => {
                 self.edited = Recent::new(MAX_ARTIFACTS);
@@ -269,6 +283,9 @@ impl Calls {
         changes: &mut Vec<FileChange>,
     ) -> bool {
         self.make_room(&tool.id);
+        if self.heard.len() < MAX_HEARD && !self.heard.contains(&tool.id) {
+            self.heard.push(tool.id.clone());
+        }
         let (state, new) = self.calls.open_shared(&tool.id);
         if new && let Some(known) = self.brief.take(&tool.id) {
             (state.known, state.brief) = (known, true);

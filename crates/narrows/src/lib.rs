@@ -66,6 +66,7 @@ pub mod usage;
 pub mod view;
 
 pub use beside::Beside;
+pub use calls::Doing;
 pub use change::{Change, Items};
 pub use event::{Body, Event, Row};
 pub use fold::Fold;

@@ -1,7 +1,7 @@
 //! The stages in a row: parse, clean, complete, fold. Glue only.
 
 use crate::adapter::{Adapter, Blob, Yield};
-use crate::calls::Calls;
+use crate::calls::{Calls, Doing};
 use crate::change::{Change, Items};
 use crate::event::{Body, Event, Malformed};
 use crate::fold::Fold;
@@ -185,6 +185,11 @@ impl Pipeline {
             && self.adapter.is_at_rest()
             && self.sanitizer.is_at_rest()
             && self.calls.is_at_rest()
+    }
+
+    /// The calls that something was heard of since this was asked last, but for more than a few.
+    pub fn heard(&mut self) -> Vec<Doing> {
+        self.calls.heard()
     }
 
     /// Bytes of what is held back and of what is known of open calls, about.

@@ -1,7 +1,7 @@
 //! Processes: what they get, and that none is left.
 
-use crate::agents::{until, zombies};
-use crate::helper::{Running, said};
+use crate::agents::{kill, until, zombies};
+use crate::helper::{BOTH, Running, said};
 use crate::served::serve;
 use serde_json::json;
 
@@ -134,4 +134,42 @@ fn too_much_is_refused() {
     let path = format!("/api/sessions/{third}/send-message?wait=false");
     assert_eq!(running.post(&path, &json!({"content": "say three"})).0, 429);
     assert_eq!(running.post(&path, &json!({"content": "  "})).0, 400);
+}
+
+#[test]
+fn a_keeper_that_is_killed_leaves_nothing() {
+    let running = Running::start("");
+    // Whatever works in a folder of this test: agents, and what has detached itself from them.
+    let root = running.folder.path().canonicalize().expect("folder");
+    let here = || -> Vec<u32> {
+        let entries = std::fs::read_dir("/proc").expect("processes").flatten();
+        let pids = entries.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+        let is_here = |pid: &u32| {
+            std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&root))
+        };
+        pids.filter(is_here).collect()
+    };
+    for agent in BOTH {
+        let id = running.session(agent);
+        // While it has nothing to do, and in the middle of a turn.
+        for in_turn in [false, true] {
+            running.turn(&id, "daemon\ndeaf\ndaemon\nsay ready");
+            assert!(here().len() >= 4, "{agent}: {:?}", running.alive());
+            if in_turn {
+                running.tell(&id, "say begun\nwait 60000");
+                running.until(&id, "running", |run| run["state"] == "running");
+            }
+            for line in running.alive().iter().filter(|line| line.contains(" keep ")) {
+                let pid = line.split(' ').next().and_then(|pid| pid.parse().ok()).expect("pid");
+                kill("-KILL", pid);
+            }
+            let run = running.until(&id, "ended", |run| run["state"] == "ended");
+            assert!(run["error"].as_str().is_some_and(|e| e.contains("killed")), "{run}");
+            until("everybody is gone", || here().is_empty());
+            until("none is a zombie", || zombies(running.served.child.id()) == 0);
+        }
+        // The next message starts it again; others are left alone.
+        assert!(said(&running.turn(&id, "say alive")).contains("alive"), "{agent}");
+        running.post(&format!("/api/sessions/{id}/stop"), &json!({}));
+    }
 }

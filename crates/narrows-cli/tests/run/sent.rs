@@ -301,3 +301,51 @@ fn an_agent_that_is_stopped_stays_so() {
     assert_eq!((&run["state"], &run["queue"]), (&json!("ended"), &json!([])));
     assert!(!serde_json::to_string(&running.items(&id)).expect("text").contains("never"));
 }
+
+#[test]
+fn what_one_session_makes_is_no_work_of_another() {
+    let running = Running::start("");
+    let folder = running.folder.path().join("shared");
+    std::fs::create_dir_all(folder.join("outputs")).expect("outputs");
+    let session = |agent: &str| {
+        let body = json!({"agent": agent, "cwd": folder.display().to_string()});
+        let (status, made) = running.post("/api/runs", &body);
+        assert_eq!(status, 201, "{made}");
+        made["id"].as_str().expect("id").to_owned()
+    };
+    let (idle, busy) = (session("acp"), session("claude"));
+    running.turn(&idle, "say ready");
+    running.tell(&busy, "say begun\nbash sleep 60");
+    let has_begun = || running.items(&busy).iter().any(|item| item["type"] == "tool_call");
+    crate::agents::until("the other one is at work", has_begun);
+    for (n, agent) in BOTH.into_iter().enumerate() {
+        let author = session(agent);
+        let (edited, printed) =
+            (format!("outputs/edited-{n}.md"), format!("outputs/printed-{n}.md"));
+        let words = format!("edit {edited} words\nbash echo words > {printed}; sleep 1\nsay done");
+        running.turn(&author, &words);
+        let made = || -> Vec<String> {
+            let items = running.items(&author);
+            let made = items.iter().filter(|item| item["type"] == "artifact");
+            made.filter_map(|item| item["artifact"]["path"].as_str().map(str::to_owned)).collect()
+        };
+        crate::agents::until("both are its work", || made().len() == 2);
+        assert!(made().contains(&edited) && made().contains(&printed), "{agent}: {:?}", made());
+        for other in [&idle, &busy] {
+            // It is seen there, and that is all.
+            let seen = || {
+                let events = running.served.events(other);
+                events.iter().any(|e| e["type"] == "file_changed" && e["path"] == printed)
+            };
+            crate::agents::until("it is seen", seen);
+            let items = running.items(other);
+            assert!(!items.iter().any(|item| item["type"] == "artifact"), "{agent}: {items:?}");
+        }
+    }
+    // What nobody's call has written is nobody's work.
+    std::fs::write(folder.join("outputs/by-hand.md"), "words").expect("write");
+    let seen = || running.served.events(&idle).iter().any(|e| e["path"] == "outputs/by-hand.md");
+    crate::agents::until("it is seen", seen);
+    let items = running.items(&idle);
+    assert!(!items.iter().any(|item| item["type"] == "artifact"), "{items:?}");
+}

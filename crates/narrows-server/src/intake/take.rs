@@ -181,6 +181,11 @@ impl Take {
         self.keep(false, Rows::Closed).await
     }
 
+    /// The calls that something was heard of since this was asked last.
+    pub(crate) fn calls(&mut self) -> Vec<narrows::Doing> {
+        self.live.as_mut().map(|live| live.pipeline.heard()).unwrap_or_default()
+    }
+
     /// Takes the next bytes of the request; what they make waits for what follows.
     pub fn feed(&mut self, bytes: &[u8]) {
         if let Some(Err(other)) = self.body.as_mut().map(|body| body.push(bytes)) {

@@ -15,6 +15,7 @@ use super::files::Files;
 use super::machine::Machine;
 use super::state::{Known, RunState};
 use super::turns::Progress;
+use super::writers::Writers;
 use crate::hub::Hub;
 use crate::intake::{Attended, Intake};
 use narrows::event::Note;
@@ -90,6 +91,7 @@ pub(super) struct Place {
     pub(super) wakes: Arc<Wakes>,
     /// The right to run it, where other nodes could.
     pub(super) lease: Option<Lease>,
+    pub(super) writers: Arc<Writers>,
 }
 
 #[derive(Debug)]
@@ -99,6 +101,7 @@ pub(super) struct Actor {
     hub: Hub,
     wakes: Arc<Wakes>,
     lease: Option<Lease>,
+    writers: Arc<Writers>,
     /// Another node has the session: nothing is written any more.
     fenced: bool,
     session: Session,
@@ -128,7 +131,7 @@ impl Actor {
         known: Known,
         state: watch::Sender<RunState>,
     ) -> Self {
-        let Place { store, intake, hub, wakes, lease } = place;
+        let Place { store, intake, hub, wakes, lease, writers } = place;
         Actor {
             cleaner: intake.cleaner(&run.cwd),
             store,
@@ -136,6 +139,7 @@ impl Actor {
             hub,
             wakes,
             lease,
+            writers,
             fenced: false,
             session,
             run,

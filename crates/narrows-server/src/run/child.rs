@@ -3,6 +3,7 @@
 
 use super::RunOptions;
 use super::agents::AgentSpec;
+use super::orphans;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -24,6 +25,8 @@ const MAX_UNREAD: usize = 64;
 /// How long the keeper waits before it kills, and narrows for the keeper.
 const GRACE: Duration = Duration::from_secs(3);
 const KEEPER: Duration = Duration::from_secs(15);
+/// How long the last lines of an agent may take whose process has left.
+const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// A line of an agent.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ pub(super) struct Child {
     input: Option<mpsc::Sender<Vec<u8>>>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
     kept: bool,
+    /// Its process has left, and when: what it said last is still read for a moment.
+    left: Option<tokio::time::Instant>,
 }
 
 impl Child {
@@ -60,7 +65,8 @@ impl Child {
         let mut command = command(options, &program);
         command.args(spec.argv.iter().skip(1).chain(more)).current_dir(cwd);
         command.envs(environment(spec, options)).stdin(Stdio::piped());
-        let mut process = command.spawn().map_err(|e| format!("it cannot be started: {e}"))?;
+        let process = spawn(&mut command, options);
+        let mut process = process.map_err(|e| format!("it cannot be started: {e}"))?;
         let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err("it has no pipes".to_owned());
@@ -72,12 +78,30 @@ impl Child {
         let (input, waiting) = mpsc::channel(MAX_UNREAD);
         tokio::spawn(write_lines(stdin, waiting));
         let keeper = options.keeper.is_some();
-        Ok(Child { process, lines, input: Some(input), stderr: kept, kept: keeper })
+        Ok(Child { process, lines, input: Some(input), stderr: kept, kept: keeper, left: None })
     }
 
-    /// The next lines; none when the agent says nothing any more.
+    /// The next lines; none when the agent says nothing any more. Whoever stops waiting loses nothing.
     pub(super) async fn lines(&mut self) -> Option<Vec<Line>> {
-        self.lines.recv().await
+        loop {
+            let after = self.left.map(|left| left + LAST_LINES);
+            let id = self.process.id();
+            tokio::select! {
+                biased;
+                lines = self.lines.recv() => return lines,
+                status = self.process.wait(), if self.left.is_none() => {
+                    self.left = Some(tokio::time::Instant::now());
+                    // A keeper that was killed has ended nothing.
+                    if self.kept && status.is_ok_and(|status| status.code().is_none()) {
+                        tokio::spawn(orphans::end(id));
+                    } else {
+                        orphans::forget(id);
+                    }
+                }
+                // Something else has its output.
+                () = until(after) => return None,
+            }
+        }
     }
 
     /// Gives a line to the agent; false when it reads none.
@@ -108,13 +132,23 @@ impl Child {
     pub(super) async fn stop(mut self) -> String {
         // An agent that reads its input to the end leaves by itself.
         self.input = None;
+        let id = self.process.id();
         terminate(&mut self.process, self.kept);
         let waited = tokio::time::timeout(KEEPER, self.process.wait()).await;
         match waited {
-            Ok(Ok(status)) => words(status),
+            Ok(Ok(status)) => {
+                if self.kept && status.code().is_none() {
+                    orphans::end(id).await;
+                }
+                orphans::forget(id);
+                words(status)
+            }
             Ok(Err(error)) => format!("nobody knows how it ended ({error})"),
             Err(_) => {
                 let _ = self.process.kill().await;
+                if self.kept {
+                    orphans::end(id).await;
+                }
                 "it had to be killed".to_owned()
             }
         }
@@ -145,6 +179,14 @@ pub(super) fn command(options: &RunOptions, program: &Path) -> Command {
     // What is kept is ended by its keeper, which has to live for that.
     command.kill_on_drop(options.keeper.is_none());
     command
+}
+
+/// Starts what [`command`] has made.
+pub(super) fn spawn(
+    command: &mut Command,
+    options: &RunOptions,
+) -> io::Result<tokio::process::Child> {
+    if options.keeper.is_some() { orphans::spawn(command) } else { command.spawn() }
 }
 
 /// The variables that an agent gets.
@@ -179,6 +221,14 @@ pub(super) fn terminate(process: &mut tokio::process::Child, kept: bool) {
 impl Drop for Child {
     fn drop(&mut self) {
         terminate(&mut self.process, self.kept);
+    }
+}
+
+/// Waits for a moment that may never come.
+async fn until(moment: Option<tokio::time::Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::patience::waits;
 use crate::intake::{Intake, OWN, Reading};
-use narrows::{Body, Format, Raw};
+use narrows::{Body, Doing, Format, Raw};
 use narrows_store::{Cursor, Error, Result, Session, Store};
 use std::borrow::Cow;
 
@@ -25,6 +25,8 @@ pub(super) struct Feed {
     held: Held,
     /// What was held back of the lines before cannot be given again: the agent that said them is gone.
     lost: bool,
+    /// Calls that were heard of since somebody looked.
+    pub(super) calls: Vec<Doing>,
 }
 
 /// Lines of which something may be held back: if whoever holds it has to begin anew, because the store
@@ -86,6 +88,7 @@ impl Feed {
             seq,
             held: Held::default(),
             lost: false,
+            calls: Vec::new(),
         };
         feed.find_place().await?;
         Ok(feed)
@@ -145,6 +148,7 @@ impl Feed {
         reading.first = Some(first);
         let mut take = self.intake.open(&self.session, reading).await?;
         take.push(lines).await?;
+        self.calls.extend(take.calls());
         let answer = take.finish().await?;
         self.next = answer.read + 1;
         self.lost = false;

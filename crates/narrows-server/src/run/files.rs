@@ -1,12 +1,14 @@
 //! Files of a session's root that come, change and go.
 
-use narrows::event::{Artifact, ArtifactInfo, FileAction, FileChange};
+use super::writers::Writers;
+use narrows::event::{FileAction, FileChange};
 use narrows::{Body, Raw};
 use notify::event::{EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Folders that are watched at most, and changes that wait.
@@ -34,13 +36,15 @@ const NOT_OURS: [&str; 10] = [
 #[derive(Debug)]
 pub(super) struct Files {
     root: PathBuf,
+    session: i64,
+    writers: Arc<Writers>,
     watcher: Option<RecommendedWatcher>,
     folders: BTreeSet<PathBuf>,
     changed: mpsc::Receiver<PathBuf>,
-    waiting: BTreeSet<PathBuf>,
+    /// What has changed, and when that was seen first.
+    waiting: BTreeMap<PathBuf, Instant>,
     due: Option<tokio::time::Instant>,
     known: BTreeMap<PathBuf, Seen>,
-    told: BTreeSet<String>,
 }
 
 /// What a file looked like.
@@ -52,7 +56,7 @@ struct Seen {
 
 impl Files {
     /// Watches a root. What cannot be watched is not told.
-    pub(super) fn watch(root: &Path) -> Files {
+    pub(super) fn watch(root: &Path, session: i64, writers: Arc<Writers>) -> Files {
         let (tell, changed) = mpsc::channel(MAX_WAITING);
         let told = move |event: notify::Result<notify::Event>| {
             let Ok(event) = event else { return };
@@ -67,13 +71,14 @@ impl Files {
         };
         let mut files = Files {
             root: root.to_owned(),
+            session,
+            writers,
             watcher: notify::recommended_watcher(told).ok(),
             folders: BTreeSet::new(),
             changed,
-            waiting: BTreeSet::new(),
+            waiting: BTreeMap::new(),
             due: None,
             known: BTreeMap::new(),
-            told: BTreeSet::new(),
         };
         let mut there = Vec::new();
         files.add(root, &mut there);
@@ -126,15 +131,15 @@ impl Files {
             };
             match more {
                 Ok(Some(path)) => {
-                    self.waiting.insert(path);
+                    self.waiting.entry(path).or_insert_with(Instant::now);
                     self.due.get_or_insert_with(|| tokio::time::Instant::now() + TOGETHER);
                 }
                 Ok(None) => std::future::pending().await,
                 Err(_) => {
                     self.due = None;
                     let mut bodies = Vec::new();
-                    for path in std::mem::take(&mut self.waiting) {
-                        self.look(&path, &mut bodies);
+                    for (path, at) in std::mem::take(&mut self.waiting) {
+                        self.look(&path, at, &mut bodies);
                     }
                     if !bodies.is_empty() {
                         return bodies;
@@ -144,7 +149,7 @@ impl Files {
         }
     }
 
-    fn look(&mut self, path: &Path, bodies: &mut Vec<Body<Raw>>) {
+    fn look(&mut self, path: &Path, at: Instant, bodies: &mut Vec<Body<Raw>>) {
         let Ok(inside) = path.strip_prefix(&self.root) else { return };
         if inside.components().any(|c| is_not_ours(c.as_os_str())) {
             return;
@@ -153,14 +158,14 @@ impl Files {
             let mut there = Vec::new();
             self.add(path, &mut there);
             for file in there {
-                self.file(&file, bodies);
+                self.file(&file, at, bodies);
             }
         } else {
-            self.file(path, bodies);
+            self.file(path, at, bodies);
         }
     }
 
-    fn file(&mut self, path: &Path, bodies: &mut Vec<Body<Raw>>) {
+    fn file(&mut self, path: &Path, at: Instant, bodies: &mut Vec<Body<Raw>>) {
         let (action, size) = match self.remember(path) {
             Some((now, before)) if before == Some(now) => return,
             Some((now, Some(_))) => (FileAction::Modified, Some(now.size)),
@@ -169,30 +174,20 @@ impl Files {
             None => return,
         };
         let Some(name) = path.to_str() else { return };
+        // What no call of this session has written is told quietly.
+        let call = self.writers.call(self.session, path, at);
         bodies.push(Body::FileChanged(Box::new(FileChange {
             path: Raw::new(name),
             action,
             size_bytes: size,
-            tool_call_id: None,
+            tool_call_id: call.map(Raw::new),
         })));
-        if action != FileAction::Deleted
-            && let Ok(inside) = path.strip_prefix(&self.root)
-            && let Some(inside) = inside.to_str()
-            && let Some(made) = narrows::artifact::of(inside)
-            && self.told.insert(inside[..made.end].to_owned())
-        {
-            let (name, path) = (&inside[made.name..made.end], &inside[..made.end]);
-            let whole = self.root.join(path);
-            bodies.push(Body::ArtifactCreated(Box::new(Artifact {
-                artifact: ArtifactInfo {
-                    id: Raw::new(path),
-                    r#type: Raw::new(made.kind),
-                    name: Raw::new(name),
-                    path: Raw::new(whole.to_string_lossy().into_owned()),
-                    preview_url: None,
-                },
-            })));
-        }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        self.writers.gone(self.session);
     }
 }
 
@@ -203,6 +198,7 @@ fn is_not_ours(name: &std::ffi::OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows::Doing;
 
     #[tokio::test]
     async fn files_that_come_change_and_go_are_told() {
@@ -210,7 +206,8 @@ mod tests {
         let root = folder.path().canonicalize().expect("root");
         std::fs::create_dir_all(root.join("outputs")).expect("outputs");
         std::fs::write(root.join("old.txt"), "1").expect("old");
-        let mut files = Files::watch(&root);
+        let writers = Arc::new(Writers::default());
+        let mut files = Files::watch(&root, 1, Arc::clone(&writers));
         let actions = |bodies: &[Body<Raw>]| -> Vec<FileAction> {
             let changes = bodies.iter().filter_map(|body| match body {
                 Body::FileChanged(change) => Some(change.action),
@@ -223,7 +220,18 @@ mod tests {
         std::fs::write(root.join("outputs/new.md"), "hello").expect("write");
         let bodies = files.next().await;
         assert_eq!(actions(&bodies), [FileAction::Created]);
-        assert!(bodies.iter().any(|b| matches!(b, Body::ArtifactCreated(_))));
+        let calls = |bodies: &[Body<Raw>]| -> Vec<bool> {
+            let changes = bodies.iter().filter_map(|body| match body {
+                Body::FileChanged(change) => Some(change.tool_call_id.is_some()),
+                _ => None,
+            });
+            changes.collect()
+        };
+        assert_eq!(calls(&bodies), [false], "nobody was at work");
+        let (id, words) = ("c1".to_owned(), String::new());
+        writers.heard(1, &root, vec![Doing { id, words, may_write: true, ended: false }]);
+        std::fs::write(root.join("outputs/new.md"), "hello again").expect("write");
+        assert_eq!(calls(&files.next().await), [true]);
         std::fs::create_dir(root.join("deep")).expect("deep");
         std::fs::create_dir(root.join("node_modules")).expect("modules");
         std::fs::write(root.join("deep/in.txt"), "x").expect("write");

@@ -12,12 +12,14 @@ mod files;
 mod folders;
 mod machine;
 mod options;
+mod orphans;
 mod patience;
 mod refusal;
 mod state;
 mod terminal;
 mod turns;
 mod wanted;
+mod writers;
 
 pub use agents::{AgentSpec, Protocol, presets};
 use claude::new_uuid;
@@ -41,6 +43,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use wanted::{Got, Wanted};
+use writers::Writers;
 
 /// Orders to one session's task that may wait.
 const MAX_ORDERS: usize = 64;
@@ -72,6 +75,7 @@ struct Inner {
     shown: Shown,
     looking: AtomicBool,
     looks: AtomicU64,
+    writers: Arc<Writers>,
 }
 
 #[derive(Debug, Clone)]
@@ -108,6 +112,7 @@ impl Runs {
             shown: Shown::default(),
             looking: AtomicBool::new(false),
             looks: AtomicU64::new(0),
+            writers: Arc::default(),
         };
         Runs { inner: Arc::new(inner) }
     }

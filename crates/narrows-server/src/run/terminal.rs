@@ -2,7 +2,7 @@
 
 use super::RunOptions;
 use super::agents::AgentSpec;
-use super::child::{command, environment, terminate};
+use super::child::{command, environment, spawn, terminate};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -83,7 +83,8 @@ impl Terminal {
         }
         command.args(args).current_dir(cwd).envs(environment(spec, options));
         command.envs(env.iter().map(|(name, value)| (name, value)));
-        let mut process = command.spawn().map_err(|e| format!("it cannot be started: {e}"))?;
+        let mut process =
+            spawn(&mut command, options).map_err(|e| format!("it cannot be started: {e}"))?;
         let pipes = (process.stdout.take(), process.stderr.take());
         let (Some(stdout), Some(stderr)) = pipes else { return Err("it has no pipes".to_owned()) };
         let max = limit.map_or(USUAL_OUTPUT, |n| usize::try_from(n.min(MAX_OUTPUT)).unwrap_or(0));

@@ -88,7 +88,8 @@ impl Actor {
         insist(fence.is_some(), || kept.keep_run(run.clone(), fence)).await.map_err(store)?;
         // A large folder takes a while.
         let folder = root.to_owned();
-        let files = tokio::task::spawn_blocking(move || Files::watch(&folder)).await;
+        let (writers, key) = (Arc::clone(&self.writers), self.session.key);
+        let files = tokio::task::spawn_blocking(move || Files::watch(&folder, key, writers)).await;
         let (files, now) = (files.map_err(|e| e.to_string())?, Instant::now());
         let machine = Machine::new(root.to_owned(), Arc::clone(spec), Arc::clone(options));
         let effects = driver.start();

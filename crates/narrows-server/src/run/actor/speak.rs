@@ -4,6 +4,7 @@ use super::{Actor, LAST_WORDS, now};
 use crate::run::child::Line;
 use crate::run::driver::Effect;
 use narrows_store::MessageState;
+use std::path::Path;
 use std::time::Instant;
 
 impl Actor {
@@ -49,6 +50,11 @@ impl Actor {
             }
             // Nothing is said that nobody can read later.
             self.lose(&format!("what the agent said could not be kept: {error}")).await;
+            return;
+        }
+        let calls = std::mem::take(&mut feed.calls);
+        if !calls.is_empty() {
+            self.writers.heard(self.session.key, Path::new(&self.run.cwd), calls);
         }
     }
 

@@ -243,7 +243,8 @@ impl Runs {
         let (store, hub) = (self.inner.store.clone(), self.inner.hub.clone());
         let (intake, wakes) = (self.inner.intake.clone(), Arc::clone(&self.inner.wakes));
         let leases = Arc::clone(&self.inner.leases);
-        let place = Place { store: store.clone(), intake, hub: hub.clone(), wakes, lease };
+        let writers = Arc::clone(&self.inner.writers);
+        let place = Place { store: store.clone(), intake, hub: hub.clone(), wakes, lease, writers };
         let actor = Actor::new(place, session, run, known, tell);
         tokio::spawn(async move {
             // Whatever happens, whoever waits for the end sees it.
