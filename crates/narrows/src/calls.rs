@@ -35,8 +35,8 @@ const MAX_ARTIFACTS: usize = 4096;
 /// it comes and not repeated at the end.
 const MAX_HELD: usize = 16 << 20;
 const MAX_HELD_ALL: usize = 64 << 20;
-/// Calls that are remembered for whoever asks what was heard of.
-const MAX_HEARD: usize = 64;
+/// Calls that are remembered for those who ask what was heard of; the last ones.
+const MAX_HEARD: usize = 256;
 
 /// The calls of one session.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub struct Calls {
     /// Ended calls that keep their heavy fields.
     late: VecDeque<Clean>,
     /// Calls that something was heard of since somebody asked.
-    heard: Vec<Clean>,
+    heard: VecDeque<Clean>,
 }
 
 #[derive(Debug)]
@@ -85,6 +85,8 @@ struct State {
     resumed: bool,
     /// Most of what was known of it is forgotten.
     brief: bool,
+    /// It is one of those that something was heard of.
+    heard: bool,
 }
 
 impl Default for State {
@@ -101,6 +103,7 @@ impl Default for State {
             again: 0,
             resumed: false,
             brief: false,
+            heard: false,
         }
     }
 }
@@ -120,7 +123,7 @@ impl Default for Calls {
             edited: Recent::new(MAX_ARTIFACTS),
             failed: false,
             late: VecDeque::new(),
-            heard: Vec::new(),
+            heard: VecDeque::new(),
         }
     }
 }
@@ -283,10 +286,11 @@ impl Calls {
         changes: &mut Vec<FileChange>,
     ) -> bool {
         self.make_room(&tool.id);
-        if self.heard.len() < MAX_HEARD && !self.heard.contains(&tool.id) {
-            self.heard.push(tool.id.clone());
-        }
         let (state, new) = self.calls.open_shared(&tool.id);
+        if !std::mem::replace(&mut state.heard, true) {
+            self.heard.push_back(tool.id.clone());
+            self.heard.drain(..self.heard.len().saturating_sub(MAX_HEARD));
+        }
         if new && let Some(known) = self.brief.take(&tool.id) {
             (state.known, state.brief) = (known, true);
         }

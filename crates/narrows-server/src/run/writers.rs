@@ -71,7 +71,7 @@ impl Writers {
             call.began <= at + APART && call.ended.is_none_or(|ended| at <= ended + APART)
         };
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let tells = |call: &Call| !name.is_empty() && call.words.contains(name);
+        let tells = |call: &Call| names(&call.words, name);
         let near = runs.iter().filter(|(_, run)| file.starts_with(&run.root));
         let all: Vec<(i64, &Call)> = near
             .flat_map(|(key, run)| run.calls.iter().filter(could).map(|call| (*key, call)))
@@ -83,6 +83,17 @@ impl Writers {
         let is_mine = of.iter().all(|(key, _)| *key == session);
         of.last().filter(|_| is_mine).map(|(_, call)| call.id.clone())
     }
+}
+
+/// Whether words name a file, and not another one whose name has this one in it.
+fn names(words: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    !name.is_empty()
+        && words.match_indices(name).any(|(at, _)| {
+            let before = words[..at].chars().next_back();
+            let after = words[at + name.len()..].chars().next();
+            !before.is_some_and(|c| is_part(c) || c == '.') && !after.is_some_and(is_part)
+        })
 }
 
 #[cfg(test)]
@@ -116,6 +127,17 @@ mod tests {
         assert_eq!(writers.call(2, file, later).as_deref(), Some("b"));
         writers.gone(2);
         assert_eq!(writers.call(2, file, later), None);
+    }
+
+    #[test]
+    fn a_name_is_a_whole_word() {
+        assert!(names("echo x > outputs/a.md", "a.md"));
+        assert!(names(r#"{"path":"a.md"}"#, "a.md"));
+        assert!(names("cat > 報告.md.", "報告.md"));
+        for other in ["outputs/data.md", "a.mdx", "b.a.md", "", "-a.md"] {
+            assert!(!names(other, "a.md"), "{other}");
+        }
+        assert!(!names("anything", ""));
     }
 
     #[test]

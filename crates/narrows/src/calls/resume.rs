@@ -48,6 +48,7 @@ impl Calls {
                 again,
                 resumed: true,
                 brief: false,
+                heard: false,
             };
             if again > 0 {
                 calls.keep_late(&item.id);
