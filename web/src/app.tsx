@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { api } from "./api/client";
 import type { Socket } from "./api/socket";
 import css from "./app.module.css";
 import { titleOf } from "./items/labels";
@@ -93,6 +94,11 @@ export function App({ socket, list, usedTicket }: Props) {
         shown={shown && !(nothing && isNarrow())}
         onNew={onNew}
         onClose={() => setShown(false)}
+        onLogout={() => {
+          // Also where the server does not answer: this browser forgets its key.
+          void api.logout().catch(() => {});
+          socket.refuse();
+        }}
       />
       <Guard of={route.step}>
         {route.unknown ? (

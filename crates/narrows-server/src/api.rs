@@ -402,6 +402,26 @@ pub struct Me {
     pub scopes: Vec<String>,
 }
 
+/// A browser that was let in.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoggedIn {
+    /// Its token, told this once.
+    pub token: String,
+    /// When it ends, in milliseconds since 1970.
+    pub expires_at: i64,
+}
+
+/// A ticket for one request.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestTicket {
+    /// Goes into the address, as `ticket=…`.
+    pub ticket: String,
+    /// When it ends, in milliseconds since 1970.
+    pub expires_at: i64,
+}
+
 /// Whether the process answers.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Live {

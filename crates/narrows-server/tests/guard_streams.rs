@@ -4,7 +4,7 @@
 mod callers;
 mod common;
 
-use callers::{Place, UPGRADE, bearer, browser, probe, ticket, token};
+use callers::{Call, Place, UPGRADE, bearer, browser, probe, request_ticket, ticket, token};
 use common::{Sse, TestServer, Ws};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::json;
@@ -121,19 +121,81 @@ async fn a_token_that_ends_closes_its_streams() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cookie_opens_streams_of_its_own_origin_until_the_browser_logs_out() {
+async fn a_browser_has_streams_of_its_own_origin_until_it_logs_out() {
     let server = TestServer::start().await;
     let place = Place::make(&server, "home").await;
-    let cookie = browser(&server, &ticket(&server).await).await;
-    let streams = Streams::open(server.address, &place, ("cookie", &cookie)).await;
-    let headers = [("cookie", cookie.as_str()), ("x-narrows", "1")];
+    let secret = browser(&server, &ticket(&server).await).await;
+    let who = bearer(&secret);
+    let streams = Streams::open(server.address, &place, ("authorization", &who)).await;
+    let by_ticket = |ticket: &str| format!("/api/sessions/stream?limit=5&ticket={ticket}");
+    let own = format!("http://{}", server.address);
+    let from = [("origin", own.as_str())];
+    let path = by_ticket(&request_ticket(&server, &secret).await);
+    let mut list = Sse::open(server.address, &path, &from).await;
+    assert_eq!(list.status, 200);
+    list.until_ready().await;
+    let unused = request_ticket(&server, &secret).await;
+    let headers = [("authorization", who.as_str())];
     let reply = probe(server.address, "POST", "/api/logout", &headers, b"").await;
     assert_eq!(reply.status, 204);
-    let gone = &reply.headers["set-cookie"];
-    assert!(gone.starts_with("narrows=;") && gone.contains("Max-Age=0"), "{gone}");
     streams.are_closed("revoked").await;
+    while let Some(frame) = list.next().await {
+        assert!(!frame.is("session"), "{frame:?}");
+    }
     let reply = probe(server.address, "GET", "/api/me", &headers, b"").await;
-    assert_eq!(reply.status, 401, "the cookie is void, not only forgotten");
+    assert_eq!(reply.status, 401, "the token is void, not only forgotten");
+    assert_eq!(probe(server.address, "GET", &by_ticket(&unused), &from, b"").await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ticket_for_a_request_opens_one_and_only_what_needs_it() {
+    let server = TestServer::start().await;
+    let place = Place::make(&server, "home").await;
+    let other = Place::make(&server, "other").await;
+    let (_, secret) = token(&server, json!({"scopes": ["read"], "tags": ["home"]})).await;
+    let once = [
+        "/api/sessions/stream",
+        "/api/sessions/{id}/events",
+        "/api/sessions/{id}/blobs/{hash}",
+        "/api/sessions/{id}/export",
+        "/api/ws",
+    ];
+    for route in narrows_server::route_list().into_iter().filter(|route| route.scope.is_some()) {
+        let mut call = Call::new(&server, &route, &place, true).await;
+        let ticket = request_ticket(&server, &secret).await;
+        let sign = if call.path.contains('?') { '&' } else { '?' };
+        call.path = format!("{}{sign}ticket={ticket}", call.path);
+        let opens = route.method == http::Method::GET && once.contains(&route.path);
+        let about = format!("{} {}", route.method, route.path);
+        if opens {
+            // Whoever only asks what there is does not use it up, and learns nothing.
+            let head = probe(server.address, "HEAD", &call.path, &[], b"").await;
+            assert_eq!(head.status, 401, "HEAD {about}");
+        }
+        let reply = call.send(&server, &[]).await;
+        assert_eq!(reply.status, if opens { call.good } else { 401 }, "{about}: {}", reply.text());
+        let again = call.send(&server, &[]).await;
+        assert_eq!(again.status, 401, "{about}: twice");
+    }
+    // It is worth what the token is, and no login.
+    let path =
+        |place: &Place, ticket: &str| format!("/api/sessions/{}/export?ticket={ticket}", place.id);
+    let hidden = path(&other, &request_ticket(&server, &secret).await);
+    assert_eq!(probe(server.address, "GET", &hidden, &[], b"").await.status, 404);
+    let ticket = request_ticket(&server, &secret).await;
+    assert_eq!(callers::login(&server, &ticket).await.status, 401);
+    let who = bearer(&ticket);
+    let me = probe(server.address, "GET", "/api/me", &[("authorization", &who)], b"").await;
+    assert_eq!(me.status, 401);
+    // Nor is a way into a browser one for a request.
+    let into = callers::ticket(&server).await;
+    assert_eq!(probe(server.address, "GET", &path(&place, &into), &[], b"").await.status, 401);
+    // A page of another origin cannot use it.
+    let ticket = request_ticket(&server, &secret).await;
+    for from in [("origin", "http://127.0.0.1:9"), ("sec-fetch-site", "same-site")] {
+        let reply = probe(server.address, "GET", &path(&place, &ticket), &[from], b"").await;
+        assert_eq!(reply.status, 403);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Tokens, tickets and cookies: what they are worth, where they are kept, and who used them.
+//! Tokens and tickets: what they are worth, where they are kept, and who used them.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod callers;
@@ -27,23 +27,20 @@ async fn send(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ticket_works_once_and_gives_a_cookie_that_scripts_cannot_read() {
+async fn a_ticket_works_once_and_gives_a_token_in_no_cookie() {
     let server = TestServer::start().await;
     let ticket = ticket(&server).await;
     let reply = login(&server, &ticket).await;
-    assert_eq!(reply.status, 204);
-    let cookie = &reply.headers["set-cookie"];
-    let mut parts = cookie.split("; ");
-    let (name, secret) = parts.next().and_then(|p| p.split_once('=')).expect("a cookie");
-    assert_eq!(name, "narrows");
+    assert_eq!(reply.status, 200);
+    assert!(!reply.headers.contains_key("set-cookie"), "{:?}", reply.headers);
+    let told = reply.json();
+    let secret = told["token"].as_str().expect("a token");
     assert!(secret.starts_with("nrw_") && secret != ticket);
-    let attributes: Vec<&str> = parts.collect();
-    // Without a domain, so that it goes to this very host alone.
-    assert_eq!(attributes, ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=2592000"]);
+    let month = narrows_store::now() + 30 * 24 * 3600 * 1000;
+    assert!(told["expiresAt"].as_i64().is_some_and(|end| (month - 600_000..=month).contains(&end)));
     for used in [ticket.as_str(), "", "nrw_wrong", secret, &server.token] {
         let reply = login(&server, used).await;
         assert_eq!(reply.status, 401, "`{used}`");
-        assert!(!reply.headers.contains_key("set-cookie"));
     }
     // A ticket is no token, in no place.
     assert_eq!(send(&server, &ticket, "GET", "/api/me", None).await.status, 401);
@@ -72,9 +69,9 @@ async fn a_ticket_has_the_rights_of_whoever_asked_for_it() {
     let made = send(&server, &secret, "POST", "/api/tickets", None).await;
     assert_eq!(made.status, 201);
     let path = made.json()["path"].as_str().expect("path").to_owned();
-    let cookie = browser(&server, path.strip_prefix("/#ticket=").expect("a ticket")).await;
+    let inside = bearer(&browser(&server, path.strip_prefix("/#ticket=").expect("a ticket")).await);
     let call = async |method: &str, path: String, body: &str| {
-        let headers = [("cookie", cookie.as_str()), ("x-narrows", "1")];
+        let headers = [("authorization", inside.as_str())];
         let headers = [&headers[..], &[("content-type", "application/json")]].concat();
         probe(server.address, method, &path, &headers, body.as_bytes()).await
     };
@@ -140,9 +137,8 @@ async fn nothing_outlives_the_token_that_made_it() {
         assert_eq!(made.status, 201, "{}", made.text());
     }
     let reply = login(&server, &ticket_of(&short).await).await;
-    let cookie = &reply.headers["set-cookie"];
-    let age = cookie.split("Max-Age=").nth(1).and_then(|a| a.parse::<u64>().ok());
-    assert!(age.is_some_and(|seconds| seconds <= 100), "{cookie}");
+    let end = reply.json()["expiresAt"].as_i64();
+    assert!(end.is_some_and(|end| end <= narrows_store::now() + 100_000), "{end:?}");
     let tokens = server.get("/api/tokens").await;
     let ends = tokens["tokens"].as_array().expect("tokens").iter().map(|t| t["expiresAt"].as_i64());
     let ends: Vec<i64> = ends.flatten().collect();
@@ -196,8 +192,8 @@ async fn whoever_guesses_is_slowed_down_but_the_right_token_always_works() {
         assert_eq!(reply.json()["error"]["code"], "THROTTLED");
         assert!(reply.headers["retry-after"].parse::<u64>().is_ok_and(|s| s > 0));
     }
-    let cookie = [("cookie", "narrows=nrw_wrong")];
-    assert_eq!(probe(server.address, "GET", "/api/me", &cookie, b"").await.status, 429);
+    let by_ticket = "/api/sessions/stream?ticket=nrw_wrong";
+    assert_eq!(probe(server.address, "GET", by_ticket, &[], b"").await.status, 429);
     assert_eq!(server.send("GET", "/api/me", b"").await.status, 200);
     // Whoever brings nothing does not guess.
     assert_eq!(probe(server.address, "GET", "/api/me", &[], b"").await.status, 401);
@@ -214,23 +210,23 @@ async fn a_secret_is_told_only_where_it_is_made() {
     let place = Place::make(&server, "home").await;
     let all = ["read", "write", "run", "approve", "admin"];
     let (_, made) = token(&server, json!({ "scopes": all })).await;
-    let cookie = browser(&server, &ticket(&server).await).await;
-    let in_cookie = cookie.split_once('=').expect("cookie").1;
+    let inside = browser(&server, &ticket(&server).await).await;
     // Even an agent that prints the tokens does not get them into the log.
-    let text = format!("the tokens are {} and {made} and {in_cookie}.", server.token);
+    let text = format!("the tokens are {} and {made} and {inside}.", server.token);
     let packet = json!({"jsonrpc": "2.0", "method": "session/update", "params": {
         "sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk",
         "content": {"type": "text", "text": text}}}});
     server.packets(&place.id, "format=acp&end=true", format!("{packet}\n").as_bytes()).await;
     let items = server.items(&place.id).await;
     assert!(items.iter().any(|i| i.to_string().contains("the tokens are ")), "{items:?}");
-    let secrets = [server.token.as_str(), made.as_str(), in_cookie];
+    let secrets = [server.token.as_str(), made.as_str(), inside.as_str()];
     for route in route_list() {
         for who in [
             ("authorization", bearer(&server.token)),
             ("authorization", bearer(&made)),
             ("authorization", "Bearer nrw_garbage".to_owned()),
-            ("cookie", cookie.clone()),
+            ("authorization", bearer(&inside)),
+            ("cookie", format!("narrows={inside}")),
         ] {
             let call = Call::new(&server, &route, &place, false).await;
             let reply = call.send(&server, &[(who.0, &who.1)]).await;
@@ -238,7 +234,10 @@ async fn a_secret_is_told_only_where_it_is_made() {
             for secret in secrets.into_iter().chain(["nrw_garbage"]) {
                 assert!(!said.contains(secret), "{} {}: {said}", route.method, route.path);
             }
-            let makes = matches!(route.path, "/api/tokens" | "/api/tickets" | "/api/login");
+            let makes = matches!(
+                route.path,
+                "/api/tokens" | "/api/tickets" | "/api/request-tickets" | "/api/login"
+            );
             if !makes {
                 let known = said.replace("nrw_…", "");
                 assert!(!known.contains("nrw_"), "{} {}: {said}", route.method, route.path);
@@ -356,13 +355,13 @@ async fn what_a_token_made_is_revoked_with_it() {
     let (_, beside) = token_of(&server.token).await;
     let (_, second) = token_of(&first).await;
     let (_, third) = token_of(&second).await;
-    let cookie = browser(&server, &ticket_of(&third).await).await;
+    let inside = bearer(&browser(&server, &ticket_of(&third).await).await);
     let unused = ticket_of(&third).await;
-    let by_cookie = async || {
-        let headers = [("cookie", cookie.as_str())];
+    let by_browser = async || {
+        let headers = [("authorization", inside.as_str())];
         probe(server.address, "GET", "/api/me", &headers, b"").await.status
     };
-    assert_eq!(by_cookie().await, 200);
+    assert_eq!(by_browser().await, 200);
     let mut ws = common::Ws::open(server.address, &third).await.expect("socket");
     assert_eq!(server.send("DELETE", &format!("/api/tokens/{id}"), b"").await.status, 204);
     let shared = server.server.as_ref().is_some_and(|s| s.app().store.is_shared());
@@ -373,10 +372,10 @@ async fn what_a_token_made_is_revoked_with_it() {
         }
         assert_eq!(send(&server, gone, "GET", "/api/me", None).await.status, 401);
     }
-    while shared && by_cookie().await == 200 {
+    while shared && by_browser().await == 200 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(by_cookie().await, 401);
+    assert_eq!(by_browser().await, 401);
     assert_eq!(login(&server, &unused).await.status, 401);
     assert_eq!(ws.next().await, None, "its streams are closed");
     assert_eq!(send(&server, &beside, "GET", "/api/me", None).await.status, 200);

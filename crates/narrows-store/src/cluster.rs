@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/postgres/009.sql"),
     include_str!("sql/postgres/010.sql"),
     include_str!("sql/postgres/011.sql"),
+    include_str!("sql/postgres/012.sql"),
 ];
 
 /// Brings the schema up to date; returns the installation's key for the marks of secrets.

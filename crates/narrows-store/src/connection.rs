@@ -36,6 +36,7 @@ const MIGRATIONS: &[&[Part]] = &[
     &[Part::Sql(include_str!("sql/009.sql"))],
     &[Part::Sql(include_str!("sql/010.sql"))],
     &[Part::Sql(include_str!("sql/011.sql"))],
+    &[Part::Sql(include_str!("sql/012.sql"))],
 ];
 
 /// The number of the newest schema.

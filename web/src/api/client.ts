@@ -1,3 +1,4 @@
+import { credentials, forgetLogin, keepLogin } from "./login";
 import type {
   AgentList,
   Answer,
@@ -47,8 +48,7 @@ async function ask<T>(method: string, path: string, query: Query = {}, more: Mor
   const address = params.size ? `${path}?${params}` : path;
   let response: Response;
   try {
-    // What changes something needs a header that no form and no link can send.
-    const headers: Record<string, string> = method === "GET" ? {} : { "x-narrows": "page" };
+    const headers = credentials();
     if (body !== undefined) headers["content-type"] = "application/json";
     if (key) headers["idempotency-key"] = key;
     const sent = body === undefined ? undefined : JSON.stringify(body);
@@ -104,7 +104,10 @@ export const api = {
   facets: () => ask<Facets>("GET", "/api/facets"),
   sources: () => ask<Sources>("GET", "/api/sources"),
   me: () => ask<{ token: string; scopes: string[] }>("GET", "/api/me"),
-  logout: () => ask<void>("POST", "/api/logout"),
+  /** The key is void afterwards, in every tab. */
+  logout: () => ask<void>("POST", "/api/logout").finally(forgetLogin),
+  /** Opens one request that can have no header, once and soon: a socket, a download. */
+  ticket: () => ask<{ ticket: string }>("POST", "/api/request-tickets"),
   agents: () => ask<AgentList>("GET", "/api/agents"),
   start: (run: NewRun) => ask<Session>("POST", "/api/runs", {}, { body: run }),
   run: (id: string, after: number | undefined, signal: AbortSignal) =>
@@ -122,16 +125,44 @@ export const api = {
   exported: (id: string, format: string) => `${one(id)}/export?format=${format}`,
 };
 
-/** Trades the ticket of the printed address for the browser's cookie; true when it is void. */
+/** Trades the ticket of the printed address for a key of this browser; true when it is void. */
 export async function login(): Promise<boolean> {
   const ticket = new URLSearchParams(location.hash.slice(1)).get("ticket");
   if (!ticket) return false;
   // Out of the address bar first: it must not be copied along, or be tried twice.
   history.replaceState(null, "", location.pathname + location.search);
-  const answer = await fetch("/api/login", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ ticket }),
-  });
-  return answer.status === 401;
+  try {
+    const { token } = await ask<{ token: string }>("POST", "/api/login", {}, { body: { ticket } });
+    keepLogin(token);
+    return false;
+  } catch (error) {
+    return error instanceof ApiError && error.status === 401;
+  }
+}
+
+/** Whether the server knows this browser; null when it does not answer. */
+export async function isKnown(): Promise<boolean | null> {
+  try {
+    const { status } = await fetch("/api/me", { headers: credentials() });
+    if (status === 401) forgetLogin();
+    return status !== 401;
+  } catch {
+    return null;
+  }
+}
+
+/** The bytes of a picture. */
+export async function picture(address: string, signal: AbortSignal): Promise<Blob> {
+  const response = await fetch(address, { headers: credentials(), signal });
+  if (!response.ok) throw await refusal(response);
+  return response.blob();
+}
+
+/** Saves what an address gives as a file. */
+export async function download(address: string): Promise<void> {
+  const { ticket } = await api.ticket();
+  const link = document.createElement("a");
+  link.href = `${address}${address.includes("?") ? "&" : "?"}ticket=${encodeURIComponent(ticket)}`;
+  link.download = "";
+  link.click();
 }

@@ -1,3 +1,5 @@
+import { api, isKnown } from "./client";
+
 /** How the page stands to the server. */
 export type Link = "connecting" | "live" | "cut" | "refused";
 
@@ -30,6 +32,7 @@ export class Socket {
   private heard = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private closed = false;
+  private opening = false;
 
   constructor(private address: string) {}
 
@@ -37,7 +40,7 @@ export class Socket {
     window.addEventListener("online", this.hurry);
     document.addEventListener("visibilitychange", this.hurry);
     setInterval(() => this.listen(), QUIET / 4);
-    this.connect();
+    void this.connect();
   }
 
   /** Follows something until the answer is called. */
@@ -66,10 +69,19 @@ export class Socket {
     this.say("refused");
   }
 
-  private connect(): void {
-    if (this.closed) return;
+  private async connect(): Promise<void> {
+    if (this.closed || this.opening) return;
     clearTimeout(this.timer);
-    const socket = new WebSocket(this.address);
+    this.opening = true;
+    // A socket can have no header: a ticket opens it, once.
+    const ticket = await api.ticket().catch((error) => error as { status?: number });
+    this.opening = false;
+    if (this.closed || this.socket) return;
+    if (!("ticket" in ticket)) {
+      if (ticket.status === 401) return this.refuse();
+      return this.lost();
+    }
+    const socket = new WebSocket(`${this.address}?ticket=${encodeURIComponent(ticket.ticket)}`);
     this.socket = socket;
     socket.onopen = () => {
       this.failures = 0;
@@ -88,25 +100,24 @@ export class Socket {
       // The token was revoked.
       if (event.code === 4001) return this.refuse();
       if (this.closed) return;
-      this.say(this.link === "connecting" && !this.failures ? "connecting" : "cut");
-      this.again();
+      this.lost();
     };
+  }
+
+  private lost(): void {
+    this.say(this.link === "connecting" && !this.failures ? "connecting" : "cut");
+    this.again();
   }
 
   private again(): void {
     const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.failures++);
-    this.timer = setTimeout(() => this.connect(), wait * (0.7 + Math.random() * 0.6));
+    this.timer = setTimeout(() => void this.connect(), wait * (0.7 + Math.random() * 0.6));
     // A refused upgrade looks like a server that is away: ask which it is.
-    if (this.failures === 2) {
-      fetch("/api/me").then(
-        (answer) => answer.status === 401 && this.refuse(),
-        () => {},
-      );
-    }
+    if (this.failures === 2) void isKnown().then((known) => known === false && this.refuse());
   }
 
   private hurry = (): void => {
-    if (!this.socket && !this.closed && !document.hidden) this.connect();
+    if (!this.socket && !this.closed && !document.hidden) void this.connect();
   };
 
   /** A connection that died without a word is found out by asking. */
@@ -118,7 +129,7 @@ export class Socket {
       this.socket = null;
       dead?.close();
       this.say("cut");
-      this.connect();
+      void this.connect();
     } else if (quiet > QUIET) {
       this.send({ type: "ping" });
     }

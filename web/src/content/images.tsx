@@ -2,6 +2,7 @@ import { useCallback, useRef, useState } from "react";
 import type { Image } from "../api/types";
 import { useSession } from "../state/context";
 import styles from "./images.module.css";
+import { Picture } from "./picture";
 import { Zoom } from "./zoom";
 
 export interface ImagesProps {
@@ -71,7 +72,7 @@ function Thumbnail({ src, words, size, button, onOpen }: ThumbnailProps) {
   if (broken) return <p className={styles.broken}>{words}: cannot be shown</p>;
   return (
     <button type="button" className={styles.thumbnail} ref={button} title="Show larger" onClick={onOpen}>
-      <img src={src} alt={words} loading="lazy" decoding="async" onError={() => setBroken(true)} />
+      <Picture src={src} alt={words} onError={() => setBroken(true)} />
       <span className={styles.size} aria-hidden>
         {size}
       </span>

@@ -1,6 +1,7 @@
 import { ChevronLeft, ChevronRight, X, ZoomIn, ZoomOut } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import styles from "./images.module.css";
+import { Picture } from "./picture";
 
 export interface ZoomProps {
   src: string;
@@ -58,7 +59,7 @@ export function Zoom({ src, words, several, onStep, onClose }: ZoomProps) {
             aria-label="Actual size"
             onClick={() => setActual(!actual)}
           >
-            <img src={src} alt={words} />
+            <Picture src={src} alt={words} />
           </button>
         </div>
       </div>

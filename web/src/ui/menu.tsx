@@ -63,11 +63,10 @@ interface ItemProps {
   children: ReactNode;
   hint?: string;
   danger?: boolean;
-  href?: string;
   onSelect?(): void;
 }
 
-export function MenuItem({ children, hint, danger, href, onSelect }: ItemProps) {
+export function MenuItem({ children, hint, danger, onSelect }: ItemProps) {
   const className = danger ? `${css.item} ${css.danger}` : css.item;
   const words = (
     <>
@@ -75,13 +74,6 @@ export function MenuItem({ children, hint, danger, href, onSelect }: ItemProps) 
       {hint && <code className={css.hint}>{hint}</code>}
     </>
   );
-  if (href) {
-    return (
-      <a className={className} role="menuitem" href={href} download tabIndex={-1}>
-        {words}
-      </a>
-    );
-  }
   return (
     <button type="button" className={className} role="menuitem" onClick={onSelect} tabIndex={-1}>
       {words}

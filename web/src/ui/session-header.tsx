@@ -1,6 +1,6 @@
 import { Ellipsis, Link as LinkIcon, ListTree, Menu as MenuIcon, Search } from "lucide-react";
 import { useState } from "react";
-import { api } from "../api/client";
+import { api, download } from "../api/client";
 import type { Session } from "../api/types";
 import { copyText } from "../content/copy";
 import { visible } from "../content/visible";
@@ -33,15 +33,18 @@ export function SessionHeader(props: Props) {
   const title = named ? titleOf(named) : "";
   const live = isRunning(view, session);
   const resume = resumeCommand(info?.agent, session?.nativeId ?? info?.nativeId);
+  const say = (words: string) => {
+    setSaid(words);
+    setTimeout(() => setSaid(""), 1800);
+  };
   const copy = (text: string, done: string) => {
-    const say = (words: string) => {
-      setSaid(words);
-      setTimeout(() => setSaid(""), 1800);
-    };
     copyText(text).then(
       () => say(done),
       () => say("Could not copy"),
     );
+  };
+  const save = (format: string) => {
+    download(api.exported(id, format)).catch((error: Error) => say(`Not exported: ${error.message}`));
   };
   return (
     <header className={css.header}>
@@ -108,11 +111,11 @@ export function SessionHeader(props: Props) {
           )}
           <MenuItem onSelect={() => copy(location.origin + address(id), "Link copied")}>Copy link</MenuItem>
           <MenuItem onSelect={() => copy(id, "Id copied")}>Copy session id</MenuItem>
-          <MenuItem href={api.exported(id, "md")}>Export as Markdown</MenuItem>
-          <MenuItem href={api.exported(id, "html")}>Export as HTML</MenuItem>
-          <MenuItem href={api.exported(id, "text")}>Export as text</MenuItem>
-          <MenuItem href={api.exported(id, "json")}>Export as JSON</MenuItem>
-          <MenuItem href={api.exported(id, "jsonl")}>Export as JSON lines</MenuItem>
+          <MenuItem onSelect={() => save("md")}>Export as Markdown</MenuItem>
+          <MenuItem onSelect={() => save("html")}>Export as HTML</MenuItem>
+          <MenuItem onSelect={() => save("text")}>Export as text</MenuItem>
+          <MenuItem onSelect={() => save("json")}>Export as JSON</MenuItem>
+          <MenuItem onSelect={() => save("jsonl")}>Export as JSON lines</MenuItem>
           <MenuItem danger onSelect={onDelete}>
             Delete…
           </MenuItem>

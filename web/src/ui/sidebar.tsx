@@ -1,4 +1,4 @@
-import { PanelLeftClose, Plus, Search, X } from "lucide-react";
+import { LogOut, PanelLeftClose, Plus, Search, X } from "lucide-react";
 import { type RefObject, useMemo } from "react";
 import { VList } from "virtua";
 import type { Session } from "../api/types";
@@ -22,12 +22,14 @@ interface Props {
   /** Starts an agent, where one may. */
   onNew?: () => void;
   onClose(): void;
+  onLogout(): void;
 }
 
 type Entry = { heading: string } | { session: Session };
 
 /** All sessions: live ones first, then by day; or what a search found. */
-export function Sidebar({ list, view, chosen, query, onQuery, input, shown, onNew, onClose }: Props) {
+export function Sidebar(props: Props) {
+  const { list, view, chosen, query, onQuery, input, shown, onNew, onClose, onLogout } = props;
   const entries = useMemo(() => listed(view.sessions), [view.sessions]);
   return (
     <nav
@@ -94,6 +96,9 @@ export function Sidebar({ list, view, chosen, query, onQuery, input, shown, onNe
       ) : (
         <Sessions view={view} entries={entries} list={list} chosen={chosen} onChoose={onClose} />
       )}
+      <button type="button" className={css.out} onClick={onLogout}>
+        <LogOut size={14} aria-hidden /> Log out
+      </button>
     </nav>
   );
 }

@@ -1,13 +1,12 @@
 //! The one guard: Host, Origin, Sec-Fetch-Site, token, scope. Every route and transport passes it.
 
-use super::COOKIE;
 use super::tokens::Grant;
 use crate::app::App;
 use crate::error::ApiError;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use narrows_store::Scope;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Instant;
@@ -19,6 +18,8 @@ pub(crate) enum Need {
     Nothing,
     /// A token with this scope.
     Scope(Scope),
+    /// A token with this scope, or a ticket for one request: a browser can set no header here.
+    Ticket(Scope),
 }
 
 const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
@@ -151,50 +152,67 @@ pub(crate) async fn guard(State(gate): State<Gate>, mut request: Request, next: 
         )
         .into_response();
     };
-    if let Need::Scope(scope) = need {
-        match admit(&gate.app, Asked::by(&request), *scope).await {
-            Ok(grant) => drop(request.extensions_mut().insert(grant)),
-            Err(error) => return error.into_response(),
-        }
+    let (scope, ticket) = match need {
+        Need::Nothing => return next.run(request).await,
+        Need::Scope(scope) => (*scope, None),
+        Need::Ticket(scope) => (*scope, take_ticket(&mut request)),
+    };
+    match admit(&gate.app, Asked::by(&request, ticket), scope).await {
+        Ok(grant) => drop(request.extensions_mut().insert(grant)),
+        Err(error) => return error.into_response(),
     }
     next.run(request).await
+}
+
+/// Takes the ticket out of a request's address, so that nothing that follows sees it.
+fn take_ticket(request: &mut Request) -> Option<String> {
+    let uri = request.uri();
+    let is_ticket = |pair: &&str| pair.starts_with("ticket=");
+    let ticket = uri.query()?.split('&').find(is_ticket)?.strip_prefix("ticket=")?.to_owned();
+    let rest: Vec<&str> = uri.query()?.split('&').filter(|pair| !is_ticket(pair)).collect();
+    let address = match rest.join("&") {
+        none if none.is_empty() => uri.path().to_owned(),
+        query => format!("{}?{query}", uri.path()),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(address.parse().ok()?);
+    *request.uri_mut() = Uri::from_parts(parts).ok()?;
+    // Whatever only looks does not use it up.
+    (request.method() == Method::GET).then_some(ticket)
 }
 
 /// What a request says of who sends it.
 struct Asked {
     secret: Option<String>,
-    by_cookie: bool,
+    /// The secret is a ticket for this request.
+    by_ticket: bool,
     from: IpAddr,
-    /// It does nothing.
-    safe: bool,
-    /// It has a header that a form on another page cannot set.
-    marked: bool,
 }
 
 impl Asked {
-    fn by(request: &Request) -> Asked {
-        let headers = request.headers();
-        let (secret, by_cookie) = match bearer(headers) {
-            Some(secret) => (Some(secret), false),
-            None => (cookie(headers), true),
-        };
+    /// A cookie says nothing: browsers send it to every port of a host.
+    fn by(request: &Request, ticket: Option<String>) -> Asked {
+        let token = bearer(request.headers());
         let from = request.extensions().get::<SocketAddr>();
         Asked {
-            secret,
-            by_cookie,
+            by_ticket: token.is_none() && ticket.is_some(),
+            secret: token.or(ticket),
             from: from.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), SocketAddr::ip),
-            safe: matches!(*request.method(), Method::GET | Method::HEAD),
-            marked: headers.contains_key("x-narrows"),
         }
     }
 }
 
 async fn admit(app: &App, asked: Asked, scope: Scope) -> Result<Grant, ApiError> {
-    let Asked { secret, by_cookie, from, safe, marked } = asked;
+    let Asked { secret, by_ticket, from } = asked;
+    let shut = app.throttle.is_shut(from);
     let grant = match &secret {
         None => None,
+        Some(ticket) if by_ticket && !shut => {
+            app.tickets.take_for_request(ticket, &app.tokens).await?
+        }
+        Some(_) if by_ticket => None,
         // Whoever guesses does not make the store work.
-        Some(secret) if app.throttle.is_shut(from) => app.tokens.grant(secret),
+        Some(secret) if shut => app.tokens.grant(secret),
         Some(secret) => app.tokens.find(secret).await?,
     };
     let Some(grant) = grant else {
@@ -205,11 +223,6 @@ async fn admit(app: &App, asked: Asked, scope: Scope) -> Result<Grant, ApiError>
         }
         return Err(ApiError::unauthorized());
     };
-    // A form on another page can send a cookie, but not a header of our own.
-    if by_cookie && !safe && !marked {
-        let what = "a request with a cookie needs the header x-narrows";
-        return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
-    }
     if !grant.scopes.has(scope) {
         let what = format!("the token lacks the scope `{}`", scope.name());
         return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
@@ -230,13 +243,4 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     let protocols = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
     let mut protocols = protocols.filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(','));
     protocols.find_map(|p| p.trim().strip_prefix("bearer.").map(str::to_owned))
-}
-
-fn cookie(headers: &HeaderMap) -> Option<String> {
-    let cookies = headers.get_all(header::COOKIE).iter();
-    let mut cookies = cookies.filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(';'));
-    cookies.find_map(|c| {
-        let (name, value) = c.trim().split_once('=')?;
-        (name == COOKIE).then(|| value.to_owned())
-    })
 }

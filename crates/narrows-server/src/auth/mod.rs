@@ -9,6 +9,3 @@ pub(crate) use guard::{Gate, Need, front, guard};
 pub(crate) use throttle::Throttle;
 pub(crate) use tickets::Tickets;
 pub use tokens::{Grant, NewToken, Stay, Tokens, hash_of, new_secret};
-
-/// The name of the browser's cookie.
-pub(crate) const COOKIE: &str = "narrows";

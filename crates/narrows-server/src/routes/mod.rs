@@ -47,6 +47,7 @@ const READ: Need = Need::Scope(Scope::Read);
 const WRITE: Need = Need::Scope(Scope::Write);
 const RUN: Need = Need::Scope(Scope::Run);
 const APPROVE: Need = Need::Scope(Scope::Approve);
+const READ_ONCE: Need = Need::Ticket(Scope::Read);
 const ADMIN: Need = Need::Scope(Scope::Admin);
 const OPEN: Need = Need::Nothing;
 
@@ -69,23 +70,24 @@ fn table() -> Vec<Line> {
         (p.clone(), "/api/logout", READ, post(tokens::logout)),
         (g.clone(), "/api/me", READ, get(tokens::me)),
         (p.clone(), "/api/tickets", ADMIN, post(tokens::ticket)),
+        (p.clone(), "/api/request-tickets", READ, post(tokens::request_ticket)),
         (g.clone(), "/api/tokens", ADMIN, get(tokens::list)),
         (p.clone(), "/api/tokens", ADMIN, post(tokens::make)),
         (d.clone(), "/api/tokens/{token}", ADMIN, delete(tokens::revoke)),
         (g.clone(), "/api/sessions", READ, get(sessions::list)),
         (p.clone(), "/api/sessions", WRITE, post(sessions::create)),
-        (g.clone(), "/api/sessions/stream", READ, get(stream::sessions)),
+        (g.clone(), "/api/sessions/stream", READ_ONCE, get(stream::sessions)),
         (g.clone(), "/api/sessions/{id}", READ, get(sessions::show)),
         (Method::PATCH, "/api/sessions/{id}", WRITE, patch(sessions::tag)),
         (d.clone(), "/api/sessions/{id}", WRITE, delete(sessions::remove)),
         (p.clone(), "/api/sessions/{id}/packets", WRITE, post(packets::ingest)),
         (g.clone(), "/api/sessions/{id}/packets", READ, get(packets::state)),
-        (g.clone(), "/api/sessions/{id}/events", READ, get(stream::events)),
+        (g.clone(), "/api/sessions/{id}/events", READ_ONCE, get(stream::events)),
         (g.clone(), "/api/sessions/{id}/outline", READ, get(overview::outline)),
         (g.clone(), "/api/sessions/{id}/items", READ, get(items::window)),
         (g.clone(), "/api/sessions/{id}/items/{item}", READ, get(items::one)),
-        (g.clone(), "/api/sessions/{id}/blobs/{hash}", READ, get(items::blob)),
-        (g.clone(), "/api/sessions/{id}/export", READ, get(export::export)),
+        (g.clone(), "/api/sessions/{id}/blobs/{hash}", READ_ONCE, get(items::blob)),
+        (g.clone(), "/api/sessions/{id}/export", READ_ONCE, get(export::export)),
         (g.clone(), "/api/search", READ, get(items::search)),
         (g.clone(), "/api/facets", READ, get(overview::facets)),
         (g.clone(), "/api/sources", READ, get(overview::sources)),
@@ -98,7 +100,7 @@ fn table() -> Vec<Line> {
         (p.clone(), "/api/sessions/{id}/stop", RUN, post(run::stop)),
         (d, "/api/sessions/{id}/queue/{message}", RUN, delete(run::take_back)),
         (p, "/api/sessions/{id}/permissions/{request}", APPROVE, post(run::answer)),
-        (g, "/api/ws", READ, get(stream::socket)),
+        (g, "/api/ws", READ_ONCE, get(stream::socket)),
     ]
 }
 
@@ -106,7 +108,7 @@ fn table() -> Vec<Line> {
 pub fn route_list() -> Vec<RouteInfo> {
     let scope = |need| match need {
         Need::Nothing => None,
-        Need::Scope(scope) => Some(scope),
+        Need::Scope(scope) | Need::Ticket(scope) => Some(scope),
     };
     let lines = table().into_iter();
     lines.map(|(method, path, need, _)| RouteInfo { method, path, scope: scope(need) }).collect()
@@ -147,7 +149,7 @@ async fn nothing(State(app): State<App>, method: Method, uri: Uri, headers: Head
     ),
     paths(
         ops::healthz, ops::livez, ops::readyz, ops::metrics, ops::limits, ops::all_limits, ops::audit, ops::document,
-        tokens::login, tokens::logout, tokens::me, tokens::ticket, tokens::list, tokens::make, tokens::revoke,
+        tokens::login, tokens::logout, tokens::me, tokens::ticket, tokens::request_ticket, tokens::list, tokens::make, tokens::revoke,
         sessions::list, sessions::create, sessions::show, sessions::tag, sessions::remove, sessions::prune,
         packets::ingest, packets::state, items::window, items::one, items::blob, items::search,
         overview::outline, overview::facets, overview::sources,

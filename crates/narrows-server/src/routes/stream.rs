@@ -88,8 +88,9 @@ pub(super) async fn sessions(
 
 /// Follow several sessions over one socket.
 ///
-/// Send `ClientMessage`s, get `ServerMessage`s. A browser that cannot set a header gives its token as
-/// a protocol: `new WebSocket(url, ["narrows", "bearer." + token])`.
+/// Send `ClientMessage`s, get `ServerMessage`s. A browser, which can set no header here, gives a ticket of
+/// `POST /api/request-tickets` as `?ticket=…`, or its token as a protocol:
+/// `new WebSocket(url, ["narrows", "bearer." + token])`.
 #[utoipa::path(get, path = "/api/ws", security(("token" = ["read"])), responses(
     (status = 101, description = "A socket"),
     (status = "4XX", description = "Refused", body = ErrorBody),

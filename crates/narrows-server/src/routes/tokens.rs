@@ -1,25 +1,33 @@
-//! Tokens, tickets and the browser's cookie.
+//! Tokens, tickets and logins of browsers.
 
 use super::extract::{Json, Names};
-use crate::api::{Login, MadeToken, Me, NewTokenBody, Ticket, TokenInfo, TokenList};
+use crate::api::{
+    LoggedIn, Login, MadeToken, Me, NewTokenBody, RequestTicket, Ticket, TokenInfo, TokenList,
+};
 use crate::app::App;
-use crate::auth::{COOKIE, Grant, NewToken};
+use crate::auth::{Grant, NewToken};
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
-use narrows_store::{Error, NewAudit, Scope, Scopes, Sight, Token, TokenKind};
+use axum::response::IntoResponse;
+use http::StatusCode;
+use narrows_store::{Error, NewAudit, Scope, Scopes, Sight, Token, TokenKind, now};
 
 /// A browser stays in for so long.
 const BROWSER_MS: i64 = 30 * 24 * 3600 * 1000;
 const MAX_NAMES: usize = 1000;
 
-/// Trade a ticket for the browser's cookie.
+/// Trade a ticket for a token of the browser's own.
+///
+/// The page keeps it in the storage of its origin, which no other port of the host can read, and sends it in
+/// a header. There is no cookie: browsers send cookies to every port of a host.
 #[utoipa::path(post, path = "/api/login", request_body = Login, responses(
-    (status = 204, description = "The cookie is set"),
+    (status = 200, description = "The browser's token", body = LoggedIn),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn login(State(app): State<App>, Json(login): Json<Login>) -> ApiResult<Response> {
+pub(super) async fn login(
+    State(app): State<App>,
+    Json(login): Json<Login>,
+) -> ApiResult<axum::Json<LoggedIn>> {
     let void = || {
         let what = "this ticket was used or is too old: `narrows open` prints a new one";
         ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what)
@@ -32,29 +40,20 @@ pub(super) async fn login(State(app): State<App>, Json(login): Json<Login>) -> A
     let life = worth.maker.and_then(|m| m.at_most(Some(BROWSER_MS))).unwrap_or(BROWSER_MS);
     let new = NewToken { name, scopes: worth.scopes, sight: worth.sight, ttl: Some(life) };
     let made = app.tokens.make(TokenKind::Browser, new, maker.as_deref()).await;
-    let (_, secret) = made.map_err(|error| match error {
+    let (_, token) = made.map_err(|error| match error {
         // Whoever asked for the ticket was revoked meanwhile.
         Error::NotFound(_) => void(),
         error => error.into(),
     })?;
-    let secure = if app.config.is_secure() { "; Secure" } else { "" };
-    let cookie = format!(
-        "{COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age={}{secure}",
-        life / 1000
-    );
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    let cookie =
-        HeaderValue::from_str(&cookie).map_err(|_| ApiError::busy("no cookie could be made"))?;
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
-    Ok(response)
+    Ok(axum::Json(LoggedIn { token, expires_at: now().saturating_add(life) }))
 }
 
-/// Revoke the browser's own cookie.
+/// Revoke the browser's own token.
 #[utoipa::path(post, path = "/api/logout", security(("token" = ["read"])), responses(
     (status = 204, description = "It is revoked"),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn logout(State(app): State<App>, grant: Grant) -> ApiResult<Response> {
+pub(super) async fn logout(State(app): State<App>, grant: Grant) -> ApiResult<StatusCode> {
     let browser = app
         .tokens
         .list()
@@ -65,12 +64,7 @@ pub(super) async fn logout(State(app): State<App>, grant: Grant) -> ApiResult<Re
         return Err(ApiError::invalid("only a browser can log out: revoke the token instead"));
     }
     app.tokens.revoke(&grant.token).await?;
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    let gone = format!("{COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
-    if let Ok(gone) = HeaderValue::from_str(&gone) {
-        response.headers_mut().insert(header::SET_COOKIE, gone);
-    }
-    Ok(response)
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Tell what the caller may do.
@@ -91,6 +85,22 @@ pub(super) async fn me(grant: Grant) -> axum::Json<Me> {
 pub(super) async fn ticket(State(app): State<App>, grant: Grant) -> ApiResult<impl IntoResponse> {
     let ticket = app.tickets.make_for(grant).await?;
     Ok((StatusCode::CREATED, axum::Json(Ticket { path: format!("/#ticket={ticket}") })))
+}
+
+/// Make a ticket for one request that can have no header.
+///
+/// It is given as `?ticket=…` to a socket, a stream, a picture or an export, works once and for 30 seconds, and
+/// allows what the caller may do.
+#[utoipa::path(post, path = "/api/request-tickets", security(("token" = ["read"])), responses(
+    (status = 201, description = "The ticket", body = RequestTicket),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+))]
+pub(super) async fn request_ticket(
+    State(app): State<App>,
+    grant: Grant,
+) -> ApiResult<impl IntoResponse> {
+    let (ticket, expires_at) = app.tickets.make_for_request(grant).await?;
+    Ok((StatusCode::CREATED, axum::Json(RequestTicket { ticket, expires_at })))
 }
 
 /// List the tokens.

@@ -89,11 +89,21 @@ pub async fn login(server: &TestServer, ticket: &str) -> Reply {
     probe(server.address, "POST", "/api/login", &headers, body.as_bytes()).await
 }
 
-/// The cookie of a browser that came in by a ticket: `narrows=…`.
+/// The token of a browser that came in by a ticket.
 pub async fn browser(server: &TestServer, ticket: &str) -> String {
     let reply = login(server, ticket).await;
-    assert_eq!(reply.status, 204, "{}", reply.text());
-    reply.headers["set-cookie"].split(';').next().expect("cookie").to_owned()
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert!(!reply.headers.contains_key("set-cookie"), "{:?}", reply.headers);
+    reply.json()["token"].as_str().expect("token").to_owned()
+}
+
+/// A ticket for one request, with the rights of a token.
+pub async fn request_ticket(server: &TestServer, who: &str) -> String {
+    let headers = [("authorization", bearer(who))];
+    let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let made = probe(server.address, "POST", "/api/request-tickets", &headers, b"").await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    made.json()["ticket"].as_str().expect("ticket").to_owned()
 }
 
 /// The hash of a picture that an item names somewhere.
@@ -163,10 +173,10 @@ impl Call {
         }
         let (body, good) = match (method, route.path) {
             ("POST", "/api/prune") => (json!({"maxAgeMs": 1_u64 << 50, "dryRun": true}), 200),
-            ("POST", "/api/login") => (json!({"ticket": ticket(server).await}), 204),
+            ("POST", "/api/login") => (json!({"ticket": ticket(server).await}), 200),
             // Only a browser can log out.
             ("POST", "/api/logout") => (Value::Null, 400),
-            ("POST", "/api/tickets") => (Value::Null, 201),
+            ("POST", "/api/tickets" | "/api/request-tickets") => (Value::Null, 201),
             ("POST", "/api/tokens") => (json!({"name": "more", "scopes": ["admin"]}), 201),
             ("POST", "/api/sessions") => (json!({}), 201),
             // Nothing is run here, and that is told to whoever might.
