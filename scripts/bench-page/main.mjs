@@ -68,7 +68,8 @@ const watch = () => {
 /// A page that only fetches the same window and shows its texts: what any page would have to do.
 const bare = async (id) => {
   const began = performance.now();
-  const page = await (await fetch(`/api/sessions/${id}/items?top=true&limit=120&preview=4000`)).json();
+  const headers = { authorization: `Bearer ${localStorage.getItem("narrows.login")}` };
+  const page = await (await fetch(`/api/sessions/${id}/items?top=true&limit=120&preview=4000`, { headers })).json();
   const list = document.createElement("pre");
   list.textContent = page.items.map((item) => item.content ?? item.text ?? item.toolCall?.rawOutput ?? "").join("\n");
   document.body.replaceChildren(list);

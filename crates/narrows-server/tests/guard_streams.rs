@@ -169,7 +169,7 @@ async fn a_ticket_for_a_request_opens_one_and_only_what_needs_it() {
         let about = format!("{} {}", route.method, route.path);
         if opens {
             // Whoever only asks what there is does not use it up, and learns nothing.
-            let head = probe(server.address, "HEAD", &call.path, &[], b"").await;
+            let head = common::request(server.address, "HEAD", &call.path, &[], b"").await;
             assert_eq!(head.status, 401, "HEAD {about}");
         }
         let reply = call.send(&server, &[]).await;

@@ -80,7 +80,8 @@ fn is_preflight(request: &Request) -> bool {
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// What tells whether the server works: asked by address, since those who ask know no name.
+/// What tells whether the server works: answered by any address, since those who ask know no name. A name
+/// that is not the server's may be one that a page has made lead here.
 const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 /// Bytes of a request's head.
@@ -91,6 +92,12 @@ fn head_length(request: &Request) -> usize {
     let line = request.method().as_str().len() + request.uri().to_string().len() + 12;
     let headers = request.headers().iter();
     line + headers.map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>() + 2
+}
+
+/// Whether a `Host` is the address of a machine, with or without a port.
+fn is_address(host: &str) -> bool {
+    let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+    host.parse::<SocketAddr>().is_ok() || bare.parse::<IpAddr>().is_ok()
 }
 
 fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
@@ -104,7 +111,7 @@ fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|h| h.to_str().ok()).unwrap_or_default();
     let named = request.uri().authority().map(http::uri::Authority::as_str);
-    let probe = PROBES.contains(&request.uri().path());
+    let probe = PROBES.contains(&request.uri().path()) && is_address(host);
     if hosts.next().is_some()
         || (!probe
             && (!app.config.allows_host(host)
@@ -118,9 +125,9 @@ fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
     }
     if let Some(origin) = headers.get(header::ORIGIN) {
         let scheme = if app.config.is_secure() { "https" } else { "http" };
-        // A probe answers to any name, but a page of such a name is still a stranger's.
-        let same = app.config.allows_host(host)
-            && origin.as_bytes().eq_ignore_ascii_case(format!("{scheme}://{host}").as_bytes());
+        // A probe answers to any address, but a page of such an address is still a stranger's.
+        let own = format!("{scheme}://{}", host.to_ascii_lowercase());
+        let same = app.config.allows_host(host) && origin.as_bytes() == own.as_bytes();
         if !same && !app.config.allows_origin(origin) {
             return foreign("this origin is not allowed: start the server with --allow-origin");
         }
