@@ -195,6 +195,9 @@ async fn whoever_guesses_is_slowed_down_but_the_right_token_always_works() {
     let by_ticket = "/api/sessions/stream?ticket=nrw_wrong";
     assert_eq!(probe(server.address, "GET", by_ticket, &[], b"").await.status, 429);
     assert_eq!(server.send("GET", "/api/me", b"").await.status, 200);
+    let ticket = callers::request_ticket(&server, &server.token).await;
+    let path = format!("/api/sessions/stream?ticket={ticket}");
+    assert_eq!(probe(server.address, "GET", &path, &[], b"").await.status, 200);
     // Whoever brings nothing does not guess.
     assert_eq!(probe(server.address, "GET", "/api/me", &[], b"").await.status, 401);
 }

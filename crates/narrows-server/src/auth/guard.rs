@@ -111,7 +111,8 @@ fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|h| h.to_str().ok()).unwrap_or_default();
     let named = request.uri().authority().map(http::uri::Authority::as_str);
-    let probe = PROBES.contains(&request.uri().path()) && is_address(host);
+    let probe = PROBES.contains(&request.uri().path())
+        && [Some(host), named].into_iter().flatten().all(is_address);
     if hosts.next().is_some()
         || (!probe
             && (!app.config.allows_host(host)
@@ -214,10 +215,8 @@ async fn admit(app: &App, asked: Asked, scope: Scope) -> Result<Grant, ApiError>
     let shut = app.throttle.is_shut(from);
     let grant = match &secret {
         None => None,
-        Some(ticket) if by_ticket && !shut => {
-            app.tickets.take_for_request(ticket, &app.tokens).await?
-        }
-        Some(_) if by_ticket => None,
+        Some(_) if by_ticket && shut && app.store.is_shared() => None,
+        Some(ticket) if by_ticket => app.tickets.take_for_request(ticket, &app.tokens).await?,
         // Whoever guesses does not make the store work.
         Some(secret) if shut => app.tokens.grant(secret),
         Some(secret) => app.tokens.find(secret).await?,
