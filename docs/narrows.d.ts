@@ -81,7 +81,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Trade a ticket for the browser's cookie. */
+        /**
+         * Trade a ticket for a token of the browser's own.
+         * @description The page keeps it in the storage of its origin, which no other port of the host can read, and sends it in
+         *     a header. There is no cookie: browsers send cookies to every port of a host.
+         */
         post: operations["login"];
         delete?: never;
         options?: never;
@@ -98,7 +102,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Revoke the browser's own cookie. */
+        /** Revoke the browser's own token. */
         post: operations["logout"];
         delete?: never;
         options?: never;
@@ -134,6 +138,27 @@ export interface paths {
         put?: never;
         /** Delete sessions by age, size or tag. */
         post: operations["prune"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/request-tickets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a ticket for one request that can have no header.
+         * @description It is given as `?ticket=…` to a socket, a stream, a picture or an export, works once and for 30 seconds, and
+         *     allows what the caller may do.
+         */
+        post: operations["request_ticket"];
         delete?: never;
         options?: never;
         head?: never;
@@ -577,8 +602,9 @@ export interface paths {
         };
         /**
          * Follow several sessions over one socket.
-         * @description Send `ClientMessage`s, get `ServerMessage`s. A browser that cannot set a header gives its token as
-         *     a protocol: `new WebSocket(url, ["narrows", "bearer." + token])`.
+         * @description Send `ClientMessage`s, get `ServerMessage`s. A browser, which can set no header here, gives a ticket of
+         *     `POST /api/request-tickets` as `?ticket=…`, or its token as a protocol:
+         *     `new WebSocket(url, ["narrows", "bearer." + token])`.
          */
         get: operations["socket"];
         put?: never;
@@ -1617,6 +1643,16 @@ export interface components {
             /** @description Relative to the session root. */
             path: string;
         };
+        /** @description A browser that was let in. */
+        LoggedIn: {
+            /**
+             * Format: int64
+             * @description When it ends, in milliseconds since 1970.
+             */
+            expiresAt: number;
+            /** @description Its token, told this once. */
+            token: string;
+        };
         /** @description A ticket from the printed address. */
         Login: {
             /** @description The ticket; it works once. */
@@ -2362,6 +2398,16 @@ export interface components {
             sessionId: string;
             /** @description The subscription, on a socket. */
             subscription?: string | null;
+        };
+        /** @description A ticket for one request. */
+        RequestTicket: {
+            /**
+             * Format: int64
+             * @description When it ends, in milliseconds since 1970.
+             */
+            expiresAt: number;
+            /** @description Goes into the address, as `ticket=…`. */
+            ticket: string;
         };
         /** @description What to change of a run. */
         RunChange: {
@@ -3744,12 +3790,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The cookie is set */
-            204: {
+            /** @description The browser's token */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["LoggedIn"];
+                };
             };
             /** @description Refused */
             "4XX": {
@@ -3838,6 +3886,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Pruned"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    request_ticket: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The ticket */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestTicket"];
                 };
             };
             /** @description Refused */

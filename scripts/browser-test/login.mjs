@@ -166,6 +166,7 @@ await test("login", async (test) => {
   // A login that is revoked ends while it is used.
   const { path } = await narrows.ask("/api/tickets", {});
   await page.goto(narrows.url + path);
+  await page.getByRole("navigation", { name: "Sessions" }).waitFor();
   await page.reload();
   await open(page, narrows, id);
   await second.bringToFront();
