@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files that are full of samples.
-const SAMPLES: [&str; 15] = [
+const SAMPLES: [&str; 17] = [
     "rules.rs",
     "vendors.rs",
     "secrets.txt",
@@ -31,6 +31,8 @@ const SAMPLES: [&str; 15] = [
     "source.rs",
     "export.mjs",
     "lag.rs",
+    "growing.rs",
+    "planted.rs",
 ];
 
 fn files(dir: &Path, out: &mut Vec<PathBuf>) {
