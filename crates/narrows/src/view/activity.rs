@@ -105,7 +105,7 @@ pub struct Activity {
     calls: Recent<Seen>,
     block: Option<Block>,
     progress: Progress,
-    /// The turn was answered, and nothing but text has come since.
+    /// The turn was answered, and nobody has asked since.
     answered: bool,
 }
 
@@ -174,7 +174,7 @@ impl Activity {
         }
         match &event.body {
             Body::PromptResponse(_) => self.answered = true,
-            Body::UserMessage(_) | Body::ToolCallStart(_) => self.answered = false,
+            Body::UserMessage(_) if event.parent.is_none() => self.answered = false,
             _ => {}
         }
         match &event.body {
@@ -192,8 +192,10 @@ impl Activity {
                 } else {
                     block.text.push(&c.text);
                 }
-                // Nothing need come after what is said late: it is not waited for.
-                let late = self.answered && !block.text.trim().is_empty();
+                // Nothing need come after what is said late: only the rest of a line is waited for,
+                // as long as words come. Blocks with an id of their own come whole in the end.
+                let words = block.text.ends_with([' ', '\t']) || block.text.trim().is_empty();
+                let late = self.answered && !c.keyed && !words;
                 if c.whole || late || block.text.len() > MAX_BLOCK {
                     self.end_block(seq, out);
                 }
