@@ -9,6 +9,7 @@ mod output;
 
 use crate::change::{Change, Set};
 use crate::event::{ArtifactInfo, Body, Event, Failure, PlanEntry, Usage};
+use crate::item::ItemBody;
 use crate::sanitize::{Clean, Tree};
 use crate::time::Time;
 use crate::tool::ToolStatus;
@@ -108,7 +109,7 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
     match &event.body {
         Body::UserMessage(m) => {
             // An agent may repeat what its client sent: that changes nothing.
-            for text in told(&changes(), "text", &m.text) {
+            for text in told(&changes(), "text") {
                 let kind = "user_message_chunk";
                 add(kind, Some(kind), chunk(m.block_id.as_ref(), text));
             }
@@ -120,7 +121,7 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
             };
             let texts = if c.whole {
                 // The pieces were told: of the whole text, only what they did not hold is new.
-                told(&changes(), "content", &c.text)
+                told(&changes(), "content")
             } else {
                 vec![c.text.clone()]
             };
@@ -188,13 +189,16 @@ fn answers(changes: &[Change]) -> bool {
     })
 }
 
-/// The part of a text that an event told first: all of it for a new item, else what was added.
-fn told(changes: &[Change], name: &str, text: &Clean) -> Vec<Clean> {
-    if changes.iter().any(|change| matches!(change, Change::Put { .. })) {
-        return vec![text.clone()];
-    }
+/// What an event added to texts: what is new of them, wherever it came to stand.
+fn told(changes: &[Change], name: &str) -> Vec<Clean> {
     let added = changes.iter().filter_map(|change| match change {
         Change::Append { field, text, .. } if *field == name => Some(text.clone()),
+        Change::Put { item } => match &item.body {
+            ItemBody::Text { content: text, .. }
+            | ItemBody::Thinking { content: text, .. }
+            | ItemBody::UserMessage { text, .. } => Some(text.clone()),
+            _ => None,
+        },
         _ => None,
     });
     added.collect()
