@@ -1798,7 +1798,7 @@ export interface components {
         Origin: {
             /** @description The cursor, on a socket. */
             cursor?: string | null;
-            /** @description The event it comes from. */
+            /** @description The event it comes from, and which of its messages this is: no other has the same. */
             eventId: string;
             /** @description The call of the subagent that did this. */
             parentToolCallId?: string | null;

@@ -37,7 +37,7 @@ pub struct Origin {
     pub work_order_id: String,
     /// The run; the session's id without one.
     pub run_id: String,
-    /// The event it comes from.
+    /// The event it comes from, and which of its messages this is: no other has the same.
     pub event_id: String,
     /// Its number in the log.
     pub seq: u64,

@@ -181,6 +181,8 @@ impl Live {
         let mut append = Append { session: self.session.key, after, ..Append::default() };
         let mut printed = Printed::for_rows(steps.len());
         let rest = self.rest_after.take();
+        let ends = self.ended && !self.ended_kept;
+        let last = steps.len().saturating_sub(1);
         for (at, step) in steps.drain(..).enumerate() {
             if rest == Some(at) {
                 self.rested();
@@ -190,7 +192,7 @@ impl Live {
             let mark = self.marks.entry(id.source).or_default();
             (mark.last, mark.changed) = (Some(id), true);
             self.seq += 1;
-            self.row(step, &mut append, &mut printed)?;
+            self.row(step, ends && at == last, &mut append, &mut printed)?;
         }
         if rest.is_some_and(|at| at == printed.len()) {
             self.rested();
@@ -234,10 +236,19 @@ impl Live {
         Ok((append, rows))
     }
 
-    fn row(&mut self, step: Step, append: &mut Append, printed: &mut Printed) -> Result<()> {
+    fn row(
+        &mut self,
+        step: Step,
+        is_last: bool,
+        append: &mut Append,
+        printed: &mut Printed,
+    ) -> Result<()> {
         let Step { event, changes, blobs } = step;
         let mut messages = Vec::new();
         self.activity.push(self.seq, &event, &mut messages);
+        if is_last {
+            self.activity.finish(self.seq, &mut messages);
+        }
         let row = Row::new(self.seq, &self.session.id, &event);
         let bytes = printed.add(self.seq, event.body.kind(), &row, &changes, &messages)?;
         let share = bytes / changes.len().max(1);

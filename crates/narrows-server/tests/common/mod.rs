@@ -507,6 +507,8 @@ impl Post {
 pub struct Expected {
     pub events: Vec<Value>,
     pub activity: Vec<Value>,
+    /// What the activity view tells when the session is over: the text that was open.
+    pub last_words: Vec<Value>,
     pub packets: Vec<Value>,
     pub items: Vec<Value>,
     pub info: Value,
@@ -539,10 +541,12 @@ pub fn expected(server: &TestServer, input: &[u8], session: &str, label: Option<
     let mut all = Expected {
         events: Vec::new(),
         activity: Vec::new(),
+        last_words: Vec::new(),
         packets: Vec::new(),
         items: Vec::new(),
         info: Value::Null,
     };
+    let last = steps.len() as u64;
     for (seq, step) in (1..).zip(steps) {
         all.events.push(json(&Row::new(seq, session, &step.event)));
         let changes = || step.changes.clone();
@@ -551,6 +555,9 @@ pub fn expected(server: &TestServer, input: &[u8], session: &str, label: Option<
         step.changes.into_iter().for_each(|change| items.apply(change));
     }
     all.activity = messages.iter().map(json).collect();
+    messages.clear();
+    activity.finish(last, &mut messages);
+    all.last_words = messages.iter().map(json).collect();
     items.settle();
     let mut sorted: Vec<&narrows::Item> = items.iter().collect();
     sorted.sort_by_key(|item| item.order);
