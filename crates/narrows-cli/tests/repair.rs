@@ -260,3 +260,28 @@ fn a_repair_that_is_killed_leaves_the_old_store_or_the_new_one() {
         repaired(&data, &told, &format!("kill {n}"));
     }
 }
+
+#[test]
+fn damage_is_in_the_log_once_and_the_rest_is_served() {
+    let stores = stores();
+    let data = stores.stopped.with_file_name("data");
+    copy(&stores.stopped, &data);
+    damage_a_row(&data);
+    let mut served = serve(&data, &[], &[]).expect("a server");
+    for _ in 0..3 {
+        let now = told(&served);
+        let same = stores.told.iter().filter(|(id, was)| now.get(*id) == Some(was)).count();
+        assert_eq!((now.len(), same), (5, 4), "only one session was hit");
+    }
+    let (status, health) = served.get("/healthz").expect("health");
+    assert_eq!((status, &health["status"]), (200, &Value::from("degraded")), "{health}");
+    assert!(served.terminate().success());
+    let log = served.log();
+    let said = log.lines().filter(|line| line.contains("the store is damaged"));
+    let mut said: Vec<&str> =
+        said.filter_map(|line| line.split_once("ERROR")).map(|l| l.1).collect();
+    let all = said.len();
+    said.sort_unstable();
+    said.dedup();
+    assert!(all > 0 && said.len() == all, "{log}");
+}

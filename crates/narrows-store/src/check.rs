@@ -195,7 +195,13 @@ fn slice(db: &Db<'_>, session: i64, seq: u64, from: u64) -> Result<Option<(u64, 
     let most = Most::items(ROWS);
     let (items, _) = take(db, session, &Which::All, (low, last + 1), false, most, &none)?;
     if let Some(row) = items.last() {
-        return Ok(Some((numbers.seq, row.order.max(from) + 1)));
+        let next = row.order.max(from) + 1;
+        // What cannot be read may seem to go on for ever; a session that is not sure of its end has one
+        // where that begins.
+        let ends = if written { next >= numbers.next_order } else { damage::is_notice(&row.item) };
+        if !ends {
+            return Ok(Some((numbers.seq, next)));
+        }
     }
     if written && !db.is_postgres() {
         indexes(db, session, numbers.items)?;

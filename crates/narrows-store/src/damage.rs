@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::log::EventRow;
 use bytes::Bytes;
+use narrows::item::ItemBody;
 use narrows::{Item, stored};
 use serde::Serialize;
 use std::cell::RefCell;
@@ -181,6 +182,11 @@ pub(crate) fn item(first: u64, last: u64, parent: Option<&str>) -> Option<Item> 
     );
     let item = notice(&format!("{KIND}-item-{first}"), first, &text, parent);
     stored::item(&item.to_string()).ok()
+}
+
+/// Whether an item stands for what cannot be read.
+pub(crate) fn is_notice(item: &Item) -> bool {
+    matches!(&item.body, ItemBody::Notice { kind, .. } if kind.as_str() == KIND)
 }
 
 fn notice(id: &str, order: u64, text: &str, parent: Option<&str>) -> serde_json::Value {

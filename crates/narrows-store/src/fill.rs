@@ -138,14 +138,20 @@ const SOME: usize = 200;
 /// Up to where the rows of earlier versions have them.
 const SUMMED: [(&str, &str); 2] = [("event", "summed_events"), ("item", "summed_items")];
 
+/// Up to where the rows of a table have theirs. With PostgreSQL values are bytes.
+fn summed(db: &Db<'_>, place: &str) -> Result<Option<i64>> {
+    let sql = "SELECT value FROM meta WHERE key = ?1";
+    if !db.is_postgres() {
+        return db.optional(sql, &params![place], |r| r.get(0));
+    }
+    let kept: Option<Vec<u8>> = db.optional(sql, &params![place], |r| r.get(0))?;
+    Ok(kept.and_then(|kept| String::from_utf8(kept).ok()?.parse().ok()))
+}
+
 /// Gives some rows of an earlier version their checksums; true when there are more.
 pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
-    if db.is_postgres() {
-        return Ok(false);
-    }
     for (table, place) in SUMMED {
-        let known = "SELECT value FROM meta WHERE key = ?1";
-        let known: Option<i64> = db.optional(known, &params![place], |r| r.get(0))?;
+        let known = summed(db, place)?;
         if known == Some(i64::MAX) {
             continue;
         }
@@ -155,7 +161,11 @@ pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
             crate::items::COLUMNS
         };
         let after = known.unwrap_or(i64::MIN);
-        let sql = format!("SELECT {columns} FROM {table} WHERE key > ?1 ORDER BY key LIMIT ?2");
+        // What another node writes now has one.
+        let sql = format!(
+            "SELECT {columns} FROM {table} WHERE key > ?1 ORDER BY key LIMIT ?2
+             /*pg FOR UPDATE SKIP LOCKED*/"
+        );
         let (mut last, mut sums) = (None, Vec::new());
         db.each(&sql, &params![after, SOME], |row| {
             let key: i64 = row.get(0)?;
@@ -169,7 +179,12 @@ pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
         }
         let keep = "INSERT INTO meta VALUES (?1, ?2)
              ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-        db.later(keep, &params![place, last.unwrap_or(i64::MAX)])?;
+        let last = last.unwrap_or(i64::MAX);
+        if db.is_postgres() {
+            db.later(keep, &params![place, last.to_string().as_bytes()])?;
+        } else {
+            db.later(keep, &params![place, last])?;
+        }
         return Ok(true);
     }
     Ok(false)

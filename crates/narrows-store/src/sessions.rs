@@ -68,7 +68,14 @@ pub(crate) fn last_touched(db: &Db<'_>) -> Result<i64> {
     } else {
         touched(db)
     };
-    db.one(&format!("SELECT {last} - 1"), &[], |r| r.get(0))
+    match db.one(&format!("SELECT {last} - 1"), &[], |r| r.get(0)) {
+        // As far as the index tells: what changed since is told again.
+        Err(error) if error.is_unreadable() && !db.is_postgres() => {
+            let sql = format!("SELECT coalesce(max(touched_era), 0) << {TOUCHED} FROM session");
+            db.one(&sql, &[], |r| r.get(0))
+        }
+        last => last,
+    }
 }
 
 impl Store {

@@ -11,8 +11,10 @@ mod common;
 
 use common::written::{Dice, FIXTURES, Written, copy, events, flip, one, written};
 use common::{Book, data, fresh, print};
-use narrows_store::{Append, DamagedPart, Error, ListFilter, Options, Store, Window};
-use std::path::PathBuf;
+use narrows_store::{
+    Append, DamagedPart, Error, ListFilter, Options, Query, Sight, Store, Window, repair,
+};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Reads everything; tells whether all of it is as it was written. What is not must be said.
@@ -74,6 +76,68 @@ async fn compare(store: &Store, all: &[Written]) -> bool {
         Err(other) => panic!("{other:?}"),
     }
     equal
+}
+
+/// Damages a leaf of the table of sessions, of which there are several.
+fn tear_sessions(database: &Path) {
+    let db = rusqlite::Connection::open(database).unwrap();
+    let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'session'";
+    let root: usize = db.query_row(sql, [], |r| r.get(0)).unwrap();
+    drop(db);
+    let mut bytes = std::fs::read(database).unwrap();
+    let page = (root - 1) * 4096;
+    assert_eq!(bytes[page], 5, "the table has several pages");
+    let cell = page + usize::from(u16::from_be_bytes([bytes[page + 12], bytes[page + 13]]));
+    let child = u32::from_be_bytes(bytes[cell..cell + 4].try_into().unwrap());
+    bytes[(child as usize - 1) * 4096] ^= 0x41;
+    std::fs::write(database, bytes).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_beside_those_that_cannot_be_read_are_listed_and_found() {
+    if common::is_postgres() {
+        return;
+    }
+    let (dir, store) = fresh();
+    for n in 0..60 {
+        let mut book = Book::new(&store, &format!("session-{n}")).await;
+        book.say("a", "something to be found");
+        book.keep(&store).await;
+    }
+    common::settled(&store).await;
+    store.close().await;
+    tear_sessions(&data(&dir).join("narrows.db"));
+    let store = common::open(&dir);
+    let list = |after, limit| ListFilter { after, limit, ..ListFilter::default() };
+    let all = store.list(list(None, 99)).await.unwrap().sessions;
+    assert!((20..60).contains(&all.len()), "{} are listed", all.len());
+    assert!(store.damaged_places() > 0, "and that is said");
+    // In pages, too.
+    let (mut paged, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.list(list(after, 7)).await.unwrap();
+        paged.extend(page.sessions.into_iter().map(|s| s.id));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(paged, all.iter().map(|s| s.id.clone()).collect::<Vec<_>>());
+    let facets = store.facets(Sight::default()).await.unwrap();
+    assert_eq!(facets.total, all.len() as u64);
+    let query = Query { text: "found".to_owned(), limit: 99, ..Query::default() };
+    assert_eq!(store.search(query).await.unwrap().hits.len(), all.len());
+    store.close().await;
+    // A repair finds the others by their events.
+    let report = repair(&data(&dir), false, |_| ()).unwrap();
+    assert_eq!((report.whole, report.gone.len()), (all.len() as u64, 0), "{report:?}");
+    assert_eq!(report.sessions.len(), 60 - all.len());
+    assert!(report.sessions.iter().all(|told| told.lost.is_empty() && told.events == 1));
+    let store = common::open(&dir);
+    assert_eq!(store.list(list(None, 99)).await.unwrap().sessions.len(), 60);
+    for n in 0..60 {
+        store.session_by_label(&format!("session-{n}")).await.unwrap();
+    }
 }
 
 /// How many places are tried.
