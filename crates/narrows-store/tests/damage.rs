@@ -276,3 +276,25 @@ async fn a_database_that_was_cut_short_is_said_to_be() {
         store.close().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_of_an_earlier_version_get_checksums_when_there_is_time() {
+    let (_dir, store) = fresh();
+    let mut book = Book::new(&store, "old").await;
+    book.say("a", "said before there were checksums");
+    book.keep(&store).await;
+    common::settled(&store).await;
+    let forget = "UPDATE event SET crc = NULL; UPDATE item SET crc = NULL; \
+                  DELETE FROM meta WHERE key LIKE 'summed%'";
+    common::beside(&store, forget);
+    // There is time after something was written.
+    book.say("b", "said since");
+    book.keep(&store).await;
+    let lacks = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL) +
+         (SELECT count(*) FROM item WHERE crc IS NULL)";
+    let all = async || common::beside(&store, lacks) == ["0"];
+    common::until("all rows have checksums", all).await;
+    let checked = store.check(Duration::from_mins(1), Duration::ZERO).await.unwrap();
+    assert!(checked.complete && checked.damage.is_empty(), "{:?}", checked.damage);
+    assert_eq!(common::all(&store, book.key()).await, book.printed());
+}
