@@ -336,6 +336,17 @@ impl Pipeline {
         self.clean_until(usize::MAX, out);
     }
 
+    /// What of the text that is held back can be shown while its source pauses: changes to be shown
+    /// beside the items, until the next step. They never become steps themselves.
+    pub fn preview(&mut self) -> Vec<Change> {
+        let Some(fold) = &self.fold else { return Vec::new() };
+        let (text, outputs) = self.sanitizer.preview();
+        let mut changes = text.map_or_else(Vec::new, |event| fold.preview(&event));
+        let output = |(id, text)| Change::Append { id, field: "rawOutput", text };
+        changes.extend(outputs.into_iter().map(output));
+        changes
+    }
+
     /// The input is over: lets go of what was held back.
     pub fn finish(&mut self, out: &mut Vec<Step>) {
         self.caught_up();

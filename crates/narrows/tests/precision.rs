@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files that are full of samples.
-const SAMPLES: [&str; 17] = [
+const SAMPLES: [&str; 18] = [
     "rules.rs",
     "vendors.rs",
     "secrets.txt",
@@ -33,6 +33,7 @@ const SAMPLES: [&str; 17] = [
     "lag.rs",
     "growing.rs",
     "planted.rs",
+    "preview.rs",
 ];
 
 fn files(dir: &Path, out: &mut Vec<PathBuf>) {

@@ -122,6 +122,26 @@ impl Fold {
         }
     }
 
+    /// What a piece of text would change; nothing changes by it.
+    pub(crate) fn preview(&self, event: &Event) -> Vec<Change> {
+        if !matches!(event.body, Body::TextChunk(_) | Body::ThinkingChunk(_)) {
+            return Vec::new();
+        }
+        let mut other = Fold {
+            info: self.info.clone(),
+            order: self.order,
+            text: self.text.as_ref().map(text::OpenText::without_text),
+            keyed: self.keyed.iter().map(text::OpenBlock::without_text).collect(),
+            tail: self.tail.as_ref().map(text::OpenText::without_text),
+            recent: self.recent.clone(),
+            ..Fold::default()
+        };
+        let mut out = Vec::new();
+        other.fold(event, &mut out);
+        out.retain(|change| matches!(change, Change::Put { .. } | Change::Append { .. }));
+        out
+    }
+
     fn fold(&mut self, event: &Event, out: &mut Vec<Change>) {
         if event.body.ends_text() && !self.goes_on(event) {
             self.close_text(out);

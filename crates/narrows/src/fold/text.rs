@@ -41,6 +41,29 @@ pub(super) struct OpenBlock {
     kept: Option<String>,
 }
 
+impl OpenBlock {
+    /// The same, without what it says.
+    pub(super) fn without_text(&self) -> OpenBlock {
+        OpenBlock { id: self.id.clone(), kept: None }
+    }
+}
+
+impl OpenText {
+    /// The same, without what it says.
+    pub(super) fn without_text(&self) -> OpenText {
+        OpenText {
+            id: self.id.clone(),
+            order: self.order,
+            kind: self.kind,
+            block: self.block.clone(),
+            parent: self.parent.clone(),
+            kept: None,
+            images: self.images.clone(),
+            settled: self.settled,
+        }
+    }
+}
+
 /// The prompt that came last, while nothing came after it.
 #[derive(Debug)]
 pub(super) struct LastPrompt {

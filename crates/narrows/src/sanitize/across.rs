@@ -218,7 +218,7 @@ pub(super) fn is_sign(c: char) -> bool {
 
 impl Scan<'_> {
     /// Whether the text from `from` to its end is the beginning of a root's names, or all of them.
-    fn reaches(&self, root: &Root, from: usize) -> bool {
+    pub(super) fn reaches(&self, root: &Root, from: usize) -> bool {
         let mut at = from;
         for (i, part) in root.parts.iter().enumerate() {
             if i > 0 {

@@ -16,6 +16,7 @@ mod hits;
 mod memo;
 mod paths;
 mod pem;
+mod preview;
 mod removed;
 mod scan;
 mod seam;

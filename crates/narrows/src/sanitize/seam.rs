@@ -157,6 +157,15 @@ impl Seam {
         out
     }
 
+    /// What can be shown of what is held back, as long as the stream pauses here.
+    pub(super) fn preview(&self, cleaner: &mut Cleaner) -> Option<Clean> {
+        if self.start == self.held.len() || !self.flow.is_idle() || !self.escapes.is_idle() {
+            return None;
+        }
+        let all = cleaner.preview(&self.held[self.start..], self.mode)?;
+        if self.shown.is_empty() { Some(all) } else { beyond(&all, &self.shown) }
+    }
+
     /// Ends the stream; returns what was held back.
     pub(super) fn finish(&mut self, cleaner: &mut Cleaner) -> Option<Clean> {
         cleaner.removed.escapes += self.escapes.push("", true, &mut self.held);
@@ -191,9 +200,14 @@ impl Seam {
         if shown.is_empty() {
             return Some(out);
         }
-        let both = out.char_indices().zip(shown.chars());
-        let same = both.take_while(|((_, a), b)| a == b).last();
-        let from = same.map_or(0, |((at, c), _)| at + c.len_utf8());
-        out.after(from).filter(|rest| !rest.is_empty())
+        beyond(&out, &shown)
     }
+}
+
+/// What of a text comes behind what was shown of it.
+fn beyond(text: &Clean, shown: &Clean) -> Option<Clean> {
+    let both = text.char_indices().zip(shown.chars());
+    let same = both.take_while(|((_, a), b)| a == b).last();
+    let from = same.map_or(0, |((at, c), _)| at + c.len_utf8());
+    text.after(from).filter(|rest| !rest.is_empty())
 }

@@ -54,6 +54,11 @@ impl TextStream {
         self.seam.push(&mut self.cleaner, &text).unwrap_or_default()
     }
 
+    /// What can be shown of what is held back, as long as no more comes.
+    pub fn preview(&mut self) -> Clean {
+        self.seam.preview(&mut self.cleaner).unwrap_or_default()
+    }
+
     /// Ends the stream; returns the rest.
     pub fn finish(&mut self) -> Clean {
         let text = String::from_utf8_lossy(&self.part).into_owned();

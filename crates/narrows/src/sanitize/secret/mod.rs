@@ -194,6 +194,11 @@ impl Secrets {
         self.extra = AhoCorasick::new(all).ok();
     }
 
+    /// Whether there are rules of one's own.
+    pub(super) fn has_own(&self) -> bool {
+        !self.own.is_empty()
+    }
+
     /// The values that are known.
     pub(super) fn known(&self) -> &[String] {
         &self.known
