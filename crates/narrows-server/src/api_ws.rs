@@ -216,6 +216,22 @@ pub struct ChangesFrame {
     pub cursor: Option<String>,
 }
 
+/// Text that is not in the log yet, because more of it may show that it must be hidden. It is told when
+/// its source pauses, to be shown beside the items until the next frame that has a cursor as its id, or
+/// `changes`, `cursor` or `preview` on a socket: then it is taken back. Nothing may be kept of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PreviewFrame {
+    /// `put` of an item that is about to come, or `append` to one; none takes back what was shown.
+    #[schema(value_type = Vec<crate::api_item::Change>)]
+    pub changes: Vec<Value>,
+    /// The subscription, on a socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription: Option<String>,
+    /// The cursor behind which it is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
 /// A session of the list, new or changed.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SessionFrame {
@@ -265,6 +281,7 @@ pub enum ServerMessage {
     Ended(Control),
     Closed(Control),
     Changes(ChangesFrame),
+    Preview(PreviewFrame),
     Session(Box<SessionFrame>),
     Removed(RemovedFrame),
 }

@@ -5,11 +5,13 @@
 
 mod batch;
 mod far;
+mod preview;
 mod tail;
 
 pub use batch::Batch;
 pub(crate) use batch::FIRST;
 pub(crate) use far::Far;
+pub(crate) use preview::Preview;
 pub use tail::{Ahead, Tail, Waker};
 
 use narrows_store::{Bus, EventRow, Result, Session, Store, Wake};
@@ -97,6 +99,11 @@ impl Hub {
             self.pull(&tail);
         }
         tail
+    }
+
+    fn has_tail(&self, session: i64) -> bool {
+        let tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        tails.contains_key(&session)
     }
 
     /// Lets go of a session's newest rows, if nobody follows it.

@@ -2,6 +2,7 @@
 
 use super::Delivery;
 use super::batch::Batch;
+use super::preview::Preview;
 use narrows_store::{EventRow, Session};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +37,8 @@ struct Woken {
     over: bool,
     /// The session is gone.
     ended: bool,
+    /// Grows when something else can be shown beside the log.
+    previews: u64,
 }
 
 #[derive(Debug)]
@@ -55,6 +58,7 @@ struct State {
     /// Somebody reads what other nodes wrote; and once more, since there is more by now.
     pulling: bool,
     pull_again: bool,
+    preview: Option<Arc<Preview>>,
 }
 
 /// What lies ahead of a follower.
@@ -87,9 +91,10 @@ impl Tail {
             delivering: false,
             pulling: false,
             pull_again: false,
+            preview: None,
         };
-        let wake =
-            watch::Sender::new(Woken { seq: session.seq, over: session.ended, ended: false });
+        let (seq, over) = (session.seq, session.ended);
+        let wake = watch::Sender::new(Woken { seq, over, ended: false, previews: 0 });
         Tail { session: session.clone(), state: Mutex::new(state), wake }
     }
 
@@ -245,7 +250,7 @@ impl Tail {
 
     /// What comes after the event `seq`.
     pub fn after(&self, seq: u64) -> Ahead {
-        let Woken { seq: head, over, ended } = *self.wake.borrow();
+        let Woken { seq: head, over, ended, .. } = *self.wake.borrow();
         if ended {
             return Ahead::Ended;
         }
@@ -285,9 +290,33 @@ impl Tail {
         std::mem::take(&mut state.bytes)
     }
 
+    pub(super) fn preview(&self) -> Option<Arc<Preview>> {
+        self.state().preview.clone()
+    }
+
+    /// Something else can be shown beside the log; those who follow are woken with `alone`.
+    pub(super) fn set_preview(&self, preview: Option<Preview>, alone: bool) {
+        let mut state = self.state();
+        let same = match (&state.preview, &preview) {
+            (Some(old), Some(new)) => old.seq == new.seq && old.changes == new.changes,
+            (old, new) => old.is_none() && new.is_none(),
+        };
+        if same {
+            return;
+        }
+        state.preview = preview.map(Arc::new);
+        drop(state);
+        if alone {
+            self.wake.send_modify(|woken| woken.previews += 1);
+        }
+    }
+
     pub(super) fn is_idle(&self) -> bool {
+        let head = self.head();
         let state = self.state();
-        !state.delivering && state.next.is_empty() && state.told.elapsed() > IDLE
+        // What is shown beside the log is shown to whoever comes later, too.
+        let shows = state.preview.as_ref().is_some_and(|preview| preview.seq >= head);
+        !state.delivering && !shows && state.next.is_empty() && state.told.elapsed() > IDLE
     }
 }
 

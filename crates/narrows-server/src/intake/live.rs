@@ -286,6 +286,8 @@ impl Live {
         let broken = Arc::clone(&self.broken);
         broken.store(true, Ordering::Relaxed);
         let (mut append, rows) = self.append(steps, which)?;
+        let preview = self.preview();
+        hub.preview(&self.session, self.seq, preview, rows.is_empty());
         append.request = request(self)?;
         append.at_once = self.at_once;
         append.waits = which == Rows::Later;
@@ -313,6 +315,17 @@ impl Live {
             Delivery { rows, durable, told, broken: Arc::clone(&broken), ended: self.ended },
         );
         Ok(Some(answer))
+    }
+
+    /// What can be shown of what is held back, printed.
+    fn preview(&mut self) -> Option<String> {
+        if self.ended || self.at_once {
+            return None;
+        }
+        let changes = self.pipeline.preview();
+        let mut printed = Vec::new();
+        narrows::json::print(&mut printed, &changes).ok().filter(|()| !changes.is_empty())?;
+        String::from_utf8(printed).ok()
     }
 
     /// Whether rows of closed items wait.
@@ -347,6 +360,8 @@ impl Live {
         if let Ok(Some(durable)) = kept {
             let _ = durable.await;
         }
+        // Whoever goes on sends it again.
+        hub.preview(&self.session, self.seq, None, true);
     }
 
     /// Bytes that it takes, about.

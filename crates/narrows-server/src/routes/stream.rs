@@ -24,7 +24,8 @@ pub(super) fn stay(app: &App, grant: &Grant) -> ApiResult<Stay> {
 ///
 /// Every frame has a cursor as its id. `ready`: everything up to now was told. An id without data:
 /// frames were left out up to there. `ended`: the source said that nothing more comes, so nothing
-/// streams any more. `reset`: the cursor is of another log; fetch the items anew.
+/// streams any more. `reset`: the cursor is of another log; fetch the items anew. `preview`: the source
+/// pauses; what is shown beside the items until the next frame.
 #[utoipa::path(get, path = "/api/sessions/{id}/events",
     params(
         ("id" = String, Path, description = "The session"),

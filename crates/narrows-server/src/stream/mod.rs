@@ -6,6 +6,7 @@ mod filter;
 mod frame;
 mod life;
 mod list;
+mod pause;
 mod sse;
 mod subscription;
 mod ws;

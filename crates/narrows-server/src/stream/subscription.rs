@@ -2,7 +2,8 @@
 
 use super::filter::{Filter, View};
 use super::frame::{encode_sse, encode_ws};
-use crate::hub::{Ahead, Batch, FIRST, Hub, Tail, Waker};
+use super::pause::Paused;
+use crate::hub::{Ahead, Batch, FIRST, Hub, Preview, Tail, Waker};
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 use narrows_store::{Cursor, EventRow, Place, Result, Session};
@@ -44,21 +45,23 @@ pub(crate) enum Output {
 #[derive(Debug)]
 pub struct Subscription {
     hub: Hub,
-    tail: Arc<Tail>,
+    pub(super) tail: Arc<Tail>,
     waker: Waker,
-    view: View,
-    filter: Filter,
-    wire: Wire,
-    place: Place,
+    pub(super) view: View,
+    pub(super) filter: Filter,
+    pub(super) wire: Wire,
+    pub(super) place: Place,
     ready: bool,
     /// The source said that nothing more comes, and the client was told.
     over: bool,
     ended: bool,
     reset: Option<&'static str>,
     /// The last event that is of interest.
-    last: Option<u64>,
+    pub(super) last: Option<u64>,
     /// What happened is told, and nothing about the stream itself.
-    silent: bool,
+    pub(super) silent: bool,
+    /// What the client shows beside the log.
+    pub(super) shown: Option<Arc<Preview>>,
 }
 
 impl Subscription {
@@ -99,6 +102,7 @@ impl Subscription {
             reset,
             last: None,
             silent: false,
+            shown: None,
         }
     }
 
@@ -175,7 +179,18 @@ impl Subscription {
                         return Ok(Some(self.control("ended", None)));
                     }
                 }
-                Ahead::Nothing { .. } => self.waker.woken().await,
+                Ahead::Nothing { .. } => match self.paused() {
+                    Paused::Show(preview) => {
+                        let told = self.preview(preview.as_deref());
+                        self.shown = preview;
+                        return Ok(Some(told));
+                    }
+                    Paused::Due(at) => tokio::select! {
+                        () = self.waker.woken() => {}
+                        () = tokio::time::sleep_until(at) => {}
+                    },
+                    Paused::No => self.waker.woken().await,
+                },
             }
         }
     }
@@ -194,6 +209,7 @@ impl Subscription {
             Wire::Ws(_) => return self.encode(batch.rows()),
         };
         self.place = Place::after(batch.last());
+        self.shown = None;
         output
     }
 
@@ -208,6 +224,7 @@ impl Subscription {
             }
         };
         self.place = Place::after(rows.last().map_or(self.place.seq, |r| r.seq));
+        self.shown = None;
         output
     }
 
