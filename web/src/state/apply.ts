@@ -101,3 +101,12 @@ function tidy<T extends Item>(item: T): T {
   if (item.clipped === undefined) delete item.clipped;
   return item;
 }
+
+/** The source is over: nothing streams any more. */
+export function settled(items: Item[]): Item[] {
+  return items.map((item) =>
+    (item.type === "text" || item.type === "thinking") && item.isStreaming
+      ? { ...item, isStreaming: false }
+      : item,
+  );
+}

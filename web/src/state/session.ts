@@ -1,8 +1,10 @@
 import { ApiError, api } from "../api/client";
 import type { Message, Socket } from "../api/socket";
 import type { Change, Item, ItemPage, Outline, SessionInfo } from "../api/types";
+import { settled } from "./apply";
 import type { ChildItems, ChildrenAccess } from "./context";
 import { Orphans } from "./orphans";
+import { isPreviewed, withPreview } from "./preview";
 import { epochOf, ItemWindow, SPARE, type Where } from "./window";
 
 const PAGE = 120;
@@ -62,7 +64,9 @@ export class SessionModel {
   private top: ItemWindow;
   private below = new Map<string, Below>();
   private listeners = new Set<() => void>();
-  private queue: { seq: number; changes: Change[] }[] = [];
+  private queue: { seq: number | null; changes: Change[] }[] = [];
+  /** What is shown beside the items while the agent pauses, until the next frame. */
+  private preview: Change[] = [];
   private scheduled = false;
   private cursor: string | null = null;
   /** The last event whose changes were taken. */
@@ -192,7 +196,16 @@ export class SessionModel {
         if (this.view.ended) this.goesOn();
         this.schedule();
         break;
+      case "preview":
+        // It has its place among the changes, though no number of its own.
+        this.queue.push({ seq: null, changes: message.changes as Change[] });
+        this.schedule();
+        break;
       case "cursor":
+        this.cursor = message.cursor ?? this.cursor;
+        this.queue.push({ seq: null, changes: [] });
+        this.schedule();
+        break;
       case "ready":
         this.cursor = message.cursor ?? this.cursor;
         break;
@@ -226,6 +239,7 @@ export class SessionModel {
     this.unfollow?.();
     this.unfollow = null;
     this.queue = [];
+    this.preview = [];
     this.applied = 0;
     this.orphans.clear();
     for (const [parent, child] of this.below) {
@@ -252,7 +266,9 @@ export class SessionModel {
     const touched = new Set<string>();
     let next = this.view.next;
     for (const { seq, changes } of frames) {
-      if (seq <= this.applied) continue;
+      this.previewed(touched);
+      this.preview = seq === null ? changes : [];
+      if (seq === null || seq <= this.applied) continue;
       this.applied = seq;
       for (const change of changes) {
         if (change.change === "info") {
@@ -270,10 +286,18 @@ export class SessionModel {
         for (const [parent, child] of this.below) if (child.window.apply(seq, change)) touched.add(parent);
       }
     }
+    this.previewed(touched);
     if (news.info && news.info.status !== this.view.info?.status) this.readOutline(300);
     for (const parent of touched) this.showBelow(parent);
     this.show({ ...news, next });
     if (!this.top.after) this.shorten(this.top.isLate(this.reading) ? "before" : "after", SPARE);
+  }
+
+  /** The calls below which a preview shows something. */
+  private previewed(parents: Set<string>): void {
+    for (const [parent, child] of this.below) {
+      if (isPreviewed(child.window, this.preview)) parents.add(parent);
+    }
   }
 
   private isHere(id: string): boolean {
@@ -368,7 +392,12 @@ export class SessionModel {
     const child = this.below.get(parent);
     if (!child) return;
     const { window } = child;
-    child.view = { items: [...window.items], loading: window.isLoading, more: window.before, error };
+    child.view = {
+      items: withPreview(window, this.preview),
+      loading: window.isLoading,
+      more: window.before,
+      error,
+    };
     for (const tell of child.watchers) tell();
   }
 
@@ -384,7 +413,7 @@ export class SessionModel {
     this.view = {
       ...this.view,
       loading: top.isLoading,
-      items: ended ? settled(top.items) : [...top.items],
+      items: ended ? settled(top.items) : withPreview(top, this.preview),
       before: top.before,
       after: top.after,
       behind: top.behind,
@@ -392,13 +421,4 @@ export class SessionModel {
     };
     for (const tell of this.listeners) tell();
   }
-}
-
-/** The source is over: nothing streams any more. */
-function settled(items: Item[]): Item[] {
-  return items.map((item) =>
-    (item.type === "text" || item.type === "thinking") && item.isStreaming
-      ? { ...item, isStreaming: false }
-      : item,
-  );
 }

@@ -47,6 +47,11 @@ export class ItemWindow {
     return this.index.get(id);
   }
 
+  /** Whether an item that is new would stand at the end of what is here. */
+  takes(item: Item): boolean {
+    return this.loaded && !this.after && !this.has(item.id) && this.accepts(item);
+  }
+
   get isLoading(): boolean {
     return this.onTheWay > 0;
   }
