@@ -283,6 +283,16 @@ async fn real_messages_of_every_type_are_as_the_document_tells() {
     all.extend(follow(&mut socket, json!({"view": "sessions", "subscription": "list"})).await);
     all.extend(follow(&mut socket, json!({"sessionId": "no-such"})).await);
     all.extend(follow(&mut socket, json!({})).await);
+    // An agent that pauses within a word.
+    let pausing = server.session().await;
+    let chunk = json!({"sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": "Hello wor"}});
+    server.packets(&pausing, "format=acp", format!("{chunk}\n").as_bytes()).await;
+    let mut other = server.ws().await;
+    all.extend(follow(&mut other, json!({"sessionId": pausing, "view": "items"})).await);
+    while !all.iter().any(|m| m["type"] == "preview") {
+        all.push(other.next().await.expect("a message"));
+    }
     for (text, answer) in [
         (json!({"type": "ping"}), "pong"),
         (json!({"type": "no-such"}), "error"),

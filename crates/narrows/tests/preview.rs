@@ -170,7 +170,7 @@ fn a_preview_is_of_the_item_that_comes() {
     let id = item.id.clone();
     // Of one that is there.
     let (preview, items) = push(chunk("agent_thought_chunk", "lo wor"));
-    assert_eq!(items.iter().map(|i| i.id.clone()).collect::<Vec<_>>(), [id.clone()]);
+    assert_eq!(items.iter().map(|i| i.id.clone()).collect::<Vec<_>>(), std::slice::from_ref(&id));
     let [Change::Append { id: of, text, .. }] = &preview[..] else { panic!("{preview:?}") };
     assert_eq!((of, text.as_str()), (&id, "wor"));
     // Of the next one, after one that was told to its end.

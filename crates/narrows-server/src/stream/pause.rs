@@ -138,7 +138,7 @@ mod tests {
             let first = told(&mut following, AT_ONCE).await;
             assert!(first.iter().any(|f| f.contains("Hello ")), "{first:?}");
             assert!(!first.iter().any(|f| is_preview(f)), "not at once: {first:?}");
-            let paused = told(&mut following, SOON - AT_ONCE).await;
+            let paused = told(&mut following, SOON.saturating_sub(AT_ONCE)).await;
             let [frame] = &paused[..] else { panic!("{paused:?}") };
             assert!(is_preview(frame) && frame.contains(r#""text":"wor""#), "{frame}");
             assert!(!frame.contains("\nid:"), "{frame}");
