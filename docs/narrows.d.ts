@@ -311,7 +311,8 @@ export interface paths {
          * Follow a session by server-sent events.
          * @description Every frame has a cursor as its id. `ready`: everything up to now was told. An id without data:
          *     frames were left out up to there. `ended`: the source said that nothing more comes, so nothing
-         *     streams any more. `reset`: the cursor is of another log; fetch the items anew.
+         *     streams any more. `reset`: the cursor is of another log; fetch the items anew. `preview`: the source
+         *     pauses; what is shown beside the items until the next frame.
          */
         get: operations["events"];
         put?: never;
@@ -2163,6 +2164,19 @@ export interface components {
             status: components["schemas"]["EntryStatus"];
         };
         /**
+         * @description Text that is not in the log yet, because more of it may show that it must be hidden. It is told when
+         *     its source pauses, to be shown beside the items until the next frame that has a cursor as its id, or
+         *     `changes`, `cursor` or `preview` on a socket: then it is taken back. Nothing may be kept of it.
+         */
+        PreviewFrame: {
+            /** @description `put` of an item that is about to come, or `append` to one; none takes back what was shown. */
+            changes: components["schemas"]["Change"][];
+            /** @description The cursor behind which it is shown. */
+            cursor?: string | null;
+            /** @description The subscription, on a socket. */
+            subscription?: string | null;
+        };
+        /**
          * @description How important an entry is.
          * @enum {string}
          */
@@ -2631,6 +2645,9 @@ export interface components {
         }) | (components["schemas"]["ChangesFrame"] & {
             /** @enum {string} */
             type: "changes";
+        }) | (components["schemas"]["PreviewFrame"] & {
+            /** @enum {string} */
+            type: "preview";
         }) | (components["schemas"]["SessionFrame"] & {
             /** @enum {string} */
             type: "session";

@@ -44,7 +44,7 @@ pub(super) struct OpenBlock {
 impl OpenBlock {
     /// The same, without what it says.
     pub(super) fn without_text(&self) -> OpenBlock {
-        OpenBlock { id: self.id.clone(), kept: None }
+        OpenBlock { place: self.place.clone(), kept: None }
     }
 }
 
@@ -52,7 +52,7 @@ impl OpenText {
     /// The same, without what it says.
     pub(super) fn without_text(&self) -> OpenText {
         OpenText {
-            id: self.id.clone(),
+            place: self.place.clone(),
             order: self.order,
             kind: self.kind,
             block: self.block.clone(),
