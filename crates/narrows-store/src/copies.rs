@@ -65,14 +65,9 @@ impl Store {
         })
         .await
     }
-
-    /// Another session is listed in the place of this one.
-    pub async fn keep_copy(&self, session: i64, of: i64) -> Result<()> {
-        self.write(64, move |db| set_copy(db, session, Some(of))).await
-    }
 }
 
-fn set_copy(db: &Db<'_>, key: i64, of: Option<i64>) -> Result<()> {
+pub(crate) fn set_copy(db: &Db<'_>, key: i64, of: Option<i64>) -> Result<()> {
     db.later("UPDATE session SET copy_of = ?2 WHERE key = ?1", &params![key, of])?;
     mark_touched(db, key)
 }

@@ -81,6 +81,11 @@ pub(crate) fn last_touched(db: &Db<'_>) -> Result<i64> {
 impl Store {
     /// Makes a session; true when it is new. The same label gives the same session, and its tags grow.
     pub async fn create(&self, new: NewSession) -> Result<(Session, bool)> {
+        self.create_beside(new, None).await
+    }
+
+    /// Makes a session in whose place another one is listed, if any, from the beginning.
+    pub async fn create_beside(&self, new: NewSession, of: Option<i64>) -> Result<(Session, bool)> {
         self.write(256, move |db| {
             let known = || match &new.label {
                 Some(label) => find(db, "label", Value::Text(label)),
@@ -94,6 +99,9 @@ impl Store {
                 // Another node was faster.
                 (known()?.ok_or(Error::NotFound("session"))?.key, false)
             };
+            if let Some(of) = of.filter(|_| made) {
+                copies::set_copy(db, key, Some(of))?;
+            }
             if let Some(label) = &new.label {
                 db.later("DELETE FROM forgotten WHERE label = ?1", &params![label])?;
             }

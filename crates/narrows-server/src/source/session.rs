@@ -42,10 +42,7 @@ impl Reader {
             return Ok(None);
         }
         let new = NewSession { label: Some(label.to_owned()), tags: Vec::new() };
-        let (session, _) = self.store.create(new).await?;
-        if let Some(recorded) = recorded {
-            self.store.keep_copy(session.key, recorded.key).await?;
-        }
+        let (session, _) = self.store.create_beside(new, recorded.map(|r| r.key)).await?;
         self.hub.changed();
         Ok(Some(session))
     }
