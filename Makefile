@@ -9,7 +9,7 @@ endif
 DEMO := crates/narrows/tests/fixtures/acp/opencode-1.18-p-paths-sandbox/input.jsonl
 
 .PHONY: build run demo web web-check web-test test rust-tests web-tests documents fmt lint unit doc purity types-check browser types deny soak \
-  bench bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run precision \
+  bench bench-speed bench-streaming bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run precision \
   bless fuzz clean test-agents cluster bench-cluster
 
 build: web
@@ -131,12 +131,16 @@ deny:
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny check licenses bans sources
 
-bench: bench-speed bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run bench-cluster
+bench: bench-speed bench-streaming bench-history bench-index bench-growth bench-memory bench-serve bench-page bench-acp bench-run bench-cluster
 
 bench-speed:
 	$(CARGO) bench -p narrows --bench speed
 	$(CARGO) bench -p narrows --bench stages
 	$(CARGO) bench -p narrows --bench sanitize
+
+# How much of a text is shown while it streams, in twelve scripts, beside the stream itself.
+bench-streaming:
+	$(CARGO) bench -p narrows --bench streaming
 
 # Two thousand kept sessions from files, beside what others run on them.
 bench-history:
