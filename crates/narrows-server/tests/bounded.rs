@@ -25,8 +25,8 @@ async fn a_long_text_is_the_same_in_parts_live_and_stored_and_one_in_exports() {
     let (part, window) = (memory("itemTextBytes"), memory("windowBytes"));
     assert_eq!(limits["requests"], server.get("/api/limits").await);
     let session = server.session().await;
-    let mut live = server.sse(&format!("/api/sessions/{session}/events?view=items"), None).await;
-    live.until_ready().await;
+    let mut watcher = server.sse(&format!("/api/sessions/{session}/events?view=items"), None).await;
+    watcher.until_ready().await;
     let line = "one line of a long text, with é and 日本語 in it\n";
     let lines = (window + part) / line.len() + 1;
     let text = line.repeat(lines);
@@ -64,7 +64,7 @@ async fn a_long_text_is_the_same_in_parts_live_and_stored_and_one_in_exports() {
     }
 
     let mut frames = Vec::new();
-    while let Some(frame) = live.next().await {
+    while let Some(frame) = watcher.next().await {
         if frame.is("end") {
             break;
         }
