@@ -65,7 +65,7 @@ async fn a_long_text_is_the_same_in_parts_live_and_stored_and_one_in_exports() {
 
     let mut frames = Vec::new();
     while let Some(frame) = watcher.next().await {
-        if frame.is("end") {
+        if frame.is("ended") {
             break;
         }
         frames.push(frame.json());

@@ -60,6 +60,7 @@ impl OpenText {
             kept: None,
             images: self.images.clone(),
             settled: self.settled,
+            began: self.began,
         }
     }
 }
