@@ -154,3 +154,21 @@ fn no_half_of_a_root_or_a_login_is_shown() {
     ];
     check(&texts, &[1, 2, 7]);
 }
+
+#[test]
+fn a_path_that_is_a_root_is_shown_though_another_root_lies_in_it() {
+    for root in ["/srv/apps", "/srv/tmp4Rr5Dk"] {
+        let mut paths = Paths::new();
+        paths.add_root(root);
+        paths.add_root(&format!("{root}/data/home"));
+        let mut pipeline =
+            Pipeline::new(Config { format: Format::Acp, paths, ..Config::default() });
+        let (mut reader, mut steps) = (Packets::default(), Vec::<Step>::new());
+        let mut start = start();
+        start["locations"] = json!([{ "path": root }]);
+        let line = format!("{start}\n");
+        reader.push(line.as_bytes(), |given| pipeline.push(given, &mut steps));
+        let row = serde_json::to_value(Row::new(1, "s", &steps[0].event)).unwrap();
+        assert_eq!(row["locations"], json!([{"path": ".", "line": null}]), "{root}");
+    }
+}

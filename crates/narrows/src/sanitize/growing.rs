@@ -287,8 +287,9 @@ impl Cleaner {
         self.settled(text, MORE)
     }
 
+    /// Whether a path may go on into something to hide. A whole root is shown as none of its names.
     fn path_has_begun(&self, path: &str) -> bool {
-        self.settled_end(path) < path.len()
+        !self.paths.is_root(path) && self.settled_end(path) < path.len()
     }
 
     /// Where in a field that may go on something to hide may have begun; its end when nothing has.

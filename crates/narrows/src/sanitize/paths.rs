@@ -187,6 +187,12 @@ impl Paths {
         self.add(path, true);
     }
 
+    /// Whether the path is a root, as a whole.
+    pub(super) fn is_root(&self, path: &str) -> bool {
+        let parts = field::resolved(path);
+        self.roots.iter().any(|root| root.parts == parts)
+    }
+
     fn add(&mut self, path: &str, home: bool) {
         let given = field::resolved(path);
         let known = |parts: &Vec<String>| self.roots.iter().any(|r| r.parts == *parts);
