@@ -34,7 +34,8 @@ fn main() {
     let (sender, receiver) = channel();
     let player = {
         let (room, sessions) = (Arc::clone(&room), Arc::clone(&sessions));
-        std::thread::spawn(move || turns(&receiver, &sessions, &room))
+        let stubborn = options.stubborn;
+        std::thread::spawn(move || turns(&receiver, &sessions, &room, stubborn))
     };
     for line in wire::lines(Arc::clone(&room)) {
         let Ok(message) = serde_json::from_str::<Value>(&line) else {
@@ -73,7 +74,10 @@ fn take(
     prompts: &Sender<Prompt>,
 ) {
     let session = params["sessionId"].as_str().unwrap_or_default();
-    if method == "session/cancel" {
+    if method == "session/cancel" && !options.stubborn {
+        room.set_cancelled(true);
+    }
+    if method == "$/cancel_request" && options.stubborn {
         room.set_cancelled(true);
     }
     let Some(id) = id else { return };
@@ -188,7 +192,7 @@ fn words(prompt: &Value) -> String {
 }
 
 /// Plays one prompt after the other.
-fn turns(prompts: &Receiver<Prompt>, sessions: &Sessions, room: &Room) {
+fn turns(prompts: &Receiver<Prompt>, sessions: &Sessions, room: &Room, stubborn: bool) {
     for prompt in prompts {
         let Some(Session { cwd, prompts: earlier, .. }) =
             sessions.prompted(&prompt.session, &prompt.text)
@@ -206,6 +210,11 @@ fn turns(prompts: &Receiver<Prompt>, sessions: &Sessions, room: &Room) {
         );
         // Before it is told: the next prompt may come at once.
         room.turns.store(0, Ordering::SeqCst);
+        if stubborn && reason == "cancelled" {
+            let error = json!({"code": -32800, "message": "Request cancelled"});
+            wire::send(&json!({"jsonrpc": "2.0", "id": prompt.id, "error": error}));
+            continue;
+        }
         let usage = json!({"inputTokens": 13, "outputTokens": used, "totalTokens": 13 + used});
         wire::send(
             &json!({"jsonrpc": "2.0", "id": prompt.id, "result": {"stopReason": reason, "usage": usage, "_meta": {}}}),

@@ -90,7 +90,10 @@ fn prompted(message: &Value, room: &Room, prompts: &Sender<Prompt>) {
 /// What the caller wants of the program itself.
 fn control(request: &Value, turns: &Turns, room: &Room) -> Result<Value, String> {
     match request["subtype"].as_str().unwrap_or_default() {
-        "initialize" => Ok(turns.greeting()),
+        "initialize" => {
+            room.forwards.store(request["forwardSubagentText"] == true, Ordering::SeqCst);
+            Ok(turns.greeting())
+        }
         "interrupt" => {
             let queued = room.turns.load(Ordering::SeqCst).saturating_sub(1);
             Ok(json!({"still_queued": vec![Value::Null; queued as usize]}))

@@ -138,11 +138,12 @@ pub struct GiveAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 16384)]
     pub message: Option<String>,
-    /// The answers to the agent's questions, by their words.
+    /// The answers to the agent's questions, by their `name` where they have one, else by their
+    /// words. A form may want more than text: numbers, `true`, lists of texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<std::collections::HashMap<String, String>>)]
+    #[schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>)]
     pub answers: Option<serde_json::Map<String, serde_json::Value>>,
-    /// `cancelled`: neither.
+    /// `declined`: a question is not answered, and the agent goes on without; `cancelled`: neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
 }

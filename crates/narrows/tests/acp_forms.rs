@@ -206,9 +206,60 @@ fn a_form_is_a_question() {
         items(&lines)[0]["answers"].clone()
     };
     let given = answer(json!({"action": "accept", "content": {"color": "green", "sure": true}}));
-    assert_eq!(given[0], json!({"question": "Color", "answer": "green"}));
-    assert_eq!(given[1]["answer"], "true");
+    assert_eq!(given[0], json!({"question": "Pick\nColor", "answer": "green"}));
+    assert_eq!(given[1]["answer"], "Yes");
     assert_eq!(answer(json!({"action": "decline"}))[0]["answer"], "decline");
+}
+
+#[test]
+fn a_form_says_what_an_answer_has_to_be() {
+    let schema = json!({"type": "object", "required": ["age"], "properties": {
+        "age": {"type": "integer", "title": "Age", "minimum": 1, "default": 7},
+        "day": {"type": "string", "format": "date"},
+        "tier": {"type": "string", "oneOf": [{"const": "s", "title": "Small", "description": "One core"},
+            {"const": "l", "title": "Large"}], "default": "l"},
+        "tags": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "Alpha"}, {"const": "b", "title": "Beta"}]}}}});
+    let ask = |id: u32| {
+        json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {"sessionId": "s",
+            "toolCallId": "c", "mode": "form", "message": "Say", "requestedSchema": schema}})
+    };
+    let content = json!({"age": 9, "tier": "s", "tags": ["b", "a"]});
+    let given =
+        json!({"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "content": content}});
+    // One call asks twice: the second question is open.
+    let lines = [
+        at(1, "agent->client", &ask(1)),
+        at(2, "client->agent", &given),
+        at(3, "agent->client", &ask(2)),
+    ];
+    let shown = items(&lines);
+    assert_eq!((shown.len(), &shown[1]["answers"]), (2, &Value::Null), "{shown:?}");
+    let answers: Vec<_> =
+        shown[0]["answers"].as_array().unwrap().iter().map(|a| a["answer"].clone()).collect();
+    assert_eq!(answers, ["9", "Small", "Beta, Alpha"]);
+    let parts = shown[0]["questions"].as_array().unwrap();
+    let fields = |name: &str| parts.iter().map(|p| p[name].clone()).collect::<Vec<_>>();
+    assert_eq!(fields("name"), ["age", "day", "tier", "tags"]);
+    assert_eq!(fields("optional"), [json!(null), json!(true), json!(true), json!(true)]);
+    assert_eq!(fields("format"), [json!("integer"), json!("date"), json!(null), json!(null)]);
+    assert_eq!(fields("default"), [json!("7"), json!(null), json!("Large"), json!(null)]);
+    assert_eq!(parts[2]["options"][0], json!({"label": "Small", "description": "One core"}));
+    assert_eq!(parts[3]["multiSelect"], true);
+    let visit = json!({"jsonrpc": "2.0", "id": 3, "method": "elicitation/create", "params": {"sessionId": "s",
+        "mode": "url", "elicitationId": "e", "url": "https://example.com/login", "message": "Log in"}});
+    let shown = items(&[at(1, "agent->client", &visit)]);
+    let part = &shown[0]["questions"][0];
+    assert_eq!((&part["format"], &part["optional"]), (&json!("url"), &json!(true)));
+    assert_eq!(part["question"], "Log in https://example.com/login");
+}
+
+#[test]
+fn a_prompt_whose_request_was_cancelled_was_cancelled() {
+    let error = json!({"code": -32800, "message": "Request cancelled"});
+    let msg = json!({"jsonrpc": "2.0", "id": 1, "error": error});
+    let items = read(&[prompt(0, 1, "go"), said(1, "half"), at(2, "agent->client", &msg)]);
+    let kinds: Vec<_> = items.ordered().iter().map(|i| json!(i)["type"].clone()).collect();
+    assert_eq!(kinds, ["user_message", "agent_message"]);
 }
 
 #[test]

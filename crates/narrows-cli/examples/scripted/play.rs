@@ -16,6 +16,9 @@ pub trait Voice {
     fn bash(&mut self, command: &str);
     fn ask(&mut self, title: &str);
     fn question(&mut self, text: &str, answers: &[String]);
+    /// Asks with a form; takes it back when the file is there.
+    fn elicit(&mut self, params: &str, until: Option<&str>);
+    fn subagent(&mut self, text: &str);
     fn read(&mut self, path: &str);
     fn write(&mut self, path: &str, text: &str);
     fn terminal(&mut self, command: &str);
@@ -64,6 +67,9 @@ fn step(command: Command, voice: &mut dyn Voice, room: &Room) {
         Command::Bash(command) => voice.bash(&command),
         Command::Ask(title) => voice.ask(&title),
         Command::Question(text, answers) => voice.question(&text, &answers),
+        Command::Elicit(params) => voice.elicit(&params, None),
+        Command::TakeBack(file, params) => voice.elicit(&params, Some(&file)),
+        Command::Subagent(text) => voice.subagent(&text),
         Command::Read(path) => voice.read(&path),
         Command::Write(path, text) => voice.write(&path, &text),
         Command::Terminal(command) => voice.terminal(&command),

@@ -17,6 +17,8 @@ pub struct Room {
     pub ended: AtomicBool,
     pub close_stdin: AtomicBool,
     pub deaf: AtomicBool,
+    /// What subagents say is wanted, too.
+    pub forwards: AtomicBool,
     /// Turns that run or wait to run.
     pub turns: AtomicU64,
 }

@@ -11,6 +11,12 @@ pub enum Command {
     Bash(String),
     Ask(String),
     Question(String, Vec<String>),
+    /// Asks with a form or an address: the params of the request.
+    Elicit(String),
+    /// The same, and takes it back as soon as a file is there.
+    TakeBack(String, String),
+    /// A subagent says something.
+    Subagent(String),
     Read(String),
     Write(String, String),
     Terminal(String),
@@ -67,6 +73,12 @@ fn line(line: &str) -> Command {
             let text = parts.remove(0);
             Command::Question(text, parts)
         }
+        "elicit" => Command::Elicit(rest_owned()),
+        "take-back" => {
+            let (file, params) = two();
+            Command::TakeBack(file, params)
+        }
+        "subagent" => Command::Subagent(rest_owned()),
         "read" => Command::Read(rest_owned()),
         "write" => {
             let (path, text) = two();

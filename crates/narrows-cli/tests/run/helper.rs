@@ -40,6 +40,7 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
         agent("login-key", "acp", ", \"--login\"")
             + "env = { SCRIPTED_API_KEY = \"good-4711-lantern\" }\n",
         agent("newer", "acp", ", \"--newer\""),
+        agent("stubborn", "acp", ", \"--stubborn\""),
         "[[agent]]\nname = \"missing\"\nargv = [\"no-such-agent\"]\n".to_owned(),
         format!("[run]\nstart_seconds = 2\ncancel_seconds = 1\n{more}\n"),
     ];

@@ -4,6 +4,7 @@
 #[path = "../agents/mod.rs"]
 mod agents;
 mod faults;
+mod forms;
 mod helper;
 mod life;
 mod login;

@@ -281,6 +281,14 @@ shapes! {
         ;
         /// A word for it.
         header: String,
+        /// The field of a form that the answer fills in: answers are given by it.
+        name: String,
+        /// What an answer has to be: `number`, `integer`, `date`, `email` …; `url` is an address to visit.
+        format: String,
+        /// What is suggested as the answer.
+        default: String,
+        /// Whether it may be left without an answer.
+        optional: bool,
     }
 
     /// One answer on offer.

@@ -48,6 +48,7 @@ impl From<Refusal> for ApiError {
                 "somebody has answered this before, or nobody can any more",
             ),
             Refusal::NoSuchOption => ApiError::invalid("the answer is none of those on offer"),
+            Refusal::Unfit(what) => ApiError::invalid(what),
             Refusal::NoReason => ApiError::invalid(
                 "`message` goes with a refusal, and only to agents that can be told why (`denyReasons` \
                  of the run): answer without it, and send it as a message",
@@ -296,8 +297,9 @@ pub(crate) fn reply(answer: GiveAnswer) -> ApiResult<Reply> {
         (Some(option), None, None, Some(message)) => Ok(Reply::Because { option, message }),
         (None, Some(answers), None, None) => Ok(Reply::Answers(answers)),
         (None, None, Some("cancelled"), None) => Ok(Reply::Cancelled),
+        (None, None, Some("declined"), None) => Ok(Reply::Declined),
         _ => Err(ApiError::invalid(
-            "give `optionId` (with a `message` when it refuses), `answers` or `outcome: \"cancelled\"`",
+            "give `optionId` (with a `message` when it refuses), `answers` or `outcome`: `declined` or `cancelled`",
         )),
     }
 }

@@ -2,23 +2,27 @@
 //! concerns the way of speaking is looked at here.
 
 mod choices;
+mod forms;
 mod login;
 mod replay;
 mod session;
 
 use super::driver::{Chosen, Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice, RunOption};
 use choices::Choices;
+use forms::Form;
 use login::Logins;
 use replay::Replay;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 
 /// Requests for leave that may wait at once.
 const MAX_REQUESTS: usize = 256;
+/// The error of a request that was taken back.
+const CANCELLED: i32 = -32800;
 /// Updates that may tell of modes are short.
 const MAX_LOOKED_AT: usize = 256 << 10;
 
@@ -54,6 +58,10 @@ pub(crate) struct Acp {
     next: u64,
     asked: HashMap<u64, Asked>,
     leave: HashMap<String, Leave>,
+    /// Forms that wait to be filled in.
+    forms: HashMap<String, Form>,
+    /// Requests for something of the machine that are at work.
+    wants: HashSet<String>,
     session: Option<String>,
     images: bool,
     /// What the agent can do with sessions: load, resume, close.
@@ -63,6 +71,8 @@ pub(crate) struct Acp {
     spoke: bool,
     replay: Replay,
     prompting: Option<u64>,
+    /// The running turn is to be cancelled.
+    cancelling: bool,
     choices: Choices,
 }
 
@@ -96,6 +106,8 @@ impl Acp {
             next: 0,
             asked: HashMap::new(),
             leave: HashMap::new(),
+            forms: HashMap::new(),
+            wants: HashSet::new(),
             session: None,
             images: false,
             can: Abilities::default(),
@@ -103,6 +115,7 @@ impl Acp {
             spoke: false,
             replay: Replay::default(),
             prompting: None,
+            cancelling: false,
             choices: Choices::default(),
         }
     }
@@ -118,6 +131,7 @@ impl Acp {
                 // Whoever reads what is missing has a terminal.
                 "auth": {"terminal": true},
                 "session": {"configOptions": {"boolean": {}}},
+                "elicitation": {"form": {}, "url": {}},
                 "_meta": {"terminal-auth": true},
             },
             "clientInfo": {
@@ -145,6 +159,8 @@ impl Acp {
                 }
             } else if method == "$/cancel_request" {
                 effects = self.withdrawn(message.params);
+            } else if method == "elicitation/complete" {
+                effects = self.form_is_done(message.params);
             }
             return Heard { log, effects };
         };
@@ -155,7 +171,13 @@ impl Acp {
                 self.spoke = true;
                 self.leave_asked(id, &params)
             }
+            "elicitation/create" => {
+                self.spoke = true;
+                // Somebody has to see it, also while a session is replayed.
+                return Heard { log: true, effects: self.form_asked(id, &params) };
+            }
             _ if method.starts_with("fs/") || method.starts_with("terminal/") => {
+                self.wants.insert(id.to_string());
                 vec![Effect::Wants { id, method: method.to_owned(), params }]
             }
             _ => vec![refuse(&id, -32601, "narrows does not know this method")],
@@ -242,12 +264,14 @@ impl Acp {
             return Vec::new();
         };
         let name = self.name(id);
-        if self.leave.remove(&name).is_none() {
+        if self.wants.remove(&id.to_string()) {
+            return vec![refuse(id, CANCELLED, "Request cancelled")];
+        }
+        let is_asked = self.leave.contains_key(&name) || self.forms.contains_key(&name);
+        if !is_asked {
             return Vec::new();
         }
-        let answer =
-            json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": {"outcome": "cancelled"}}});
-        vec![Effect::Send(answer.to_string()), Effect::Withdrawn(name)]
+        self.answer(&name, &Reply::Cancelled).unwrap_or_default()
     }
 
     fn update(&mut self, params: Option<&RawValue>, effects: &mut Vec<Effect>) {
@@ -300,7 +324,7 @@ impl Acp {
             "session/prompt",
             &json!({"sessionId": session, "prompt": blocks}),
         );
-        self.prompting = Some(self.next - 1);
+        (self.prompting, self.cancelling) = (Some(self.next - 1), false);
         Ok(vec![effect])
     }
 
@@ -310,7 +334,13 @@ impl Acp {
             "jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session},
         });
         let mut effects = vec![Effect::Send(cancel.to_string())];
-        let mut open: Vec<String> = self.leave.keys().cloned().collect();
+        // Asked again: also in the words of the protocol below.
+        if std::mem::replace(&mut self.cancelling, true)
+            && let Some(prompt) = self.prompting
+        {
+            effects.push(cancel_request(prompt));
+        }
+        let mut open: Vec<String> = self.leave.keys().chain(self.forms.keys()).cloned().collect();
         open.sort();
         for name in open {
             effects.extend(self.answer(&name, &Reply::Cancelled).unwrap_or_default());
@@ -319,6 +349,9 @@ impl Acp {
     }
 
     pub(crate) fn answer(&mut self, request: &str, reply: &Reply) -> Result<Vec<Effect>, Refused> {
+        if self.forms.contains_key(request) {
+            return self.fill_in(request, reply);
+        }
         let leave = self.leave.get(request).ok_or(Refused::Unknown)?;
         let outcome = match reply {
             Reply::Option(option) if leave.options.contains(option) => {
@@ -328,7 +361,7 @@ impl Acp {
             Reply::Because { option, .. } if leave.options.contains(option) => {
                 return Err(Refused::NoReason);
             }
-            Reply::Option(_) | Reply::Because { .. } | Reply::Answers(_) => {
+            Reply::Option(_) | Reply::Because { .. } | Reply::Answers(_) | Reply::Declined => {
                 return Err(Refused::NoSuchOption);
             }
             Reply::Cancelled => json!({"outcome": "cancelled"}),
@@ -349,7 +382,11 @@ impl Acp {
         asks.iter().map(|(method, params)| self.ask(Asked::Choice, method, params)).collect()
     }
 
-    pub(crate) fn give(id: &Value, given: Result<Value, String>) -> Vec<Effect> {
+    pub(crate) fn give(&mut self, id: &Value, given: Result<Value, String>) -> Vec<Effect> {
+        // It was cancelled, and answered then.
+        if !self.wants.remove(&id.to_string()) {
+            return Vec::new();
+        }
         match given {
             Ok(result) => {
                 let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
@@ -406,6 +443,13 @@ impl Acp {
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         Effect::Send(message.to_string())
     }
+}
+
+/// Takes back something that was asked of the agent.
+fn cancel_request(id: u64) -> Effect {
+    let params = json!({"requestId": id});
+    let cancel = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params});
+    Effect::Send(cancel.to_string())
 }
 
 fn refuse(id: &Value, code: i32, what: &str) -> Effect {

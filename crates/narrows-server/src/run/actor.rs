@@ -286,6 +286,7 @@ impl Actor {
             Err(Refused::Unknown) => Err(Refusal::NotAsked),
             Err(Refused::NoSuchOption) => Err(Refusal::NoSuchOption),
             Err(Refused::NoReason) => Err(Refusal::NoReason),
+            Err(Refused::Unfit(what)) => Err(Refusal::Unfit(what)),
         }
     }
 

@@ -136,7 +136,8 @@ impl Claude {
     }
 
     pub(crate) fn start(&mut self) -> Vec<Effect> {
-        let request = json!({"subtype": "initialize", "hooks": {}});
+        // What subagents say is part of the session; versions that do not know this leave it out.
+        let request = json!({"subtype": "initialize", "hooks": {}, "forwardSubagentText": true});
         vec![Self::control(&self.initialize, &request)]
     }
 
@@ -302,6 +303,9 @@ impl Claude {
             Reply::Option(option) if option == "deny" => {
                 json!({"behavior": "deny", "message": "The user does not want this."})
             }
+            Reply::Declined if ask.question => {
+                json!({"behavior": "deny", "message": "The user does not want to answer."})
+            }
             Reply::Because { option, message } if option == "deny" => {
                 json!({"behavior": "deny", "message": message})
             }
@@ -313,7 +317,7 @@ impl Claude {
             {
                 return Err(Refused::NoReason);
             }
-            Reply::Option(_) | Reply::Because { .. } | Reply::Answers(_) => {
+            Reply::Option(_) | Reply::Because { .. } | Reply::Answers(_) | Reply::Declined => {
                 return Err(Refused::NoSuchOption);
             }
         };

@@ -83,6 +83,8 @@ pub(crate) enum Reply {
         message: String,
     },
     Answers(serde_json::Map<String, Value>),
+    /// No answer is given; the agent goes on without one.
+    Declined,
     Cancelled,
 }
 
@@ -128,7 +130,7 @@ pub(crate) struct Heard {
 }
 
 /// Why an answer is not taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// Nobody asks that.
     Unknown,
@@ -136,6 +138,8 @@ pub(crate) enum Refused {
     NoSuchOption,
     /// The agent has no way to be told why.
     NoReason,
+    /// The form wants something else; what.
+    Unfit(String),
 }
 
 /// How an agent's process is to be started and spoken to.
@@ -248,9 +252,9 @@ impl Driver {
     }
 
     /// Answers something that the agent wanted of the machine.
-    pub(crate) fn give(&self, id: &Value, given: Result<Value, String>) -> Vec<Effect> {
+    pub(crate) fn give(&mut self, id: &Value, given: Result<Value, String>) -> Vec<Effect> {
         match self {
-            Driver::Acp(_) => Acp::give(id, given),
+            Driver::Acp(acp) => acp.give(id, given),
             Driver::Claude(_) => Vec::new(),
         }
     }

@@ -25,6 +25,8 @@ pub(crate) enum Refusal {
     NoSuchOption,
     /// The answer says why, and the agent has no way to be told, or it is no refusal.
     NoReason,
+    /// The form wants something else; what.
+    Unfit(String),
     /// Too much waits.
     Full(Cow<'static, str>),
     Store(#[serde(with = "store")] Error),
@@ -93,6 +95,7 @@ mod tests {
             Refusal::AlreadyAnswered,
             Refusal::NoSuchOption,
             Refusal::NoReason,
+            Refusal::Unfit("`age` is missing".to_owned()),
             Refusal::Full("too many messages wait for this agent".into()),
             Refusal::Store(Error::Invalid("another message".to_owned())),
             Refusal::Store(Error::NotFound("session")),

@@ -428,7 +428,7 @@ pub struct Question<T = Clean> {
 }
 
 /// One question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionPart<T = Clean> {
@@ -441,6 +441,18 @@ pub struct QuestionPart<T = Clean> {
     pub options: Vec<QuestionOption<T>>,
     /// Whether several may be chosen.
     pub multi_select: bool,
+    /// The field of a form that the answer fills in: answers are given by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<T>,
+    /// What an answer has to be: `number`, `integer`, `date`, `email` …; `url` is an address to visit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<T>,
+    /// What is suggested as the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<T>,
+    /// Whether it may be left without an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
 }
 
 /// One answer on offer.

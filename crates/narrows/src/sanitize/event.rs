@@ -220,6 +220,10 @@ fn question(by: &mut By<'_>, q: Question<Raw>) -> Question {
             })
             .collect(),
         multi_select: p.multi_select,
+        name: by.texts(p.name),
+        format: by.texts(p.format),
+        default: by.texts(p.default),
+        optional: p.optional,
     };
     Question {
         request_id: by.texts(q.request_id),

@@ -88,11 +88,28 @@ impl<'a> AcpVoice<'a> {
     }
 
     /// Asks the client for something.
-    fn request(&self, method: &str, mut params: Value) -> Result<Value, String> {
+    fn request(&self, method: &str, params: Value) -> Result<Value, String> {
+        self.request_until(method, params, None)
+    }
+
+    /// The same, until a file is there: then the request is taken back.
+    fn request_until(
+        &self,
+        method: &str,
+        mut params: Value,
+        until: Option<&Path>,
+    ) -> Result<Value, String> {
         let id = NEXT.fetch_add(1, Ordering::SeqCst);
         let receiver = self.room.expect(&id.to_string());
         params["sessionId"] = json!(self.session);
         wire::send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        if let Some(file) = until {
+            while !file.exists() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            let params = json!({"requestId": id});
+            wire::send(&json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params}));
+        }
         let answer = self.room.answered(&receiver).ok_or("cancelled")?;
         match answer.get("error") {
             Some(error) => {
@@ -213,6 +230,18 @@ impl Voice for AcpVoice<'_> {
 
     fn question(&mut self, text: &str, answers: &[String]) {
         self.say(&format!("question {text}|{}", answers.join("|")));
+    }
+
+    fn elicit(&mut self, params: &str, until: Option<&str>) {
+        let params = serde_json::from_str(params).unwrap_or_default();
+        let until = until.map(|file| self.cwd.join(file));
+        let answer = self.request_until("elicitation/create", params, until.as_deref());
+        let told = answer.map_or_else(|why| why, |answer| answer.to_string());
+        self.say(&format!("got {told}"));
+    }
+
+    fn subagent(&mut self, text: &str) {
+        self.say(text);
     }
 
     fn read(&mut self, path: &str) {

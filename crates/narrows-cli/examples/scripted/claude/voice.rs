@@ -259,6 +259,30 @@ impl Voice for ClaudeVoice<'_> {
         self.say(&format!("answered: {chosen}"));
     }
 
+    fn elicit(&mut self, params: &str, _until: Option<&str>) {
+        self.say(params);
+    }
+
+    fn subagent(&mut self, text: &str) {
+        let input = json!({"description": "Scripted", "prompt": "Say it", "subagent_type": "general-purpose"});
+        let call = self.call("Task", &input);
+        let content = json!([{"type": "text", "text": text}]);
+        let id = format!("msg_{}", uuid().replace('-', ""));
+        let message = json!({"id": id, "type": "message", "role": "assistant", "model": self.speaker.model,
+            "content": content, "stop_reason": null, "stop_sequence": null});
+        // Without having been asked to, it does not tell.
+        if self.room.forwards.load(std::sync::atomic::Ordering::SeqCst) {
+            self.speaker
+                .tell(json!({"type": "assistant", "message": message, "parent_tool_use_id": call,
+                "timestamp": now()}));
+        }
+        self.called(
+            &call,
+            "The subagent is done.",
+            &json!({"status": "completed", "content": content}),
+        );
+    }
+
     fn read(&mut self, path: &str) {
         self.say(&format!("read {path}"));
     }

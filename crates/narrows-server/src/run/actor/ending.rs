@@ -20,7 +20,13 @@ impl Actor {
             return if self.held { Instant::now() + AT_REST } else { self.rested + AT_REST };
         };
         if !process.ready {
-            return process.began + limits.start;
+            // Somebody is asked: that takes as long as it takes.
+            let waits = !process.asked.is_empty();
+            return if waits {
+                Instant::now() + limits.start
+            } else {
+                process.began + limits.start
+            };
         }
         match &self.turn {
             Some(Turn { cancelled: Some(at), .. }) => *at + limits.cancel,

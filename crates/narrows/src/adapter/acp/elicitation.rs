@@ -9,12 +9,20 @@ use crate::sanitize::Raw;
 /// Fields of a form that are read.
 const MAX_FIELDS: usize = 64;
 
-/// A form that waits to be filled in: the call it is of, and its fields by name with their words.
+/// A form that waits to be filled in: the question that it is, and its fields.
 #[derive(Debug, Default)]
 pub(super) struct Form {
     call: String,
     message: String,
-    fields: Vec<(String, String)>,
+    fields: Vec<Field>,
+}
+
+/// A field of a form: its name, the words by which it is asked, and what stands for its values.
+#[derive(Debug)]
+struct Field {
+    name: String,
+    words: String,
+    labels: Vec<(String, String)>,
 }
 
 pub(super) fn is_elicitation(method: &str) -> bool {
@@ -26,42 +34,65 @@ impl Acp {
     pub(super) fn elicit(&mut self, id: &str, params: Option<Json<'_>>, out: &mut Yield) {
         let get = |names: &[&str]| params.and_then(|p| p.any(names));
         let message = get(&["message", "title"]).and_then(Json::owned).unwrap_or_default();
-        let call = get(&["toolCallId", "tool_call_id"]).and_then(Json::owned);
-        let call = call.unwrap_or_else(|| format!("elicitation-{id}"));
+        // A call may ask several times: each form is a question of its own.
+        let call = format!("elicitation-{id}");
         let url = get(&["url"]).and_then(Json::owned);
         let schema = get(&["requestedSchema", "requested_schema", "schema"]);
         let properties =
             schema.and_then(|s| s.get("properties")).filter(|p| p.kind() == Kind::Object);
+        let required: Vec<_> = schema
+            .and_then(|s| s.get("required"))
+            .into_iter()
+            .flat_map(Json::items)
+            .take(MAX_FIELDS)
+            .filter_map(Json::owned)
+            .collect();
+        let only = properties.map_or(0, |p| p.fields().count()) == 1;
         let mut form = Form { call, message, fields: Vec::new() };
         let mut questions = Vec::new();
         for (key, field) in properties.into_iter().flat_map(Json::fields).take(MAX_FIELDS) {
             let name = crate::json::decode(key);
             let text = |names: &[&str]| field.any(names).and_then(Json::owned);
-            let words = text(&["title", "description"]).unwrap_or_else(|| name.clone());
-            let words =
-                match (form.message.is_empty(), properties.map_or(0, |p| p.fields().count())) {
-                    (false, 1) => form.message.clone(),
-                    _ => words,
-                };
+            let words = match (text(&["title"]), text(&["description"])) {
+                (Some(title), Some(about)) if title != about => format!("{title}: {about}"),
+                (title, about) => title.or(about).unwrap_or_else(|| name.clone()),
+            };
+            let words = if only && !form.message.is_empty() { form.message.clone() } else { words };
+            // What is asked for stands before the first of several fields.
+            let before = !only && questions.is_empty() && !form.message.is_empty();
+            let words = if before { format!("{}\n{words}", form.message) } else { words };
+            let labels = labels(field);
+            let label = |(value, label): &(String, String)| QuestionOption {
+                label: Raw::new(label.as_str()),
+                description: described(field, value).map(Raw::new),
+            };
             questions.push(QuestionPart {
                 question: Raw::new(words.as_str()),
                 header: text(&["title"]).or_else(|| Some(name.clone())).map(Raw::new),
-                options: choices(field),
+                options: labels.iter().map(label).collect(),
                 multi_select: field.text("type").as_deref() == Some("array"),
+                name: Some(Raw::new(name.as_str())),
+                format: format(field).map(Raw::new),
+                default: field.get("default").map(|d| shown(d, &labels)).map(Raw::new),
+                optional: !required.contains(&name),
             });
-            form.fields.push((name, words));
+            form.fields.push(Field { name, words, labels });
         }
         if questions.is_empty() {
+            let format = url.as_ref().map(|_| Raw::new("url"));
             let words = match url {
                 Some(url) => format!("{} {url}", form.message).trim().to_owned(),
                 None => form.message.clone(),
             };
+            let question = Raw::new(words.as_str());
+            // There is nothing to type: that it is done, or seen, is the answer.
             questions.push(QuestionPart {
-                question: Raw::new(words),
-                header: None,
-                options: Vec::new(),
-                multi_select: false,
+                question,
+                format,
+                optional: true,
+                ..QuestionPart::default()
             });
+            form.message = words;
         }
         let (request_id, tool_call_id) = (Some(Raw::new(id)), Raw::new(form.call.as_str()));
         out.push(Body::QuestionRequest(Box::new(Question { request_id, tool_call_id, questions })));
@@ -80,12 +111,10 @@ impl Acp {
         });
         let content =
             result.and_then(|r| r.get("content").or_else(|| r.path(&["action", "content"])));
-        let given = |(name, words): &(String, String)| {
-            let value = content?.get(name)?;
-            let list: Vec<_> = value.items().filter_map(Json::scalar).collect();
-            let answer =
-                value.scalar().map_or_else(|| list.join(", "), std::borrow::Cow::into_owned);
-            Some(GivenAnswer { question: Raw::new(words.as_str()), answer: Raw::new(answer) })
+        let given = |field: &Field| {
+            let answer = shown(content?.get(&field.name)?, &field.labels);
+            let question = Raw::new(field.words.as_str());
+            Some(GivenAnswer { question, answer: Raw::new(answer) })
         };
         let mut answers: Vec<_> = form.fields.iter().filter_map(given).collect();
         if answers.is_empty() {
@@ -98,20 +127,57 @@ impl Acp {
     }
 }
 
-/// The answers that a field offers.
-fn choices(field: Json<'_>) -> Vec<QuestionOption<Raw>> {
-    let option = |label: String| QuestionOption { label: Raw::new(label), description: None };
+/// The values that a field offers, each with its words.
+fn labels(field: Json<'_>) -> Vec<(String, String)> {
     if field.text("type").as_deref() == Some("boolean") {
-        return ["Yes", "No"].map(|word| option(word.to_owned())).to_vec();
+        return [("true", "Yes"), ("false", "No")].map(|(v, l)| (v.into(), l.into())).to_vec();
     }
-    let of = |json: Json<'_>| {
-        let listed = json.any(&["enum", "oneOf", "anyOf"]).into_iter().flat_map(Json::items);
-        let label = |one: Json<'_>| {
-            let named = one.any(&["title", "const"]).and_then(Json::scalar);
-            one.scalar().or(named).map(|l| option(l.into_owned()))
-        };
-        listed.take(MAX_FIELDS).filter_map(label).collect::<Vec<_>>()
+    let label = |one: Json<'_>| {
+        if let Some(plain) = one.scalar() {
+            return Some((plain.to_string(), plain.into_owned()));
+        }
+        let value = one.any(&["const", "title"]).and_then(Json::scalar)?.into_owned();
+        let label = one.any(&["title", "const"]).and_then(Json::scalar)?.into_owned();
+        Some((value, label))
     };
-    let own = of(field);
-    if own.is_empty() { field.get("items").map(of).unwrap_or_default() } else { own }
+    offered(field).take(MAX_FIELDS).filter_map(label).collect()
+}
+
+fn offered(field: Json<'_>) -> impl Iterator<Item = Json<'_>> {
+    const LISTS: [&str; 3] = ["enum", "oneOf", "anyOf"];
+    let own = field.any(&LISTS).or_else(|| field.get("items").and_then(|items| items.any(&LISTS)));
+    own.into_iter().flat_map(Json::items)
+}
+
+/// What a value that is on offer means.
+fn described(field: Json<'_>, value: &str) -> Option<String> {
+    let is = |one: &Json<'_>| one.text("const").as_deref() == Some(value);
+    offered(field).take(MAX_FIELDS).find(is)?.get("description").and_then(Json::owned)
+}
+
+/// What an answer has to be, where not any text is one.
+fn format(field: Json<'_>) -> Option<String> {
+    match field.text("type").as_deref() {
+        Some(kind @ ("number" | "integer")) => Some(kind.to_owned()),
+        Some("string") | None => field.get("format").and_then(Json::owned).map(|format| {
+            // An address that is typed is not one to visit.
+            if format == "url" { "uri".to_owned() } else { format }
+        }),
+        Some(_) => None,
+    }
+}
+
+/// A value as it is shown: by its words where there are some.
+fn shown(value: Json<'_>, labels: &[(String, String)]) -> String {
+    let word = |value: &str| {
+        let known = labels.iter().find(|(known, _)| known == value);
+        known.map_or(value, |(_, label)| label.as_str()).to_owned()
+    };
+    match value.scalar() {
+        Some(value) => word(&value),
+        None => {
+            let list = value.items().filter_map(Json::scalar);
+            list.map(|value| word(&value)).collect::<Vec<_>>().join(", ")
+        }
+    }
 }

@@ -12,6 +12,9 @@ use crate::sanitize::{Raw, Tree};
 use crate::time::Time;
 use std::borrow::Cow;
 
+/// The error of a request that was cancelled by whoever asked.
+const CANCELLED: i64 = -32800;
+
 /// A request of the client.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
@@ -169,6 +172,18 @@ impl Acp {
         let other = method.is_some_and(|m| m != "session/prompt");
         self.waiting = self.waiting.saturating_sub(u32::from(other));
         if let Some(error) = f.error() {
+            if method == Some("session/prompt")
+                && error.get("code").and_then(Json::i64) == Some(CANCELLED)
+            {
+                self.waiting = 0;
+                let began = asked.as_ref().and_then(|a| a.time.as_ref());
+                let duration_ms =
+                    out.time.as_ref().zip(began).and_then(|(end, start)| end.since(start));
+                let stop_reason = Some(Raw::new("cancelled"));
+                let end = Response { stop_reason, duration_ms, ..response(None, None) };
+                out.push(Body::PromptResponse(Box::new(end)));
+                return;
+            }
             let minor = method.is_some_and(|m| {
                 !matches!(m, "session/prompt" | "session/new" | "session/load" | "session/resume")
             });

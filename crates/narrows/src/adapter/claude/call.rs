@@ -152,6 +152,7 @@ pub(super) fn questions(input: Json<'_>) -> Vec<QuestionPart<Raw>> {
             header: text(q, "header"),
             options: options.filter_map(option).collect(),
             multi_select: q.get("multiSelect").and_then(Json::bool) == Some(true),
+            ..QuestionPart::default()
         })
     };
     list.into_iter().flat_map(Json::items).take(64).filter_map(part).collect()
