@@ -1428,9 +1428,12 @@ export interface components {
         };
         /** @description An answer to a question of an agent: one of the three. */
         GiveAnswer: {
-            /** @description The answers to the agent's questions, by their words. */
+            /**
+             * @description The answers to the agent's questions, by their `name` where they have one, else by their
+             *     words. A form may want more than text: numbers, `true`, lists of texts.
+             */
             answers?: {
-                [key: string]: string;
+                [key: string]: unknown;
             } | null;
             /**
              * @description Why it is refused, for the agent to read: beside an option that refuses, where the run's
@@ -1439,7 +1442,7 @@ export interface components {
             message?: string | null;
             /** @description The chosen option. */
             optionId?: string | null;
-            /** @description `cancelled`: neither. */
+            /** @description `declined`: a question is not answered, and the agent goes on without; `cancelled`: neither. */
             outcome?: string | null;
         };
         /** @description One answer. */
@@ -2317,10 +2320,18 @@ export interface components {
         };
         /** @description One question to the user. */
         QuestionPart: {
+            /** @description What is suggested as the answer. */
+            default?: string;
+            /** @description What an answer has to be: `number`, `integer`, `date`, `email` …; `url` is an address to visit. */
+            format?: string;
             /** @description A word for it. */
             header?: string;
             /** @description Whether several may be chosen. */
             multiSelect: boolean;
+            /** @description The field of a form that the answer fills in: answers are given by it. */
+            name?: string;
+            /** @description Whether it may be left without an answer. */
+            optional?: boolean;
             /** @description The answers on offer. */
             options: components["schemas"]["QuestionOption"][];
             /** @description Its words. */

@@ -11,14 +11,16 @@ export type Answer = { question: string; answer: string };
 
 export interface QuestionProps {
   item: QuestionItem;
-  /** Makes the options buttons; told when every question has its answer. */
-  onAnswer?(answers: Answer[]): void;
+  /** Makes the options buttons; called when every question has its answer. */
+  onAnswer?(answers: Record<string, string>): void;
+  /** Nothing is answered, and the agent goes on. */
+  onDecline?(): void;
   /** The form waits: for what is shown, or for what becomes of the answers. */
   busy?: boolean;
 }
 
 /** What the agent asks somebody, and what was answered. */
-export function Question({ item, onAnswer, busy }: QuestionProps) {
+export function Question({ item, onAnswer, onDecline, busy }: QuestionProps) {
   const open = !item.answers;
   const { asked } = useSession();
   if (open && !onAnswer && item.requestId && asked?.has(item.requestId)) {
@@ -30,17 +32,29 @@ export function Question({ item, onAnswer, busy }: QuestionProps) {
         <CircleQuestionMark size={16} strokeWidth={2} aria-hidden="true" />
         <span>{item.questions.length > 1 ? "Questions" : "Question"}</span>
         <span className={open ? styles.state : styles.answered}>
-          {open ? "waiting for an answer" : item.answers?.length ? "answered" : "withdrawn, not answered"}
+          {open ? "waiting for an answer" : endOf(item)}
         </span>
       </p>
       {open && onAnswer ? (
-        <QuestionForm questions={item.questions} busy={busy} onAnswer={onAnswer} />
+        <QuestionForm questions={item.questions} busy={busy} onAnswer={onAnswer} onDecline={onDecline} />
       ) : (
         <Questions questions={item.questions} answers={item.answers ?? []} />
       )}
       {open && !onAnswer && <p className={styles.hint}>Answer it where the agent runs.</p>}
     </section>
   );
+}
+
+/** How it ended: a form may be declined as a whole. */
+function endOf({ questions, answers }: QuestionItem): string {
+  if (!answers?.length) return "withdrawn, not answered";
+  const word = answers.length === 1 ? answers[0]!.answer : "";
+  const whole = questions.length > 1 || questions.every((part) => part.optional && !part.name);
+  if (whole || questions.every((part) => part.name)) {
+    if (word === "decline") return "not answered";
+    if (word === "cancel") return "withdrawn, not answered";
+  }
+  return "answered";
 }
 
 /** The questions as they are; the options that were chosen are marked. */
@@ -87,6 +101,7 @@ export function Asked({ part }: { part: QuestionPart }) {
       {part.header && <span className={styles.header}>{visibleProse(part.header)}</span>}
       <span>{linked(part.question)}</span>
       {part.multiSelect && <span className={styles.why}>several may be chosen</span>}
+      {part.optional && part.name && <span className={styles.why}>may be left out</span>}
     </p>
   );
 }

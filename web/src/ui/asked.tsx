@@ -63,7 +63,12 @@ export function Asked({ item, call, more, reasons, onAnswered }: Props) {
           onAnswer={(optionId, message) => give(message ? { optionId, message } : { optionId })}
         />
       ) : (
-        <OfQuestion item={item} busy={busy} onAnswer={(answers) => give({ answers })} />
+        <OfQuestion
+          item={item}
+          busy={busy}
+          onAnswer={(answers) => give({ answers })}
+          onDecline={() => give({ outcome: "declined" })}
+        />
       )}
       {error && (
         <p className={css.error} role="alert">
@@ -114,16 +119,19 @@ interface QuestionProps {
   item: QuestionItem;
   busy: boolean;
   onAnswer(answers: Record<string, string>): void;
+  onDecline(): void;
 }
 
-/** Answers name their questions by all their words. */
-function OfQuestion({ item, busy, onAnswer }: QuestionProps) {
+/** Answers name their questions by all their words: the form waits until they are here. */
+function OfQuestion({ item, busy, onAnswer, onDecline }: QuestionProps) {
   const whole = useWhole(item, true);
   return (
     <Question
+      key={whole.loading ? "part" : "whole"}
       item={whole.item}
       busy={busy || whole.loading}
-      onAnswer={(given) => onAnswer(Object.fromEntries(given.map((one) => [one.question, one.answer])))}
+      onAnswer={onAnswer}
+      onDecline={onDecline}
     />
   );
 }

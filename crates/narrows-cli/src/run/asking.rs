@@ -108,7 +108,10 @@ impl Asking {
         };
         match answer {
             Some(answer) => {
-                give(client, session, request, &answer);
+                if !give(client, session, request, &answer) {
+                    // What does not fit is asked again, if it is still asked.
+                    self.asked.remove(request);
+                }
                 self.open = None;
             }
             None => {
@@ -124,11 +127,16 @@ impl Asking {
     }
 }
 
-fn give(client: &Client, session: &str, request: &str, answer: &Value) {
+/// Gives an answer; false when it is not taken.
+fn give(client: &Client, session: &str, request: &str, answer: &Value) -> bool {
     let path = format!("/api/sessions/{session}/permissions/{}", encoded(request));
     // Somebody may have answered on the page: that is no fault.
-    if let Err(Fault { error, .. }) = client.post::<Value>(&path, answer) {
-        let _ = writeln!(io::stderr(), "{error}");
+    match client.post::<Value>(&path, answer) {
+        Ok(_) => true,
+        Err(Fault { error, .. }) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            false
+        }
     }
 }
 

@@ -27,10 +27,26 @@ pub(super) struct Offer {
 
 #[derive(Debug)]
 pub(super) struct Part {
-    /// The agent's words, by which the answer is known.
     question: String,
+    /// The name by which the answer is given: that of a form's field, or the agent's words.
+    key: String,
     options: Vec<(String, Option<String>)>,
     many: bool,
+    /// It is a field of a form: its options are all there are.
+    field: bool,
+    format: Option<String>,
+    suggested: Option<String>,
+    optional: bool,
+}
+
+/// What a line says to a part.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Answer(String),
+    /// The part stays without an answer.
+    Nothing,
+    /// The question stays without an answer.
+    Declined,
 }
 
 impl Question {
@@ -103,7 +119,7 @@ impl Question {
 
     /// The answer that refuses it.
     pub(super) fn denied(&self) -> Value {
-        let Question::Leave { options, .. } = self else { return json!({"outcome": "cancelled"}) };
+        let Question::Leave { options, .. } = self else { return json!({"outcome": "declined"}) };
         let once = options.iter().find(|o| o.kind == "reject_once");
         let any = || options.iter().find(|o| o.kind.starts_with("reject"));
         match once.or_else(any) {
@@ -151,10 +167,11 @@ impl Question {
                 let why = if *reasons { ", or `n` and why not" } else { "" };
                 write!(out, "{} or 1–{}{why}: ", letters.join(", "), options.len())?;
             }
-            Question::Parts { .. } => match self.part() {
-                Some(part) if part.many => write!(out, "numbers, or your own words: ")?,
-                _ => write!(out, "a number, or your own words: ")?,
-            },
+            Question::Parts { .. } => {
+                if let Some(part) = self.part() {
+                    write!(out, "{}: ", part.hint())?;
+                }
+            }
         }
         out.flush()
     }
@@ -183,8 +200,13 @@ impl Question {
             }
             Question::Parts { parts, at, given } => {
                 let part = parts.get(*at)?;
-                let answer = part.answer(line)?;
-                given.insert(part.question.clone(), answer.into());
+                match part.answer(line)? {
+                    Said::Answer(answer) => {
+                        given.insert(part.key.clone(), answer.into());
+                    }
+                    Said::Nothing => {}
+                    Said::Declined => return Some(json!({"outcome": "declined"})),
+                }
                 *at += 1;
                 (*at == parts.len()).then(|| json!({"answers": given}))
             }
@@ -205,15 +227,52 @@ impl Part {
         let option = |o: &narrows::event::QuestionOption| {
             (o.label.as_str().to_owned(), o.description.as_ref().map(|d| escape::line(d)))
         };
+        let text = |text: &Option<narrows::Clean>| text.as_ref().map(|t| t.as_str().to_owned());
+        let question = part.question.as_str().to_owned();
         Part {
-            question: part.question.as_str().to_owned(),
+            key: text(&part.name).unwrap_or_else(|| question.clone()),
+            question,
             options: part.options.iter().map(option).collect(),
             many: part.multi_select,
+            field: part.name.is_some(),
+            format: text(&part.format),
+            suggested: text(&part.default),
+            optional: part.optional,
+        }
+    }
+
+    /// There is nothing to type: something is done, or seen.
+    fn is_visit(&self) -> bool {
+        self.optional && !self.field
+    }
+
+    /// What is an answer.
+    fn hint(&self) -> String {
+        if self.is_visit() {
+            return "Enter when it is done, or n".to_owned();
+        }
+        let kind = match (self.format.as_deref(), self.many, self.options.is_empty()) {
+            (Some(format), ..) => escape::line(format),
+            (_, true, true) => "words, with commas between them".to_owned(),
+            (_, true, false) if self.field => "numbers".to_owned(),
+            (_, false, false) if self.field => "a number of these".to_owned(),
+            (_, _, true) => "your answer".to_owned(),
+            (_, true, _) => "numbers, or your own words".to_owned(),
+            (_, false, _) => "a number, or your own words".to_owned(),
+        };
+        match &self.suggested {
+            Some(suggested) => format!("{kind} [{}]", escape::line(suggested)),
+            None if self.optional => format!("{kind}, or Enter for none"),
+            None => kind,
         }
     }
 
     fn show(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "\n? {}", escape::line(&self.question))?;
+        let mut lines = self.question.lines().map(escape::line);
+        writeln!(out, "\n? {}", lines.next().unwrap_or_default())?;
+        for line in lines {
+            writeln!(out, "  {line}")?;
+        }
         for (n, (label, about)) in self.options.iter().enumerate() {
             let about = about.as_ref().filter(|a| *a != label);
             let about = about.map(|a| format!(" – {a}")).unwrap_or_default();
@@ -223,13 +282,27 @@ impl Part {
     }
 
     /// Numbers are options; anything else is an answer in one's own words.
-    fn answer(&self, line: &str) -> Option<String> {
+    fn answer(&self, line: &str) -> Option<Said> {
+        if self.is_visit() {
+            return match line.to_lowercase().as_str() {
+                "" | "y" | "yes" => Some(Said::Nothing),
+                "n" | "no" => Some(Said::Declined),
+                _ => None,
+            };
+        }
         if line.is_empty() {
-            return None;
+            let suggested = self.suggested.clone().map(Said::Answer);
+            return suggested.or(self.optional.then_some(Said::Nothing));
+        }
+        if self.options.is_empty() {
+            return Some(Said::Answer(line.to_owned()));
         }
         let numbers: Result<Vec<usize>, _> =
             line.split([',', ' ']).filter(|n| !n.is_empty()).map(str::parse).collect();
-        let Ok(numbers) = numbers else { return Some(line.to_owned()) };
+        let Ok(numbers) = numbers else {
+            let is_known = || self.options.iter().any(|(label, _)| label == line);
+            return (!self.field || self.many || is_known()).then(|| Said::Answer(line.to_owned()));
+        };
         if numbers.len() > 1 && !self.many {
             return None;
         }
@@ -237,7 +310,7 @@ impl Part {
             .into_iter()
             .map(|n| self.options.get(n.checked_sub(1)?).map(|(label, _)| label.as_str()))
             .collect();
-        labels.filter(|l| !l.is_empty()).map(|labels| labels.join(", "))
+        labels.filter(|l| !l.is_empty()).map(|labels| Said::Answer(labels.join(", ")))
     }
 }
 

@@ -21,8 +21,8 @@ fn question(running: &Running, id: &str) -> Value {
 fn got(running: &Running, id: &str) -> Value {
     running.until(id, "idle", |run| run["state"] == "idle");
     let text = running.items(id);
-    let text = text.iter().rfind(|item| item["type"] == "agent_message").expect("text");
-    let text = text["content"].as_str().expect("text");
+    let text = text.iter().rfind(|item| item["type"] == "text").expect("text");
+    let text = text["content"].as_str().or(text["text"].as_str()).expect("text");
     serde_json::from_str(text.strip_prefix("got ").expect(text)).expect("JSON")
 }
 
@@ -125,8 +125,8 @@ fn an_agent_takes_a_request_back() {
 fn a_turn_is_taken_back_when_it_is_cancelled_again() {
     let running = Running::start("");
     let id = running.session("stubborn");
-    running.tell(&id, "say begun\nwait 60000");
-    let begun = || running.items(&id).iter().any(|item| item["type"] == "agent_message");
+    running.tell(&id, "bash true\nwait 60000");
+    let begun = || running.items(&id).iter().any(|item| item["type"] == "tool_call");
     until("it has begun", begun);
     for _ in 0..2 {
         let (status, done) = running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));

@@ -159,6 +159,31 @@ fn a_question_in_the_terminal_shows_what_is_asked_for() {
 }
 
 #[test]
+fn a_form_in_the_terminal_is_filled_in() {
+    use std::io::Write;
+    let folder = tempfile::tempdir().expect("folder");
+    let form = r#"{"mode": "form", "message": "Where to?", "requestedSchema": {"type": "object", "required": ["place", "nodes"], "properties": {"place": {"type": "string", "oneOf": [{"const": "eu-1", "title": "Europe"}, {"const": "us-1", "title": "America"}]}, "nodes": {"type": "integer", "maximum": 9}, "why": {"type": "string"}}}}"#;
+    let mut child = in_a_terminal(folder.path(), "acp", &format!("elicit {form}"));
+    let typed = |child: &mut std::process::Child, after: &str, line: &str| {
+        let seen = until_shown(child, after);
+        child.stdin.as_mut().expect("input").write_all(line.as_bytes()).expect("typed");
+        seen
+    };
+    let seen = typed(&mut child, "a number of these: ", "Asia\n2\n");
+    assert!(seen.contains("? Where to?") && seen.contains("1  Europe"), "{seen}");
+    typed(&mut child, "integer: ", "99\n");
+    typed(&mut child, "Enter for none: ", "\n");
+    // The server says what does not fit, and it is asked again.
+    let seen = typed(&mut child, "a number of these: ", "1\n");
+    assert!(seen.contains("at most 9"), "{seen}");
+    typed(&mut child, "integer: ", "9\n");
+    typed(&mut child, "Enter for none: ", "\n");
+    let seen = until_shown(&mut child, "narrows show");
+    assert!(seen.contains("accept") && seen.contains("eu-1"), "{seen}");
+    assert!(child.wait().expect("end").success());
+}
+
+#[test]
 fn ctrl_c_at_a_question_cancels_the_turn() {
     use std::io::Write;
     let folder = tempfile::tempdir().expect("folder");

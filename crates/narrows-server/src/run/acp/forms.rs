@@ -253,6 +253,28 @@ mod tests {
     }
 
     #[test]
+    fn what_an_agent_takes_back_is_answered_once() {
+        let mut acp = Acp::new(crate::run::driver::Opening::default());
+        let hear = |acp: &mut Acp, line: Value| acp.hear(line.to_string().as_bytes()).effects;
+        let wait =
+            json!({"id": 5, "method": "terminal/wait_for_exit", "params": {"terminalId": "t"}});
+        assert!(matches!(hear(&mut acp, wait)[..], [Effect::Wants { .. }]));
+        let cancel = json!({"method": "$/cancel_request", "params": {"requestId": 5}});
+        let [Effect::Send(line)] = &hear(&mut acp, cancel.clone())[..] else { panic!("an answer") };
+        assert!(line.contains("-32800") && line.contains(r#""id":5"#), "{line}");
+        assert_eq!(hear(&mut acp, cancel), [], "once");
+        assert_eq!(acp.give(&json!(5), Ok(json!({}))), [], "it was answered");
+        // What is done at an address is done, whoever was asked.
+        let visit = json!({"id": "v", "method": "elicitation/create", "params":
+            {"mode": "url", "url": "https://example.com", "elicitationId": "e", "message": "Go"}});
+        assert!(matches!(hear(&mut acp, visit)[..], [Effect::Asked { question: true, .. }]));
+        let done = json!({"method": "elicitation/complete", "params": {"elicitationId": "e"}});
+        let effects = hear(&mut acp, done);
+        let [Effect::Send(line), Effect::Withdrawn(_)] = &effects[..] else { panic!("an answer") };
+        assert!(line.contains(r#""action":"accept""#), "{line}");
+    }
+
+    #[test]
     fn answers_become_what_the_form_wants() {
         let schema = json!({"type": "object", "required": ["age", "name"], "properties": {
             "name": {"type": "string", "title": "Your name", "minLength": 2, "maxLength": 5},

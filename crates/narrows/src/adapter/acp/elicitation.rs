@@ -173,11 +173,9 @@ fn shown(value: Json<'_>, labels: &[(String, String)]) -> String {
         let known = labels.iter().find(|(known, _)| known == value);
         known.map_or(value, |(_, label)| label.as_str()).to_owned()
     };
-    match value.scalar() {
-        Some(value) => word(&value),
-        None => {
-            let list = value.items().filter_map(Json::scalar);
-            list.map(|value| word(&value)).collect::<Vec<_>>().join(", ")
-        }
+    if let Some(value) = value.scalar() {
+        return word(&value);
     }
+    let list = value.items().filter_map(Json::scalar);
+    list.map(|value| word(&value)).collect::<Vec<_>>().join(", ")
 }
