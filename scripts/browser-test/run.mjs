@@ -200,6 +200,30 @@ await test("run", async (test) => {
   await shows(page, "Lima");
   await shows(page, "arrived");
 
+  // A form: what does not fit is said, and can be mended.
+  const place = { type: "string", title: "Place", oneOf: [{ const: "eu-1", title: "Europe" }, { const: "us-1", title: "America", description: "Farther away" }] };
+  const nodes = { type: "integer", title: "Nodes", maximum: 9, default: 3 };
+  const fields = { place, nodes, fast: { type: "boolean", title: "Fast disks" } };
+  const requestedSchema = { type: "object", required: ["place"], properties: fields };
+  await begin(page, "former", `elicit ${JSON.stringify({ mode: "form", message: "Where shall it run?", requestedSchema })}`, "");
+  await waiting(page).getByLabel("America").check();
+  await waiting(page).getByRole("spinbutton").fill("99");
+  await waiting(page).getByRole("button", { name: "Send the answers" }).click();
+  await waiting(page).getByRole("alert").getByText("at most 9").waitFor();
+  await shot("form");
+  await waiting(page).getByRole("spinbutton").fill("9");
+  await waiting(page).getByRole("button", { name: "Send the answers" }).click();
+  await waiting(page).waitFor({ state: "hidden" });
+  await shows(page, '"place":"us-1"');
+  const visit = { mode: "url", message: "Log in there:", elicitationId: "e", url: "https://example.com/login" };
+  await say(page, `elicit ${JSON.stringify(visit)}`);
+  await waiting(page).getByRole("link", { name: "example.com/login" }).waitFor();
+  await shot("visit");
+  await waiting(page).getByRole("button", { name: "Do not answer" }).click();
+  await shows(page, "decline");
+  await page.goBack();
+  await page.getByText("Lima").first().waitFor();
+
   // An agent that ends by itself says why, and starts again with a message.
   await say(page, "stderr out of luck\nexit 3");
   await page.getByRole("alert").getByText("out of luck").waitFor();

@@ -279,10 +279,43 @@ describe("what needs a person", () => {
       fireEvent.click(screen.getByText(name));
     }
     fireEvent.click(screen.getByText(/^Send/));
-    expect(answer).toHaveBeenCalledWith([
-      { question: "Which?", answer: "Blue" },
-      { question: "More?", answer: "A, B" },
-    ]);
+    expect(answer).toHaveBeenCalledWith({ "Which?": "Blue", "More?": "A, B" });
+  });
+
+  test("is a form with fields of their own kinds, of which some may be left out", () => {
+    const [answer, decline] = [vi.fn(), vi.fn()];
+    const options = [{ label: "Europe" }, { label: "America" }];
+    const part = { multiSelect: false, options: [] };
+    const questions = [
+      { ...part, question: "Where to?\nPlace", name: "place", options },
+      { ...part, question: "Nodes", name: "nodes", format: "integer", default: "3", optional: true },
+      { ...part, question: "Fast", name: "fast", options: [{ label: "Yes" }, { label: "No" }], optional: true },
+    ];
+    const form = <Question item={{ ...question, questions }} onAnswer={answer} onDecline={decline} />;
+    show(form, access([]));
+    const send = () => screen.getByText(/^Send/) as HTMLButtonElement;
+    const number = screen.getByRole("spinbutton") as HTMLInputElement;
+    expect([send().disabled, number.value, screen.queryAllByRole("textbox").length]).toEqual([true, "3", 0]);
+    fireEvent.click(screen.getByText("Europe"));
+    fireEvent.change(number, { target: { value: "5" } });
+    // What was chosen and may be left out can be taken back.
+    fireEvent.click(screen.getByText("Yes"));
+    fireEvent.click(screen.getByText("Yes"));
+    fireEvent.click(send());
+    expect(answer).toHaveBeenCalledWith({ place: "Europe", nodes: "5" });
+    fireEvent.click(screen.getByText("Do not answer"));
+    expect(decline).toHaveBeenCalledOnce();
+  });
+
+  test("is an address to visit: nothing is typed", () => {
+    const answer = vi.fn();
+    const words = "Log in there https://example.com/login";
+    const questions = [{ question: words, options: [], multiSelect: false, format: "url", optional: true }];
+    show(<Question item={{ ...question, questions }} onAnswer={answer} />, access([]));
+    expect(screen.getByRole("link").getAttribute("href")).toBe("https://example.com/login");
+    expect(screen.queryByRole("textbox")).toBeNull();
+    fireEvent.click(screen.getByText("Done"));
+    expect(answer).toHaveBeenCalledWith({});
   });
 
   test("marks what was chosen", () => {
