@@ -205,7 +205,7 @@ await test("run", async (test) => {
   const nodes = { type: "integer", title: "Nodes", maximum: 9, default: 3 };
   const fields = { place, nodes, fast: { type: "boolean", title: "Fast disks" } };
   const requestedSchema = { type: "object", required: ["place"], properties: fields };
-  await begin(page, "former", `elicit ${JSON.stringify({ mode: "form", message: "Where shall it run?", requestedSchema })}`, "");
+  await begin(page, "scripted", `elicit ${JSON.stringify({ mode: "form", message: "Where shall it run?", requestedSchema })}`, "");
   await waiting(page).getByLabel("America").check();
   await waiting(page).getByRole("spinbutton").fill("99");
   await waiting(page).getByRole("button", { name: "Send the answers" }).click();

@@ -289,7 +289,13 @@ describe("what needs a person", () => {
     const questions = [
       { ...part, question: "Where to?\nPlace", name: "place", options },
       { ...part, question: "Nodes", name: "nodes", format: "integer", default: "3", optional: true },
-      { ...part, question: "Fast", name: "fast", options: [{ label: "Yes" }, { label: "No" }], optional: true },
+      {
+        ...part,
+        question: "Fast",
+        name: "fast",
+        options: [{ label: "Yes" }, { label: "No" }],
+        optional: true,
+      },
     ];
     const form = <Question item={{ ...question, questions }} onAnswer={answer} onDecline={decline} />;
     show(form, access([]));
