@@ -68,7 +68,8 @@ impl Acp {
             };
             questions.push(QuestionPart {
                 question: Raw::new(words.as_str()),
-                header: text(&["title"]).or_else(|| Some(name.clone())).map(Raw::new),
+                // Of several fields each has its words.
+                header: text(&["title"]).filter(|_| only).map(Raw::new),
                 options: labels.iter().map(label).collect(),
                 multi_select: field.text("type").as_deref() == Some("array"),
                 name: Some(Raw::new(name.as_str())),
