@@ -84,6 +84,9 @@ fn take(
     let missing =
         || json!({"code": -32002, "message": "Session not found", "data": {"sessionId": session}});
     let known = sessions.has(session);
+    if let Some(folders) = params.get("additionalDirectories") {
+        sessions.keep("folders", &json!({"method": method, "folders": folders}));
+    }
     let answer = match method {
         "initialize" => Ok(initialize(options)),
         "authenticate" => authenticate(params, sessions),
@@ -148,7 +151,7 @@ fn initialize(options: &Options) -> Value {
         "agentCapabilities": {
             "loadSession": !options.no_load,
             "mcpCapabilities": {"http": false, "sse": false},
-            "sessionCapabilities": if options.newer { json!({"resume": {}, "close": {}}) } else { json!({}) },
+            "sessionCapabilities": if options.newer { json!({"resume": {}, "close": {}, "additionalDirectories": {}}) } else { json!({}) },
             "promptCapabilities": {"embeddedContext": true, "image": true},
         },
         "authMethods": if options.login || options.login_late { methods() } else { json!([]) },

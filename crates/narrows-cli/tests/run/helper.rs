@@ -27,6 +27,8 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
             state.display().to_string(),
         )
     };
+    let beside = folder.join("beside").display().to_string();
+    let directories = format!("directories = [{beside:?}, \"/nowhere/at/all\"]\n");
     let text = [
         agent("acp", "acp", ""),
         agent("claude", "claude", ""),
@@ -41,6 +43,8 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
             + "env = { SCRIPTED_API_KEY = \"good-4711-lantern\" }\n",
         agent("newer", "acp", ", \"--newer\""),
         agent("stubborn", "acp", ", \"--stubborn\""),
+        agent("wide", "acp", ", \"--newer\"") + &directories,
+        agent("wide-old", "acp", "") + &directories,
         "[[agent]]\nname = \"missing\"\nargv = [\"no-such-agent\"]\n".to_owned(),
         format!("[run]\nstart_seconds = 2\ncancel_seconds = 1\n{more}\n"),
     ];

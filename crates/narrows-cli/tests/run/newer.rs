@@ -50,3 +50,30 @@ fn a_session_is_resumed_without_a_replay_and_closed() {
         running.items(&id).into_iter().filter(|item| item["type"] == "user_message").collect();
     assert_eq!(said.len(), 2, "{said:?}");
 }
+
+#[test]
+fn an_agent_works_in_other_folders_too() {
+    let running = Running::start("");
+    let beside = running.folder.path().join("beside");
+    std::fs::create_dir(&beside).expect("folder");
+    let beside = beside.canonicalize().expect("folder");
+    let id = running.session("wide");
+    let path = beside.join("note.txt").display().to_string();
+    assert!(said(&running.turn(&id, &format!("write {path} hello"))).contains("written"));
+    assert_eq!(std::fs::read_to_string(&path).expect("file"), "hello\n");
+    let outside = running.folder.path().join("outside.txt").display().to_string();
+    assert!(said(&running.turn(&id, &format!("write {outside} no"))).contains("outside"));
+    running.post(&format!("/api/sessions/{id}/stop"), &json!({}));
+    running.turn(&id, "say again");
+    let kept = std::fs::read_dir(running.folder.path().join("state-wide")).expect("state");
+    let kept = kept.flatten().find(|f| f.file_name().to_string_lossy().starts_with("folders"));
+    let kept = std::fs::read_to_string(kept.expect("told").path()).expect("text");
+    let told: Vec<Value> = kept.lines().map(|l| serde_json::from_str(l).expect(l)).collect();
+    let methods: Vec<&Value> = told.iter().map(|t| &t["method"]).collect();
+    assert_eq!(methods, ["session/new", "session/resume"]);
+    assert!(told.iter().all(|t| t["folders"] == json!([beside])), "{kept}");
+    // One that cannot is not asked to, and the session says so.
+    let id = running.session("wide-old");
+    running.turn(&id, "say hello");
+    assert!(serde_json::to_string(&running.items(&id)).expect("text").contains("other folders"));
+}

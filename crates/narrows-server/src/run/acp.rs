@@ -3,13 +3,15 @@
 
 mod choices;
 mod forms;
+mod leave;
 mod login;
 mod replay;
 mod session;
 
-use super::driver::{Chosen, Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice, RunOption};
+use super::driver::{Chosen, Effect, Heard, Opening, Prompt, RunChoice, RunOption};
 use choices::Choices;
 use forms::Form;
+use leave::Leave;
 use login::Logins;
 use replay::Replay;
 use serde::Deserialize;
@@ -21,8 +23,6 @@ use std::io::ErrorKind;
 
 /// Requests for leave that may wait at once.
 const MAX_REQUESTS: usize = 256;
-/// The error of a request that was taken back.
-const CANCELLED: i32 = -32800;
 /// Updates that may tell of modes are short.
 const MAX_LOOKED_AT: usize = 256 << 10;
 
@@ -42,13 +42,6 @@ enum Asked {
     Choice,
     /// To let go of the session.
     Close,
-}
-
-/// A request for leave that waits.
-#[derive(Debug)]
-struct Leave {
-    id: Value,
-    options: Vec<String>,
 }
 
 /// The client's side of one connection.
@@ -82,6 +75,7 @@ struct Abilities {
     load: bool,
     resume: bool,
     close: bool,
+    directories: bool,
 }
 
 /// A message, looked at no deeper than needed.
@@ -257,23 +251,6 @@ impl Acp {
         Heard { log: log && !told, effects }
     }
 
-    /// The agent does not wait any more for something that it asked for.
-    fn withdrawn(&mut self, params: Option<&RawValue>) -> Vec<Effect> {
-        let params = params.and_then(|p| serde_json::from_str::<Value>(p.get()).ok());
-        let Some(id) = params.as_ref().map(|p| &p["requestId"]).filter(|id| !id.is_null()) else {
-            return Vec::new();
-        };
-        let name = self.name(id);
-        if self.wants.remove(&id.to_string()) {
-            return vec![refuse(id, CANCELLED, "Request cancelled")];
-        }
-        let is_asked = self.leave.contains_key(&name) || self.forms.contains_key(&name);
-        if !is_asked {
-            return Vec::new();
-        }
-        self.answer(&name, &Reply::Cancelled).unwrap_or_default()
-    }
-
     fn update(&mut self, params: Option<&RawValue>, effects: &mut Vec<Effect>) {
         let Some(params) = params.map(RawValue::get) else { return };
         let told = ["current_mode_update", "config_option_update"];
@@ -284,18 +261,6 @@ impl Acp {
         if self.choices.update(&params["update"]) {
             effects.push(Effect::Choices);
         }
-    }
-
-    fn leave_asked(&mut self, id: Value, params: &Value) -> Vec<Effect> {
-        if self.leave.len() >= MAX_REQUESTS {
-            return vec![refuse(&id, -32000, "too many requests wait for an answer")];
-        }
-        let options = params["options"].as_array().into_iter().flatten();
-        let options = options.filter_map(|o| o["optionId"].as_str()).map(str::to_owned).collect();
-        let name = self.name(&id);
-        self.leave.insert(name.clone(), Leave { id, options });
-        let call = params["toolCall"]["toolCallId"].as_str().unwrap_or_default().to_owned();
-        vec![Effect::Asked { request: name, call, question: false }]
     }
 
     /// The name of a request outside of this connection.
@@ -326,49 +291,6 @@ impl Acp {
         );
         (self.prompting, self.cancelling) = (Some(self.next - 1), false);
         Ok(vec![effect])
-    }
-
-    pub(crate) fn cancel(&mut self) -> Vec<Effect> {
-        let Some(session) = &self.session else { return Vec::new() };
-        let cancel = json!({
-            "jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session},
-        });
-        let mut effects = vec![Effect::Send(cancel.to_string())];
-        // Asked again: also in the words of the protocol below.
-        if std::mem::replace(&mut self.cancelling, true)
-            && let Some(prompt) = self.prompting
-        {
-            effects.push(cancel_request(prompt));
-        }
-        let mut open: Vec<String> = self.leave.keys().chain(self.forms.keys()).cloned().collect();
-        open.sort();
-        for name in open {
-            effects.extend(self.answer(&name, &Reply::Cancelled).unwrap_or_default());
-        }
-        effects
-    }
-
-    pub(crate) fn answer(&mut self, request: &str, reply: &Reply) -> Result<Vec<Effect>, Refused> {
-        if self.forms.contains_key(request) {
-            return self.fill_in(request, reply);
-        }
-        let leave = self.leave.get(request).ok_or(Refused::Unknown)?;
-        let outcome = match reply {
-            Reply::Option(option) if leave.options.contains(option) => {
-                json!({"outcome": "selected", "optionId": option})
-            }
-            // The protocol has no words for it.
-            Reply::Because { option, .. } if leave.options.contains(option) => {
-                return Err(Refused::NoReason);
-            }
-            Reply::Option(_) | Reply::Because { .. } | Reply::Answers(_) | Reply::Declined => {
-                return Err(Refused::NoSuchOption);
-            }
-            Reply::Cancelled => json!({"outcome": "cancelled"}),
-        };
-        let answer = json!({"jsonrpc": "2.0", "id": leave.id, "result": {"outcome": outcome}});
-        self.leave.remove(request);
-        Ok(vec![Effect::Send(answer.to_string()), Effect::Withdrawn(request.to_owned())])
     }
 
     pub(crate) fn choose(&mut self, chosen: &Chosen) -> Vec<Effect> {
@@ -443,13 +365,6 @@ impl Acp {
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         Effect::Send(message.to_string())
     }
-}
-
-/// Takes back something that was asked of the agent.
-fn cancel_request(id: u64) -> Effect {
-    let params = json!({"requestId": id});
-    let cancel = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params});
-    Effect::Send(cancel.to_string())
 }
 
 fn refuse(id: &Value, code: i32, what: &str) -> Effect {

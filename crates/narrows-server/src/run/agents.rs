@@ -37,6 +37,9 @@ pub struct AgentSpec {
     /// The command by which one logs in, in a terminal.
     #[serde(default)]
     pub login: Vec<String>,
+    /// Folders beside that of the session in which it may work, as whole paths.
+    #[serde(default)]
+    pub directories: Vec<PathBuf>,
 }
 
 fn acp() -> Protocol {
@@ -127,6 +130,7 @@ pub fn presets() -> Vec<AgentSpec> {
         protocol: if name == "claude" { Protocol::Claude } else { Protocol::Acp },
         env: texts(env),
         login: texts(login),
+        directories: Vec::new(),
     };
     let claude = ["ANTHROPIC_*", "CLAUDE_*", "DISABLE_*", "AWS_*", "GOOGLE_*", "API_TIMEOUT_MS"];
     let any = ["OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "GOOGLE_*", "OPENROUTER_*"];
@@ -139,6 +143,20 @@ pub fn presets() -> Vec<AgentSpec> {
 }
 
 impl AgentSpec {
+    /// The folders beside that of the session, as they really are; and those that are not there.
+    pub(crate) fn directories(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let (mut there, mut missing) = (Vec::new(), Vec::new());
+        for path in &self.directories {
+            let real = path.is_absolute().then(|| path.canonicalize().ok()).flatten();
+            match real.filter(|real| real.is_dir() && real.to_str().is_some()) {
+                Some(real) if !there.contains(&real) => there.push(real),
+                Some(_) => {}
+                None => missing.push(path.clone()),
+            }
+        }
+        (there, missing)
+    }
+
     /// Its name for people.
     pub fn title(&self) -> &str {
         if self.title.is_empty() { &self.name } else { &self.title }
@@ -237,6 +255,7 @@ mod tests {
             protocol: Protocol::Acp,
             env: Vec::new(),
             login: Vec::new(),
+            directories: Vec::new(),
         };
         let path = Some(OsStr::new("relative:/usr/bin:/bin"));
         assert!(spec("sh").program(path).is_ok());

@@ -132,6 +132,9 @@ impl Claude {
         option(name, self.opening.native.as_ref());
         option("--model", self.opening.model.as_ref());
         option("--permission-mode", self.opening.mode.as_ref());
+        for folder in &self.opening.directories {
+            option("--add-dir", Some(folder));
+        }
         args
     }
 

@@ -159,6 +159,8 @@ pub(crate) struct Opening {
     pub(crate) variables: BTreeSet<String>,
     /// The command by which one logs in, where that is known.
     pub(crate) login: Vec<String>,
+    /// Folders beside `cwd` in which it may work.
+    pub(crate) directories: Vec<String>,
 }
 
 /// One of the two.

@@ -15,6 +15,8 @@ const MAX_FILE: u64 = 16 << 20;
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
     root: PathBuf,
+    /// Folders beside it that are the agent's, too.
+    directories: Vec<PathBuf>,
     terminals: Terminals,
     spec: Arc<AgentSpec>,
     options: Arc<RunOptions>,
@@ -22,7 +24,8 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn new(root: PathBuf, spec: Arc<AgentSpec>, options: Arc<RunOptions>) -> Self {
-        Machine { root, terminals: Terminals::default(), spec, options }
+        let (directories, _) = spec.directories();
+        Machine { root, directories, terminals: Terminals::default(), spec, options }
     }
 
     /// Does what an agent asked for.
@@ -86,13 +89,13 @@ impl Machine {
     async fn write(&self, params: &Value) -> Result<Value, String> {
         let path = self.inside(params["path"].as_str())?;
         let text = params["content"].as_str().ok_or("there is nothing to write")?.to_owned();
-        let root = self.root.clone();
+        let here = self.clone();
         let write = move || -> Result<(), String> {
             let told = |e: io::Error| format!("it cannot be written: {}", e.kind());
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder).map_err(told)?;
                 // A link may have been put there since it was looked at.
-                if !folder.canonicalize().map_err(told)?.starts_with(&root) {
+                if !here.has(&folder.canonicalize().map_err(told)?) {
                     return Err(OUTSIDE.to_owned());
                 }
             }
@@ -130,7 +133,11 @@ impl Machine {
         let real = there.canonicalize().map_err(|e| e.kind().to_string())?;
         let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
         let whole = if rest.as_os_str().is_empty() { real } else { real.join(rest) };
-        if whole.starts_with(&self.root) { Ok(whole) } else { Err(OUTSIDE.to_owned()) }
+        if self.has(&whole) { Ok(whole) } else { Err(OUTSIDE.to_owned()) }
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        path.starts_with(&self.root) || self.directories.iter().any(|one| path.starts_with(one))
     }
 }
 

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 pub(super) const LOST: &str =
     "The agent does not have this session any more: it begins anew, without its memory.";
+const NO_DIRECTORIES: &str =
+    "This agent cannot be given other folders: it works in that of the session only.";
 const CANNOT: &str = "This agent cannot take up a session: it begins anew, without its memory.";
 
 impl Acp {
@@ -24,6 +26,7 @@ impl Acp {
             load: can["loadSession"].as_bool() == Some(true),
             resume: session["resume"].is_object(),
             close: session["close"].is_object(),
+            directories: session["additionalDirectories"].is_object(),
         };
         let Opening { argv, variables, .. } = &self.opening;
         self.logins = Logins::read(&result["authMethods"], argv, variables);
@@ -31,6 +34,9 @@ impl Acp {
         let mut effects = Vec::new();
         if resumes && !self.can.load && !self.can.resume {
             effects.push(Effect::Notice(CANNOT.to_owned()));
+        }
+        if !self.opening.directories.is_empty() && !self.can.directories {
+            effects.push(Effect::Notice(NO_DIRECTORIES.to_owned()));
         }
         effects.push(self.open());
         effects
@@ -41,7 +47,8 @@ impl Acp {
         let Some(native) = self.opening.native.clone().filter(|_| self.opening.resume) else {
             return self.open_new();
         };
-        let params = json!({"sessionId": native, "cwd": self.opening.cwd, "mcpServers": []});
+        let mut params = self.place();
+        params["sessionId"] = json!(native);
         if self.can.resume {
             // What was said is in the log: a replay of it would be dropped.
             return self.ask(Asked::Resume, "session/resume", &params);
@@ -89,8 +96,17 @@ impl Acp {
         self.ask_quietly(Asked::Quiet, Replay::METHOD, &json!({}))
     }
 
+    /// Where the session works.
+    fn place(&self) -> Value {
+        let mut place = json!({"cwd": self.opening.cwd, "mcpServers": []});
+        if self.can.directories && !self.opening.directories.is_empty() {
+            place["additionalDirectories"] = json!(self.opening.directories);
+        }
+        place
+    }
+
     pub(super) fn open_new(&mut self) -> Effect {
-        let params = json!({"cwd": self.opening.cwd, "mcpServers": []});
+        let params = self.place();
         self.ask(Asked::New, "session/new", &params)
     }
 

@@ -59,7 +59,15 @@ impl Actor {
         self.error = None;
         self.run.runs += 1;
         let store = |e: narrows_store::Error| e.to_string();
-        let (fence, roots) = (self.fence(), vec![self.run.cwd.clone()]);
+        let (directories, missing) = self.known.spec.directories();
+        let text = |path: &std::path::PathBuf| path.to_str().map(str::to_owned);
+        let directories: Vec<String> = directories.iter().filter_map(text).collect();
+        if let Some(missing) = missing.first() {
+            tracing::warn!(path = %missing.display(), "a folder of an agent is not there");
+        }
+        let mut roots = vec![self.run.cwd.clone()];
+        roots.extend(directories.iter().cloned());
+        let fence = self.fence();
         let Actor { store: kept, intake, run, .. } = &*self;
         let id = &self.session.id;
         let session = insist(fence.is_some(), || kept.session(id)).await.map_err(store)?;
@@ -81,6 +89,7 @@ impl Actor {
                 .filter_map(|(name, _)| name.to_str().map(str::to_owned))
                 .collect(),
             login: spec.login.clone(),
+            directories,
         };
         let mut driver = Driver::new(spec.protocol, opening);
         let root = Path::new(&self.run.cwd);

@@ -1,0 +1,97 @@
+//! Requests for leave, their answers, and requests that either side takes back.
+
+use super::{Acp, MAX_REQUESTS, refuse};
+use crate::run::driver::{Effect, Refused, Reply};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// The error of a request that was taken back.
+const CANCELLED: i32 = -32800;
+
+/// A request for leave that waits.
+#[derive(Debug)]
+pub(super) struct Leave {
+    id: Value,
+    options: Vec<String>,
+}
+
+impl Acp {
+    pub(super) fn leave_asked(&mut self, id: Value, params: &Value) -> Vec<Effect> {
+        if self.leave.len() >= MAX_REQUESTS {
+            return vec![refuse(&id, -32000, "too many requests wait for an answer")];
+        }
+        let options = params["options"].as_array().into_iter().flatten();
+        let options = options.filter_map(|o| o["optionId"].as_str()).map(str::to_owned).collect();
+        let name = self.name(&id);
+        self.leave.insert(name.clone(), Leave { id, options });
+        let call = params["toolCall"]["toolCallId"].as_str().unwrap_or_default().to_owned();
+        vec![Effect::Asked { request: name, call, question: false }]
+    }
+
+    /// The agent does not wait any more for something that it asked for.
+    pub(super) fn withdrawn(&mut self, params: Option<&RawValue>) -> Vec<Effect> {
+        let params = params.and_then(|p| serde_json::from_str::<Value>(p.get()).ok());
+        let Some(id) = params.as_ref().map(|p| &p["requestId"]).filter(|id| !id.is_null()) else {
+            return Vec::new();
+        };
+        let name = self.name(id);
+        if self.wants.remove(&id.to_string()) {
+            return vec![refuse(id, CANCELLED, "Request cancelled")];
+        }
+        let is_asked = self.leave.contains_key(&name) || self.forms.contains_key(&name);
+        if !is_asked {
+            return Vec::new();
+        }
+        self.answer(&name, &Reply::Cancelled).unwrap_or_default()
+    }
+
+    pub(crate) fn cancel(&mut self) -> Vec<Effect> {
+        let Some(session) = &self.session else { return Vec::new() };
+        let cancel = json!({
+            "jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session},
+        });
+        let mut effects = vec![Effect::Send(cancel.to_string())];
+        // Asked again: also in the words of the protocol below.
+        if std::mem::replace(&mut self.cancelling, true)
+            && let Some(prompt) = self.prompting
+        {
+            effects.push(cancel_request(prompt));
+        }
+        let mut open: Vec<String> = self.leave.keys().chain(self.forms.keys()).cloned().collect();
+        open.sort();
+        for name in open {
+            effects.extend(self.answer(&name, &Reply::Cancelled).unwrap_or_default());
+        }
+        effects
+    }
+
+    pub(crate) fn answer(&mut self, request: &str, reply: &Reply) -> Result<Vec<Effect>, Refused> {
+        if self.forms.contains_key(request) {
+            return self.fill_in(request, reply);
+        }
+        let leave = self.leave.get(request).ok_or(Refused::Unknown)?;
+        let outcome = match reply {
+            Reply::Option(option) if leave.options.contains(option) => {
+                json!({"outcome": "selected", "optionId": option})
+            }
+            // The protocol has no words for it.
+            Reply::Because { option, .. } if leave.options.contains(option) => {
+                return Err(Refused::NoReason);
+            }
+            Reply::Option(_) | Reply::Because { .. } | Reply::Answers(_) | Reply::Declined => {
+                return Err(Refused::NoSuchOption);
+            }
+            Reply::Cancelled => json!({"outcome": "cancelled"}),
+        };
+        let answer = json!({"jsonrpc": "2.0", "id": leave.id, "result": {"outcome": outcome}});
+        self.leave.remove(request);
+        Ok(vec![Effect::Send(answer.to_string()), Effect::Withdrawn(request.to_owned())])
+    }
+}
+
+/// Takes back something that was asked of the agent.
+fn cancel_request(id: u64) -> Effect {
+    let params = json!({"requestId": id});
+    let cancel = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params});
+    Effect::Send(cancel.to_string())
+}
