@@ -72,6 +72,16 @@ impl<V: Default> Recent<V> {
         (self.map.entry(key).or_default(), new)
     }
 
+    /// The keys of the values that are looked for, oldest first.
+    pub(crate) fn keys(&self, wanted: impl Fn(&V) -> bool) -> Vec<EcoString> {
+        let is_wanted = |key: &&EcoString| self.map.get(*key).is_some_and(&wanted);
+        let mut keys: Vec<EcoString> = self.order.iter().filter(is_wanted).cloned().collect();
+        // A key that was taken and came back has its old place too.
+        let mut seen = std::collections::HashSet::new();
+        keys.retain(|key| seen.insert(key.clone()));
+        keys
+    }
+
     pub(crate) fn take(&mut self, key: &str) -> Option<V> {
         self.map.remove(key)
     }

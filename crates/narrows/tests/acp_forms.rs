@@ -269,3 +269,173 @@ fn an_answer_that_was_cut_off_has_a_mark() {
     assert_eq!((shown.len(), &shown[2]["kind"]), (3, &json!("max_tokens")));
     assert!(items(&[prompt(0, 1, "go"), said(1, "all"), end(2, 1)]).len() == 2);
 }
+
+fn compacted(id: &str, more: &Value) -> Value {
+    let mut of = json!({"sessionUpdate": "compaction_update", "compactionId": id});
+    of.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    update(of)
+}
+
+fn summed(id: &str, text: &str) -> Value {
+    update(json!({"sessionUpdate": "compaction_summary_chunk", "compactionId": id,
+        "content": {"type": "text", "text": text}}))
+}
+
+#[test]
+fn a_compaction_has_an_id_and_a_summary_that_streams() {
+    let begins = compacted("k", &json!({"status": "in_progress"}));
+    let done = compacted("k", &json!({"status": "completed"}));
+    let of = |lines: &[Value]| {
+        let shown = items(lines);
+        assert_eq!((shown.len(), &shown[0]["type"]), (1, &json!("compaction")), "{shown:?}");
+        assert_eq!(shown[0]["id"], "compaction-k");
+        shown[0]["text"].as_str().unwrap().to_owned()
+    };
+    // Cut inside a token, the pieces are one text.
+    let pieces = [
+        summed("k", "Kept: the key is ghp_a1B2c3D4e5F6g7H8"),
+        summed("k", "i9J0k1L2m3N4o5P6q7R8 and ☂."),
+    ];
+    let streamed = of(&[&[begins.clone()][..], &pieces, &[done.clone()]].concat());
+    assert!(streamed.starts_with("Kept: the key is [redacted:"), "{streamed}");
+    assert!(streamed.ends_with("and ☂."), "{streamed}");
+    // What is given whole stands for the pieces.
+    let blocks = json!([{"type": "text", "text": "All "}, {"type": "text", "text": "of it."}]);
+    let whole = compacted("k", &json!({"status": "completed", "summary": blocks}));
+    assert_eq!(of(&[begins.clone(), summed("k", "Some"), whole.clone()]), "All of it.");
+    // Told again, and told more: it stays one.
+    assert_eq!(of(&[begins.clone(), done.clone(), whole.clone(), whole.clone()]), "All of it.");
+    assert_eq!(of(&[whole.clone(), summed("k", " More.")]), "All of it. More.");
+    assert_eq!(of(&[summed("k", "Only pieces."), done.clone()]), "Only pieces.");
+    let cleared = compacted("k", &json!({"status": "completed", "summary": null}));
+    assert_eq!(of(&[begins.clone(), summed("k", "Some"), cleared]), "");
+    // Two at once do not mix.
+    let two = items(&[
+        begins.clone(),
+        compacted("l", &json!({"status": "in_progress"})),
+        summed("k", "one"),
+        summed("l", "two"),
+        compacted("l", &json!({"status": "completed"})),
+        done,
+    ]);
+    assert_eq!((&two[0]["text"], &two[1]["text"]), (&json!("two"), &json!("one")));
+    // What did not come to its end leaves a trace.
+    let failed = compacted("k", &json!({"status": "failed", "error": "The summary was too long."}));
+    let shown = items(&[begins.clone(), failed]);
+    assert_eq!(
+        (&shown[0]["kind"], &shown[0]["text"]),
+        (&json!("warning"), &json!("The summary was too long."))
+    );
+    let cancelled = items(&[begins.clone(), compacted("k", &json!({"status": "cancelled"}))]);
+    assert_eq!((cancelled.len(), &cancelled[0]["type"]), (1, &json!("notice")));
+    let cut = [prompt(0, 1, "go"), begins, summed("k", "Half of"), end(3, 1)];
+    let shown = items(&cut);
+    assert_eq!((shown.len(), &shown[1]["text"]), (2, &json!("Half of")), "{shown:?}");
+}
+
+#[test]
+fn a_notice_has_a_title_and_more() {
+    for (severity, description, text) in [
+        (
+            "warning",
+            json!("The server `db` did not answer."),
+            "No MCP server\nThe server `db` did not answer.",
+        ),
+        ("error", Value::Null, "No MCP server"),
+        ("info", json!(""), "No MCP server"),
+    ] {
+        let of = json!({"sessionUpdate": "notice", "severity": severity, "title": "No MCP server", "description": description});
+        let shown = items(&[update(of)]);
+        assert_eq!((&shown[0]["kind"], &shown[0]["text"]), (&json!(severity), &json!(text)));
+    }
+}
+
+#[test]
+fn plans_have_ids_and_forms() {
+    let plan = |plan: Value| update(json!({"sessionUpdate": "plan_update", "plan": plan}));
+    let entries = json!([{"content": "Step 1", "priority": "high", "status": "in_progress"}]);
+    let shown = items(&[
+        prompt(0, 1, "go"),
+        plan(json!({"type": "items", "planId": "p", "entries": entries})),
+        update(json!({"sessionUpdate": "plan_removed", "planId": "p"})),
+    ]);
+    assert_eq!((shown.len(), &shown[1]["type"]), (2, &json!("todo_list")), "{shown:?}");
+    assert_eq!(shown[1]["todoList"]["todos"][0]["content"], "Step 1");
+    let text = "## Steps\n- [x] Refactor module\n- [ ] Add tests\n";
+    let shown = items(&[plan(json!({"type": "markdown", "id": "p", "content": text}))]);
+    assert_eq!((shown.len(), &shown[0]["kind"]), (1, &json!("plan")), "{shown:?}");
+    assert!(shown[0]["text"].as_str().unwrap().contains("- [x] Refactor module"));
+    let shown = items(&[plan(json!({"type": "file", "id": "p", "uri": "file:///w/plan.md"}))]);
+    assert_eq!((&shown[0]["kind"], shown.len()), (&json!("plan"), 1));
+}
+
+#[test]
+fn what_an_agent_takes_back_is_no_longer_asked() {
+    let ask = json!({"jsonrpc": "2.0", "id": 5, "method": "session/request_permission", "params": {"sessionId": "s",
+        "toolCall": {"toolCallId": "c", "title": "rm x", "kind": "execute", "rawInput": {"command": "rm x"}},
+        "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]}});
+    let form = json!({"jsonrpc": "2.0", "id": 6, "method": "elicitation/create", "params": {"sessionId": "s",
+        "mode": "url", "elicitationId": "e", "url": "https://example.org/in", "message": "Log in"}});
+    let back = |id: u32| json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": id}});
+    let open = items(&[at(1, "agent->client", &ask), at(1, "agent->client", &form)]);
+    let kinds: Vec<_> = open.iter().map(|i| i["type"].as_str().unwrap()).collect();
+    assert!(kinds.contains(&"permission") && kinds.contains(&"question"), "{kinds:?}");
+    let question = open.iter().find(|i| i["type"] == "question").unwrap();
+    assert_eq!(question["questions"][0]["question"], "Log in https://example.org/in");
+    let shown = items(&[
+        at(1, "agent->client", &ask),
+        at(1, "agent->client", &form),
+        at(2, "agent->client", &back(5)),
+        at(2, "agent->client", &back(6)),
+    ]);
+    assert!(!shown.iter().any(|i| i["type"] == "permission"), "{shown:?}");
+    let question = shown.iter().find(|i| i["type"] == "question").unwrap();
+    assert_eq!(question["answers"][0]["answer"], "cancel");
+}
+
+#[test]
+fn what_a_form_offers_is_told_in_the_words_it_offers() {
+    let schema = json!({"type": "object", "properties": {"how": {"type": "string", "title": "How",
+        "oneOf": [{"const": "a", "title": "Carefully"}, {"const": "b", "title": "Fast"}]}}});
+    let ask = json!({"jsonrpc": "2.0", "id": 7, "method": "session/elicitation",
+        "params": {"sessionId": "s", "mode": "form", "message": "How shall I?", "requestedSchema": schema}});
+    let answer =
+        json!({"jsonrpc": "2.0", "id": 7, "result": {"action": "accept", "content": {"how": "b"}}});
+    let shown = items(&[at(1, "agent->client", &ask), at(2, "client->agent", &answer)]);
+    assert_eq!(shown[0]["questions"][0]["options"][1]["label"], "Fast");
+    assert_eq!(shown[0]["answers"][0], json!({"question": "How shall I?", "answer": "Fast"}));
+    let done = json!({"jsonrpc": "2.0", "method": "elicitation/complete", "params": {"elicitationId": "e"}});
+    let older = json!({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": "e"}});
+    assert_eq!(items(&[at(1, "agent->client", &done), at(2, "agent->client", &older)]).len(), 0);
+}
+
+#[test]
+fn folders_beside_the_working_directory_are_hidden_too() {
+    let new = json!({"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {
+        "cwd": "/srv/team-nine/app", "additionalDirectories": ["/data/team-nine/shared-lib"], "mcpServers": []}});
+    let read = update(
+        json!({"sessionUpdate": "tool_call", "toolCallId": "c", "kind": "read", "title": "Read x.rs",
+        "locations": [{"path": "/data/team-nine/shared-lib/src/x.rs"}], "rawInput": {"path": "/data/team-nine/shared-lib/src/x.rs"}}),
+    );
+    let all = read_all(&[at(0, "client->agent", &new), at(1, "agent->client", &read)]);
+    assert!(!all.contains("team-nine/shared-lib"), "{all}");
+    assert!(all.contains("src/x.rs"), "{all}");
+}
+
+fn read_all(lines: &[Value]) -> String {
+    let items = read(lines);
+    let shown: Vec<Value> = items.ordered().iter().map(|item| json!(item)).collect();
+    format!("{}{}", json!(items.info()), json!(shown))
+}
+
+#[test]
+fn options_are_told_when_they_are_set() {
+    let set = json!({"jsonrpc": "2.0", "id": 4, "method": "session/set_config_option",
+        "params": {"sessionId": "s", "configId": "model", "value": "m2"}});
+    let options = json!([{"configId": "model", "category": null, "type": "select", "currentValue": "m2",
+        "options": [{"group": "g", "name": "G", "options": [{"value": "m2", "name": "M 2"}]}]},
+        {"id": "web", "type": "boolean", "currentValue": false}]);
+    let answer = json!({"jsonrpc": "2.0", "id": 4, "result": {"configOptions": options}});
+    let info = json!(read(&[at(0, "client->agent", &set), at(1, "agent->client", &answer)]).info());
+    assert_eq!(info["model"], "m2");
+}

@@ -164,6 +164,24 @@ const tables: Record<string, Record<string, Check>> = {
       }),
     ),
   },
+  // Not of the documents: the protocol's own words for what came later.
+  notice: {
+    _meta: nothing,
+    sessionUpdate: word("notice"),
+    timestamp: time,
+    severity: word("info", "warning", "error"),
+    kind: name,
+    title: text,
+    description: nothing,
+  },
+  compaction_update: {
+    _meta: nothing,
+    sessionUpdate: word("compaction_update"),
+    timestamp: time,
+    compactionId: name,
+    status: word("completed"),
+    summary: list(textContent),
+  },
   prompt_response: { _meta: empty, timestamp: time, stopReason: name },
   error: { message: text, code: orNull(number), details: orNull(isObject), timestamp: time },
   artifact_created: {

@@ -217,6 +217,8 @@ items! {
         trigger: String,
         /// Tokens in the context before.
         tokens_before: u64,
+        /// The agent's own id of it.
+        compaction_id: String,
     }
 
     /// Something the user should know.

@@ -78,6 +78,14 @@ words! {
     ProgressUpdate { It = "tool_call_update", }
     /// The name of the update in the protocol.
     PlanUpdate { It = "plan", }
+    /// Told, not said.
+    NoticeUpdate { It = "notice", }
+    /// A compaction.
+    CompactionUpdate { It = "compaction_update", }
+    /// It is over.
+    CompactionStatus { It = "completed", }
+    /// How much a notice matters.
+    Severity { Info = "info", Warning = "warning", Error = "error", }
     /// The status of a call that begins.
     StartStatus { It = "pending", }
     /// Which tool a call uses.
@@ -116,6 +124,8 @@ pub enum Packet {
     AgentPlanUpdate(AgentPlanUpdatePacket),
     PromptResponse(Box<PromptResponsePacket>),
     ArtifactCreated(ArtifactCreatedPacket),
+    Notice(NoticePacket),
+    CompactionUpdate(CompactionUpdatePacket),
     Error(ErrorPacket),
 }
 
@@ -246,6 +256,36 @@ packets! {
     ArtifactCreatedPacket = ArtifactCreatedWord "artifact_created" {
         /// What.
         artifact: Artifact,
+    }
+
+    /// Something that the agent's program says, not the model.
+    NoticePacket = NoticePacketWord "notice" {
+        #[schema(inline)]
+        session_update: NoticeUpdate,
+        /// How much it matters.
+        severity: Severity,
+        /// `interrupted`, `retry`, `warning` …, as items have it.
+        kind: String,
+        /// The words.
+        title: String,
+        #[schema(inline)]
+        description: Null,
+        #[schema(inline, rename = "_meta")]
+        meta: Null,
+    }
+
+    /// The agent summed up what came before. One that is told again stands for the one before it.
+    CompactionUpdatePacket = CompactionUpdateWord "compaction_update" {
+        #[schema(inline)]
+        session_update: CompactionUpdate,
+        /// Which.
+        compaction_id: String,
+        #[schema(inline)]
+        status: CompactionStatus,
+        /// What it kept, to be shown.
+        summary: Vec<TextContent>,
+        #[schema(inline, rename = "_meta")]
+        meta: Null,
     }
 
     /// The turn failed, and is over.

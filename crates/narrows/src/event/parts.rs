@@ -383,6 +383,9 @@ pub struct Command<T = Clean> {
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Summary<T = Clean> {
+    /// The agent's own id of the compaction: what is told of it again is the same one.
+    #[serde(rename = "compactionId", default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<T>,
     /// The words.
     pub text: T,
     /// `manual` or `auto`.

@@ -76,10 +76,13 @@ impl Fold {
     }
 
     pub(super) fn resume_beside(&mut self, item: &Item) {
-        if matches!(
-            item.body,
-            ItemBody::Question { .. } | ItemBody::BackgroundTask(_) | ItemBody::Artifact { .. }
-        ) {
+        let comes_again = match &item.body {
+            ItemBody::Question { .. } | ItemBody::BackgroundTask(_) => true,
+            ItemBody::Artifact { .. } => true,
+            ItemBody::Compaction(summary) => summary.id.is_some(),
+            _ => false,
+        };
+        if comes_again {
             *self.beside.open_shared(&item.id).0 = Some(item.clone());
         }
     }

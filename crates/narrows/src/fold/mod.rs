@@ -179,8 +179,14 @@ impl Fold {
                 }
             }
             Body::Compaction(note) => {
-                let id = self.name("compaction", event);
-                self.put(event, id, ItemBody::Compaction((**note).clone()), out);
+                let body = ItemBody::Compaction((**note).clone());
+                match &note.id {
+                    Some(id) => {
+                        let id = Clean::concat(&[&Clean::literal("compaction-"), id]);
+                        self.beside(event, &id, out, |_| body);
+                    }
+                    None => self.put(event, self.name("compaction", event), body, out),
+                }
             }
             Body::BackgroundTask(task) => self.background(event, task, out),
             Body::QuestionRequest(question) => self.question(event, question, out),

@@ -152,6 +152,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
             }),
         })),
         Body::Compaction(s) => Body::Compaction(Box::new(Summary {
+            id: by.texts(s.id),
             text: by.text(s.text),
             trigger: by.texts(s.trigger),
             tokens_before: s.tokens_before,

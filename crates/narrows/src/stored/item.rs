@@ -48,6 +48,7 @@ struct Fields<'a> {
     summary: Option<Clean>,
     trigger: Option<Clean>,
     tokens_before: Option<u64>,
+    compaction_id: Option<Clean>,
     kind: Option<Clean>,
     message: Option<Clean>,
     code: Option<Tree<Clean>>,
@@ -102,6 +103,7 @@ pub fn item(json: &str) -> Result<Item, Error> {
             summary: f.summary,
         }),
         "compaction" => ItemBody::Compaction(Summary {
+            id: f.compaction_id,
             text: need(f.text)?,
             trigger: f.trigger,
             tokens_before: f.tokens_before,

@@ -64,7 +64,8 @@ fn options(list: Option<Json<'_>>) -> (Option<Raw>, Option<Raw>) {
     for option in each {
         let Some(value) = text(option.get("currentValue")) else { continue };
         let value = Some(value);
-        match option.any(&["category", "id"]).and_then(Json::str).as_deref() {
+        let word = |name: &str| option.get(name).and_then(Json::str);
+        match word("category").or_else(|| word("id")).or_else(|| word("configId")).as_deref() {
             Some("model") => model = value,
             Some("mode") if mode.is_none() => mode = value,
             _ => {}

@@ -5,6 +5,7 @@
 //! The discriminator is looked at here and not left to a closed union: an unknown kind is an
 //! event, never an error.
 
+mod compaction;
 mod content;
 mod diffs;
 mod elicitation;
@@ -63,8 +64,8 @@ pub struct Acp {
     half: Option<(u32, update::BlockKey)>,
     /// The id of the last text block.
     last_block: Raw,
-    /// Compactions that are told as calls and have not ended.
-    compacting: Vec<String>,
+    /// Compactions, by id.
+    compacting: Recent<compaction::Compacting>,
     /// Codex has told that something failed, and will say what.
     failing: bool,
     /// Requests of this turn, but for its prompt, whose answer has not come.
@@ -86,7 +87,7 @@ impl Default for Acp {
             others: Recent::new(MAX_PENDING),
             half: None,
             last_block: Raw::default(),
-            compacting: Vec::new(),
+            compacting: compaction::none_yet(),
             failing: false,
             waiting: 0,
             prompted: None,

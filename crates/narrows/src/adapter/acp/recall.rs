@@ -1,6 +1,7 @@
 //! Going on after a restart: what the reader must remember, out of the items that it made.
 
 use super::Acp;
+use super::compaction::Compacting;
 use super::rpc::Leave;
 use super::tool::Known;
 use crate::calls::said_of;
@@ -32,6 +33,12 @@ impl Acp {
                         .map(|o| (o.option_id.to_string(), o.name.to_string(), o.kind.to_string()));
                     let (call, options) = (tool_call_id.to_string(), options.collect());
                     *self.leave.open(request_id).0 = Leave { call, options };
+                }
+                ItemBody::Compaction(summary) => {
+                    if let Some(id) = &summary.id {
+                        let text = summary.text.to_string();
+                        *self.compacting.open(id).0 = Compacting { text, done: true };
+                    }
                 }
                 _ => {}
             }

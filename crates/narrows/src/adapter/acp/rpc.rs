@@ -30,6 +30,9 @@ pub(super) struct Leave {
     pub(super) options: Vec<(String, String, String)>,
 }
 
+/// Folders beside the working directory that are read.
+const MAX_FOLDERS: usize = 16;
+
 impl Acp {
     /// A request or a notification.
     pub(super) fn call(
@@ -76,11 +79,18 @@ impl Acp {
             "session/new" | "session/load" | "session/resume" => {
                 let native_id = get("sessionId").and_then(Json::str).map(Raw::new);
                 let cwd = get("cwd").and_then(Json::str).map(Raw::new);
+                // The working directory is the first of them: the project is called after it.
+                let beside = get("additionalDirectories").into_iter().flat_map(Json::items);
+                let mut roots = beside.filter_map(Json::str).take(MAX_FOLDERS).peekable();
+                if roots.peek().is_some() {
+                    out.roots.extend(cwd.clone().into_iter().chain(roots.map(Raw::new)));
+                }
                 if cwd.is_some() || native_id.is_some() {
                     let info = Info { cwd, native_id, ..Info::default() };
                     out.push(Body::SessionInfo(Box::new(info)));
                 }
             }
+            "$/cancel_request" => self.take_back(get("requestId"), from, out),
             "session/set_mode" => info::mode(get("modeId"), out),
             "session/set_model" => info::model(get("modelId"), out),
             _ if is_clients(method) || is_agents(method) => out.quiet += 1,
@@ -140,6 +150,19 @@ impl Acp {
         self.waiting += u32::from(new);
     }
 
+    /// The agent takes a request of its own back: there is nothing left to answer.
+    fn take_back(&mut self, id: Option<Json<'_>>, from: From, out: &mut Yield) {
+        out.quiet += 1;
+        let Some(id) = id.and_then(Json::scalar).map(|id| self.own(id)) else { return };
+        if from == From::Client || self.elicited(&id, None, out) {
+            return;
+        }
+        if let Some(leave) = self.leave.take(&id) {
+            self.waiting = self.waiting.saturating_sub(1);
+            leave_given(&id, leave, None, out);
+        }
+    }
+
     /// An answer to a request of either side.
     pub(super) fn answer(&mut self, object: Json<'_>, f: &Fields<'_>, from: From, out: &mut Yield) {
         let id = self.own(f.id().and_then(Json::scalar).unwrap_or_default());
@@ -195,11 +218,12 @@ impl Acp {
             return;
         }
         if get("stopReason").is_some() {
-            // Who has not answered by now will not.
-            self.waiting = 0;
             let before = self.prompted.take().filter(|_| asked.is_none());
             let began = asked.as_ref().and_then(|a| a.time.as_ref()).or(before.as_ref());
             let duration = out.time.as_ref().zip(began).and_then(|(end, start)| end.since(start));
+            self.end_compactions(out);
+            // Who has not answered by now will not.
+            self.waiting = 0;
             cut_off(f.result(), out);
             out.push(Body::PromptResponse(Box::new(response(f.result(), duration))));
             return;
@@ -209,6 +233,7 @@ impl Acp {
             (Some(result), Some("session/new" | "session/load" | "session/resume")) => {
                 info::session(result, out);
             }
+            (Some(result), Some("session/set_config_option")) => info::config(result, out),
             (Some(result), None) if result.get("agentInfo").is_some() => info::agent(result, out),
             (Some(result), None) if result.get("sessionId").is_some() => {
                 info::session(result, out);
@@ -325,7 +350,7 @@ fn is_clients(method: &str) -> bool {
 
 /// Requests that an agent sends and that are no part of the transcript.
 fn is_agents(method: &str) -> bool {
-    matches!(method, "elicitation/complete" | "$/cancel_request")
+    matches!(method, "elicitation/complete" | "notifications/elicitation/complete")
         || method.starts_with("fs/")
         || method.starts_with("terminal/")
         || method == "_auth/status_update"

@@ -6,7 +6,7 @@ use super::fields::Fields;
 use super::tool_output::{self as given, Given};
 use crate::adapter::Yield;
 use crate::adapter::input::{read_input, todo_list};
-use crate::event::{Body, Note, Summary, ToolEvent};
+use crate::event::{Body, ToolEvent};
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
 use crate::tool::{
@@ -127,42 +127,6 @@ impl Acp {
             },
         );
         id
-    }
-}
-
-impl Acp {
-    /// A compaction, which some agents tell as a call of that title. None when it is another call.
-    fn compacts(&mut self, id: &str, f: &Fields<'_>, out: &mut Yield) -> Option<String> {
-        let title = f.title().and_then(Json::str);
-        let named = f.name().or_else(|| f.tool_name()).is_some();
-        let begins = title.as_deref() == Some("Compact conversation")
-            && !named
-            && f.meta().is_none_or(|m| m.get("claudeCode").is_none())
-            && !self.calls.has(id);
-        if !begins && !self.compacting.iter().any(|c| c == id) {
-            return None;
-        }
-        if begins && !self.compacting.iter().any(|c| c == id) {
-            self.compacting.push(id.to_owned());
-            self.waiting += 1;
-        }
-        let status = f.status().and_then(Json::str).and_then(|s| ToolStatus::parse(&s));
-        match status.filter(|s| s.is_final()) {
-            None => out.quiet += 1,
-            Some(status) => {
-                self.compacting.retain(|c| c != id);
-                self.waiting = self.waiting.saturating_sub(1);
-                if status == ToolStatus::Completed {
-                    let (text, trigger, tokens_before) = (Raw::new(""), None, None);
-                    let summary = Summary { text, trigger, tokens_before };
-                    out.push(Body::Compaction(Box::new(summary)));
-                } else {
-                    let text = Raw::new("The conversation could not be compacted.");
-                    out.push(Body::Notice(Note { kind: Raw::new("warning"), text }));
-                }
-            }
-        }
-        Some(id.to_owned())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Updates of a session, by kind.
 
+use super::compaction::notice;
 use super::content::{Words, words};
 use super::fields::Fields;
 use super::rpc::{failure, response, unknown};
@@ -58,6 +59,7 @@ impl Acp {
             }
             "plan" | "agent_plan_update" => plan(object, out),
             "prompt_response" => {
+                self.end_compactions(out);
                 rpc::cut_off(Some(object), out);
                 out.push(Body::PromptResponse(Box::new(response(Some(object), None))))
             }
@@ -78,7 +80,10 @@ impl Acp {
             }
             "usage_update" => info::usage(object, out),
             "notice" => notice(object, f, out),
-            kind if kind.starts_with("compaction") => compaction(kind, object, f, out),
+            "plan_update" => plan_update(object, out),
+            // What was planned stays in the transcript.
+            "plan_removed" => out.quiet += 1,
+            kind if kind.starts_with("compaction") => self.compaction(kind, object, f, out),
             _ => return false,
         }
         true
@@ -149,6 +154,7 @@ impl Acp {
                 Some(Internal::Compaction) => {
                     let text = Raw::new(text.trim());
                     out.push(Body::Compaction(Box::new(Summary {
+                        id: None,
                         text,
                         trigger: None,
                         tokens_before: None,
@@ -260,46 +266,18 @@ fn unit_at(raw: &str, at: usize) -> Option<u32> {
     u32::from_str_radix(hex, 16).ok()
 }
 
-/// Something that the agent's program says, not the model.
-fn notice(object: Json<'_>, f: &Fields<'_>, out: &mut Yield) {
-    let said = words(f.content(), out).text;
-    let text = if said.is_empty() {
-        object.any(&["message", "text", "title"]).and_then(Json::owned).unwrap_or_default()
-    } else {
-        said.to_string()
-    };
-    if text.is_empty() {
-        out.quiet += 1;
-        return;
+/// A plan by its id: a list, else a text or a file that a person reads.
+fn plan_update(object: Json<'_>, out: &mut Yield) {
+    let given = object.get("plan").filter(|p| p.kind() == Kind::Object).unwrap_or(object);
+    if given.get("entries").is_some() {
+        return plan(given, out);
     }
-    let kind = object.any(&["level", "severity", "kind"]).and_then(Json::owned);
-    let kind = Raw::new(kind.unwrap_or_else(|| "info".to_owned()));
-    out.push(Body::Notice(Note { kind, text: Raw::new(text) }));
-}
-
-/// The agent shortens what it remembers: only the end of that is part of the transcript.
-fn compaction(kind: &str, object: Json<'_>, f: &Fields<'_>, out: &mut Yield) {
-    let get = |names: &[&str]| object.any(names);
-    let status = get(&["status", "state"]).and_then(Json::owned).unwrap_or_default();
-    let is = |ends: &[&str]| ends.iter().any(|end| kind.ends_with(end) || status == *end);
-    if is(&["failed", "error", "cancelled"]) {
-        let why = get(&["message", "error"]).and_then(Json::owned);
-        let text = why.unwrap_or_else(|| "The conversation could not be compacted.".to_owned());
-        out.push(Body::Notice(Note { kind: Raw::new("warning"), text: Raw::new(text) }));
-        return;
+    match given.any(&["content", "uri"]).and_then(Json::owned).filter(|t| !t.is_empty()) {
+        Some(text) => {
+            out.push(Body::Notice(Note { kind: Raw::new("plan"), text: Raw::new(text) }));
+        }
+        None => out.quiet += 1,
     }
-    let summary = get(&["summary", "text"]).and_then(Json::owned);
-    let summary = summary.unwrap_or_else(|| words(f.content(), out).text.to_string());
-    if !is(&["end", "ended", "complete", "completed", "done", "finished"]) && summary.is_empty() {
-        out.quiet += 1;
-        return;
-    }
-    let tokens = ["tokensBefore", "tokens_before", "preTokens", "pre_tokens"];
-    out.push(Body::Compaction(Box::new(Summary {
-        text: Raw::new(summary.trim()),
-        trigger: get(&["trigger", "reason"]).and_then(Json::owned).map(Raw::new),
-        tokens_before: get(&tokens).and_then(Json::u64),
-    })));
 }
 
 fn plan(object: Json<'_>, out: &mut Yield) {

@@ -58,6 +58,22 @@ enum Shape<'a> {
     Artifact {
         artifact: &'a ArtifactInfo,
     },
+    Notice {
+        severity: &'static str,
+        kind: &'a Clean,
+        title: &'a Clean,
+        description: (),
+        #[serde(rename = "_meta")]
+        meta: (),
+    },
+    #[serde(rename_all = "camelCase")]
+    Compaction {
+        compaction_id: Clean,
+        status: &'static str,
+        summary: Vec<Text<'a>>,
+        #[serde(rename = "_meta")]
+        meta: (),
+    },
     Error {
         message: &'a Clean,
         code: Option<&'a Tree<Clean>>,
@@ -156,6 +172,26 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
         Body::ArtifactCreated(a) => {
             add("artifact_created", None, Shape::Artifact { artifact: &a.artifact });
         }
+        // The words are those of the protocol, whatever the agent speaks.
+        Body::Notice(note) => {
+            let severity = match note.kind.as_str() {
+                "error" => "error",
+                "warning" | "retry" | "max_tokens" | "max_turns" | "hook" => "warning",
+                _ => "info",
+            };
+            let (kind, title) = (&note.kind, &note.text);
+            let body = Shape::Notice { severity, kind, title, description: (), meta: () };
+            add("notice", Some("notice"), body);
+        }
+        Body::Compaction(compaction) => {
+            let id = compaction.id.clone();
+            let compaction_id = id.unwrap_or_else(|| Clean::id(event.id));
+            let words = Some(&compaction.text).filter(|text| !text.is_empty());
+            let summary = words.map(|text| Text(std::borrow::Cow::Borrowed(text)));
+            let (status, summary) = ("completed", summary.into_iter().collect());
+            let body = Shape::Compaction { compaction_id, status, summary, meta: () };
+            add("compaction_update", Some("compaction_update"), body);
+        }
         // What fails in a subagent is its caller's business: the turn goes on.
         Body::Error(e) if event.parent.is_none() => add("error", None, error(e)),
         Body::PromptResponse(_)
@@ -165,13 +201,11 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
         | Body::PermissionAnswer(_)
         | Body::SessionInfo(_)
         | Body::Usage(_)
-        | Body::Compaction(_)
         | Body::BackgroundTask(_)
         | Body::QuestionRequest(_)
         | Body::QuestionAnswer(_)
         | Body::PlanFile(_)
         | Body::SkillFile(_)
-        | Body::Notice(_)
         | Body::Unknown(_)
         | Body::Malformed(_) => {}
     }
