@@ -56,10 +56,7 @@ impl Acp {
         }
         let (known, new) = self.compacting.open(&id);
         let stands = if is_chunk { None } else { stands(kind, object, &known.text) };
-        let stands = stands.unwrap_or(match known.done {
-            true => Stands::Completed,
-            false => Stands::Running,
-        });
+        let stands = stands.unwrap_or(if known.done { Stands::Completed } else { Stands::Running });
         let error = get(&["error", "message"]).and_then(|e| {
             e.owned().or_else(|| e.get("message").and_then(Json::owned)).filter(|e| !e.is_empty())
         });
