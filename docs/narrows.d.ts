@@ -1087,6 +1087,8 @@ export interface components {
             clipped?: {
                 [key: string]: number;
             };
+            /** @description The agent's own id of it. */
+            compactionId?: string;
             /**
              * @description The item whose text goes on in this one. A text that is too long for one item is
              *     several items, each with the next part of it: shown as one.
@@ -1114,6 +1116,30 @@ export interface components {
             trigger?: string;
             /** @enum {string} */
             type: "compaction";
+        };
+        /** @description The agent summed up what came before. One that is told again stands for the one before it. */
+        CompactionUpdatePacket: {
+            _meta: null;
+            /** @description Which. */
+            compactionId: string;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /**
+             * @description A compaction.
+             * @enum {string}
+             */
+            sessionUpdate: "compaction_update";
+            /**
+             * @description It is over.
+             * @enum {string}
+             */
+            status: "completed";
+            /** @description What it kept, to be shown. */
+            summary: components["schemas"]["TextContent"][];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @enum {string} */
+            type: "compaction_update";
         };
         /** @description What a call gave, to be shown. */
         ContentBlock: components["schemas"]["TextBlock"] | components["schemas"]["DiffBlock"];
@@ -1796,6 +1822,28 @@ export interface components {
             /** @enum {string} */
             type: "notice";
         };
+        /** @description Something that the agent's program says, not the model. */
+        NoticePacket: {
+            _meta: null;
+            description: null;
+            /** @description `interrupted`, `retry`, `warning` …, as items have it. */
+            kind: string;
+            /** @description The call of the subagent that did this. */
+            parentToolCallId?: string;
+            /**
+             * @description Told, not said.
+             * @enum {string}
+             */
+            sessionUpdate: "notice";
+            /** @description How much it matters. */
+            severity: components["schemas"]["Severity"];
+            /** @description When; null only where the sender asked for no times. */
+            timestamp: string | null;
+            /** @description The words. */
+            title: string;
+            /** @enum {string} */
+            type: "notice";
+        };
         /** @description What an option of an agent is set to. */
         OptionValue: boolean | string;
         /** @description Whose activity it is, and where it stands. */
@@ -1917,7 +1965,7 @@ export interface components {
             waiting: string[];
         };
         /** @description One packet of the view `packets`, and of the stream of a turn. */
-        Packet: components["schemas"]["AgentMessageChunkPacket"] | components["schemas"]["AgentThoughtChunkPacket"] | components["schemas"]["UserMessageChunkPacket"] | components["schemas"]["ToolCallStartPacket"] | components["schemas"]["ToolCallProgressPacket"] | components["schemas"]["AgentPlanUpdatePacket"] | components["schemas"]["PromptResponsePacket"] | components["schemas"]["ArtifactCreatedPacket"] | components["schemas"]["ErrorPacket"];
+        Packet: components["schemas"]["AgentMessageChunkPacket"] | components["schemas"]["AgentThoughtChunkPacket"] | components["schemas"]["UserMessageChunkPacket"] | components["schemas"]["ToolCallStartPacket"] | components["schemas"]["ToolCallProgressPacket"] | components["schemas"]["AgentPlanUpdatePacket"] | components["schemas"]["PromptResponsePacket"] | components["schemas"]["ArtifactCreatedPacket"] | components["schemas"]["NoticePacket"] | components["schemas"]["CompactionUpdatePacket"] | components["schemas"]["ErrorPacket"];
         /** @description What a request did. */
         PacketAnswer: {
             /**
@@ -2842,6 +2890,11 @@ export interface components {
             /** @description Fields of the call; absent ones stay. */
             toolCall?: components["schemas"]["ToolCallNews"];
         };
+        /**
+         * @description How much a notice matters.
+         * @enum {string}
+         */
+        Severity: "info" | "warning" | "error";
         /** @description A folder in which an agent keeps its sessions. */
         SourceFolder: {
             /** @description The agent. */

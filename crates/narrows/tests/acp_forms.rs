@@ -296,7 +296,7 @@ fn a_compaction_has_an_id_and_a_summary_that_streams() {
         summed("k", "Kept: the key is ghp_a1B2c3D4e5F6g7H8"),
         summed("k", "i9J0k1L2m3N4o5P6q7R8 and ☂."),
     ];
-    let streamed = of(&[&[begins.clone()][..], &pieces, &[done.clone()]].concat());
+    let streamed = of(&[&[begins.clone()][..], &pieces, std::slice::from_ref(&done)].concat());
     assert!(streamed.starts_with("Kept: the key is [redacted:"), "{streamed}");
     assert!(streamed.ends_with("and ☂."), "{streamed}");
     // What is given whole stands for the pieces.

@@ -77,7 +77,7 @@ pub(super) fn start(tool: &ToolEvent) -> Shape<'_> {
     Shape::Call(Box::new(Call {
         tool_call_id: &tool.id,
         title: name_of(c),
-        tool_name: c.tool_name,
+        tool_name: tool_of(c),
         kind: word(c),
         status: ToolStatus::Pending,
         raw_input: RawInput::Empty(Empty {}),
@@ -124,7 +124,7 @@ pub(super) fn progress(tool: &ToolEvent) -> Option<Shape<'_>> {
     Some(Shape::Call(Box::new(Call {
         tool_call_id: &tool.id,
         title: title.unwrap_or_else(|| name_of(c)),
-        tool_name: c.tool_name,
+        tool_name: tool_of(c),
         kind: word(c),
         status,
         raw_input,
@@ -162,7 +162,7 @@ fn content<'a>(c: &'a ToolCall, ended: bool) -> Option<Vec<Block<'a>>> {
 /// The name of the tool, which is the title of a call that begins.
 fn name_of(c: &ToolCall) -> &str {
     let own = || c.name.as_deref().or(c.agent_title.as_deref()).filter(|t| !t.is_empty());
-    match c.tool_name {
+    match tool_of(c) {
         ToolName::Glob => "glob",
         ToolName::Grep => "grep",
         ToolName::Read => "read",
@@ -185,15 +185,21 @@ fn name_of(c: &ToolCall) -> &str {
     }
 }
 
+/// The tool as these front ends have it: for them a call that writes todos is its list, and nothing
+/// where no list is told.
+pub(super) fn tool_of(c: &ToolCall) -> ToolName {
+    if c.tool_name == ToolName::TodoWrite && !c.is_todo { ToolName::Unknown } else { c.tool_name }
+}
+
 /// What a call does: these front ends go by the name of the tool first.
 pub(super) fn kind_of(c: &ToolCall) -> ToolKind {
-    c.tool_name.kind().unwrap_or(c.kind)
+    tool_of(c).kind().unwrap_or(c.kind)
 }
 
 /// The kinds that these front ends know; `toolName` tells the others apart.
 fn word(c: &ToolCall) -> &'static str {
     match kind_of(c) {
-        ToolKind::Search if c.tool_name == ToolName::WebSearch => "other",
+        ToolKind::Search if tool_of(c) == ToolName::WebSearch => "other",
         ToolKind::Search => "search",
         ToolKind::Read => "read",
         ToolKind::Execute => "execute",

@@ -1,6 +1,6 @@
 //! The arguments of a call: the agent's own, and the fields that every front end looks for, as text.
 
-use super::call::{kind_of, whole};
+use super::call::{kind_of, tool_of, whole};
 use super::todo_status;
 use crate::json::{Index, Json, Kind, print};
 use crate::sanitize::Clean;
@@ -112,7 +112,7 @@ fn own_fields(c: &ToolCall, given: Option<Json<'_>>, object: &mut Object) {
         ToolKind::Search => object.add("pattern", &text(&c.pattern)),
         _ => {}
     }
-    match c.tool_name {
+    match tool_of(c) {
         ToolName::Write => object.add("content", &own(&["content"], &c.new_content)),
         ToolName::ApplyPatch => {
             object.add("patchText", &own(&["patchText", "patch_text", "patch", "input"], &None));

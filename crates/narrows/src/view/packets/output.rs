@@ -1,7 +1,7 @@
 //! What a call gave, when it has ended.
 
 use super::Empty;
-use super::call::{kind_of, owned, whole};
+use super::call::{kind_of, owned, tool_of, whole};
 use super::input::{TodoItem, todo};
 use crate::json::print;
 use crate::sanitize::{Clean, Tree};
@@ -73,7 +73,7 @@ struct File<'a> {
 
 /// What a front end shows as the output of a call that has ended.
 pub(super) fn text_of(c: &ToolCall) -> Cow<'_, Clean> {
-    let output = match (c.tool_name, kind_of(c)) {
+    let output = match (tool_of(c), kind_of(c)) {
         // The card of a task shows the prompt; on this wire the answer is the output.
         (ToolName::Task, _) => c.task_output.as_ref(),
         (_, ToolKind::Edit) if c.diffs.iter().flatten().next().is_some() => match c.status {
@@ -153,12 +153,12 @@ fn metadata<'a>(c: &'a ToolCall, status: ToolStatus, text: &Cow<'a, Clean>) -> M
             m.exists = Some(match c.is_new_file {
                 Some(Tri::Yes) => false,
                 Some(Tri::No) => true,
-                Some(Tri::Unknown) | None => c.tool_name != ToolName::Write,
+                Some(Tri::Unknown) | None => tool_of(c) != ToolName::Write,
             });
         }
         _ => {}
     }
-    match c.tool_name {
+    match tool_of(c) {
         ToolName::TodoWrite => m.todos = Some(c.todos.iter().flatten().map(todo).collect()),
         ToolName::ApplyPatch => {
             let files: Vec<File<'_>> = c.diffs.iter().flatten().map(file).collect();
