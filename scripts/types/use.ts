@@ -131,6 +131,10 @@ export function told(packet: Packet): string {
       return packet.stopReason;
     case "artifact_created":
       return packet.artifact.path;
+    case "notice":
+      return `${packet.severity} ${packet.kind} ${packet.title}`;
+    case "compaction_update":
+      return `${packet.compactionId} ${packet.summary.map((block) => block.text).join("")}`;
     case "error":
       return `${packet.message} ${packet.code?.toFixed() ?? ""} ${packet.details?.code ?? ""}`;
     default:
