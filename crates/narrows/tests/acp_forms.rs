@@ -6,7 +6,7 @@
     reason = "a test may fail loudly"
 )]
 
-use narrows::{Config, Items, Packets, Pipeline};
+use narrows::{Config, Items, Packets, Pipeline, Row};
 use serde_json::{Value, json};
 
 fn read(lines: &[Value]) -> Items {
@@ -20,6 +20,16 @@ fn read(lines: &[Value]) -> Items {
     steps.into_iter().flat_map(|s| s.changes).for_each(|change| items.apply(change));
     assert_eq!((items.info().unknown, items.info().malformed), (0, 0), "{lines:?}");
     items
+}
+
+fn events(lines: &[Value]) -> Vec<Value> {
+    let (mut packets, mut pipeline) = (Packets::default(), Pipeline::new(Config::default()));
+    let mut steps = Vec::new();
+    for line in lines {
+        packets.push(format!("{line}\n").as_bytes(), |g| pipeline.push(g, &mut steps));
+    }
+    pipeline.finish(&mut steps);
+    steps.iter().map(|step| json!(Row::new(1, "s", &step.event))).collect()
 }
 
 fn items(lines: &[Value]) -> Vec<Value> {
@@ -309,6 +319,14 @@ fn a_compaction_has_an_id_and_a_summary_that_streams() {
     assert_eq!(of(&[summed("k", "Only pieces."), done.clone()]), "Only pieces.");
     let cleared = compacted("k", &json!({"status": "completed", "summary": null}));
     assert_eq!(of(&[begins.clone(), summed("k", "Some"), cleared]), "");
+    // However it is cut, what is told is of the size of what came.
+    let pieces =
+        (0..400).map(|n| if n % 2 == 0 { summed("k", &"word ".repeat(200)) } else { done.clone() });
+    let pieces: Vec<Value> = pieces.collect();
+    let sizes = |lines: &[Value]| lines.iter().map(|l| l.to_string().len()).sum::<usize>();
+    let told: Vec<Value> = events(&pieces);
+    assert!(sizes(&told) < 10 * sizes(&pieces), "{} of {}", sizes(&told), sizes(&pieces));
+    assert_eq!(of(&pieces).len(), "word ".len() * 200 * 200 - 1);
     // Two at once do not mix.
     let two = items(&[
         begins.clone(),

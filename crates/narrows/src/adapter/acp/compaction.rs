@@ -13,14 +13,18 @@ use crate::tool::ToolStatus;
 /// Compactions that are remembered, and bytes of a summary.
 const MAX_KNOWN: usize = 8;
 const MAX_SUMMARY: usize = 256 << 10;
+/// How often one is told before its turn ends: each time costs all of its summary.
+const MAX_TOLD: u8 = 8;
 
 /// A compaction that was told of.
 #[derive(Debug, Default)]
 pub(super) struct Compacting {
     /// Its summary so far.
     pub(super) text: String,
-    /// It is over: what comes now completes it.
+    /// It is over, and all of it was told.
     pub(super) done: bool,
+    /// How often it was told, whole.
+    pub(super) told: u8,
 }
 
 /// How a compaction stands.
@@ -56,7 +60,7 @@ impl Acp {
         }
         let (known, new) = self.compacting.open(&id);
         let stands = if is_chunk { None } else { stands(kind, object, &known.text) };
-        let stands = stands.unwrap_or(if known.done { Stands::Completed } else { Stands::Running });
+        let stands = stands.unwrap_or(Stands::Running);
         let error = get(&["error", "message"]).and_then(|e| {
             e.owned().or_else(|| e.get("message").and_then(Json::owned)).filter(|e| !e.is_empty())
         });
@@ -99,7 +103,8 @@ impl Acp {
 
     fn summarize(&mut self, id: &str, change: impl FnOnce(&mut String)) {
         let (known, new) = self.compacting.open(id);
-        self.waiting += u32::from(new);
+        // What comes after its end is told when there is an end again.
+        self.waiting += u32::from(std::mem::take(&mut known.done) || new);
         change(&mut known.text);
         if known.text.len() > MAX_SUMMARY {
             let end = (0..=MAX_SUMMARY).rev().find(|at| known.text.is_char_boundary(*at));
@@ -122,6 +127,11 @@ impl Acp {
             return;
         }
         let (known, _) = self.compacting.open(id);
+        if stands == Stands::Completed && known.told >= MAX_TOLD {
+            out.quiet += 1;
+            return;
+        }
+        known.told += 1;
         if !std::mem::replace(&mut known.done, true) {
             self.waiting = self.waiting.saturating_sub(1);
         }
@@ -145,11 +155,16 @@ impl Acp {
         }
     }
 
-    /// The turn is over: what was not compacted by now will not be.
-    pub(super) fn end_compactions(&mut self, out: &mut Yield) {
+    /// The turn is over: what was not compacted by now will not be. At the end of the input alone,
+    /// only a summary that was not told yet is.
+    pub(super) fn end_compactions(&mut self, turn: bool, out: &mut Yield) {
         for id in self.compacting.keys(|known| !known.done) {
             let has_words = self.compacting.get(&id).is_some_and(|k| !k.text.trim().is_empty());
+            if !turn && !has_words {
+                continue;
+            }
             let stands = if has_words { Stands::Completed } else { Stands::Cancelled };
+            self.compacting.open(&id).0.told = 0;
             self.settle(&id, stands, None, (None, None), out);
         }
     }

@@ -109,6 +109,7 @@ impl Acp {
     /// The input is over.
     pub(super) fn finish(&mut self, out: &mut Yield) {
         self.lone_half(out);
+        self.end_compactions(false, out);
     }
 
     /// One object: takes off what is wrapped around the message.

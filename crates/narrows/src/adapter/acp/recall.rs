@@ -37,7 +37,7 @@ impl Acp {
                 ItemBody::Compaction(summary) => {
                     if let Some(id) = &summary.id {
                         let text = summary.text.to_string();
-                        *self.compacting.open(id).0 = Compacting { text, done: true };
+                        *self.compacting.open(id).0 = Compacting { text, done: true, told: 0 };
                     }
                 }
                 _ => {}

@@ -198,6 +198,7 @@ impl Acp {
             if method == Some("session/prompt")
                 && error.get("code").and_then(Json::i64) == Some(CANCELLED)
             {
+                self.end_compactions(true, out);
                 self.waiting = 0;
                 let began = asked.as_ref().and_then(|a| a.time.as_ref());
                 let duration_ms =
@@ -221,7 +222,7 @@ impl Acp {
             let before = self.prompted.take().filter(|_| asked.is_none());
             let began = asked.as_ref().and_then(|a| a.time.as_ref()).or(before.as_ref());
             let duration = out.time.as_ref().zip(began).and_then(|(end, start)| end.since(start));
-            self.end_compactions(out);
+            self.end_compactions(true, out);
             // Who has not answered by now will not.
             self.waiting = 0;
             cut_off(f.result(), out);

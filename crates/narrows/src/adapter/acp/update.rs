@@ -59,7 +59,7 @@ impl Acp {
             }
             "plan" | "agent_plan_update" => plan(object, out),
             "prompt_response" => {
-                self.end_compactions(out);
+                self.end_compactions(true, out);
                 rpc::cut_off(Some(object), out);
                 out.push(Body::PromptResponse(Box::new(response(Some(object), None))))
             }
