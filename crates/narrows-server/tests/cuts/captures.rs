@@ -4,7 +4,8 @@ use crate::bed::{Bed, CUTS, HOWS, Sender};
 use crate::common::fixture;
 use narrows::Format;
 
-const CAPTURES: [(&str, Format); 8] = [
+const CAPTURES: [(&str, Format); 9] = [
+    ("acp/odd-notices-and-compactions", Format::Acp),
     ("acp/opencode-1.18-c-files", Format::Acp),
     ("acp/claude-acp-g-subagent", Format::Acp),
     ("acp/codex-acp-n-partial", Format::Acp),
