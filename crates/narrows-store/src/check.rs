@@ -109,11 +109,14 @@ impl Store {
 }
 
 fn named(db: &Db<'_>, damage: Damage) -> (Damage, String) {
+    if let Some(name) = damage.lost_name() {
+        let name = name.to_owned();
+        return (damage, name);
+    }
     let sql = "SELECT id FROM session WHERE key = ?1";
     let id = db.optional(sql, &params![damage.session], |r| r.get::<String>(0));
     let id = match id {
         Ok(Some(id)) => id,
-        _ if damage.part == Part::Lost => damage.what.clone(),
         _ => format!("#{}", damage.session),
     };
     (damage, id)

@@ -63,6 +63,11 @@ impl Damage {
         Damage { part: Part::Database, ..Damage::other(what) }
     }
 
+    /// The id of a session that lost its end, or all of it.
+    pub(crate) fn lost_name(&self) -> Option<&str> {
+        (self.part == Part::Lost && !self.what.is_empty()).then_some(self.what.as_str())
+    }
+
     /// In words, of `session` as people name it.
     pub fn words(&self, session: &str) -> String {
         let Damage { first, last, what, .. } = self;
@@ -123,7 +128,10 @@ impl Damages {
         for damage in found {
             let known = all.len() >= MOST || all.contains(&damage);
             if !known {
-                let told = damage.words(&format!("#{}", damage.session));
+                let name = damage
+                    .lost_name()
+                    .map_or_else(|| format!("#{}", damage.session), str::to_owned);
+                let told = damage.words(&name);
                 tracing::error!(damage = %told, "the store is damaged");
                 all.insert(damage);
             }

@@ -24,6 +24,8 @@ const PLACES: u64 = 1024;
 /// Bytes of a place: key, last event, the session's id, checksum.
 const SIZE: usize = 64;
 const ID: usize = 40;
+/// After the places: the highest key that a session ever had.
+const HIGHEST: u64 = PLACES;
 
 thread_local! {
     static WRITTEN: RefCell<Vec<(i64, Option<u64>)>> = const { RefCell::new(Vec::new()) };
@@ -51,6 +53,7 @@ pub(crate) struct Durable {
     file: Option<File>,
     places: HashMap<i64, (u64, String)>,
     next: u64,
+    highest: i64,
     database: PathBuf,
     wal: PathBuf,
     known: Option<Node>,
@@ -69,13 +72,38 @@ impl Durable {
             file,
             places: HashMap::new(),
             next: 0,
+            highest: 0,
             database: dir.database(),
             wal: dir.wal(),
             known: std::fs::metadata(dir.database()).ok().as_ref().map(node),
             known_wal: None,
         };
+        durable.highest = durable.highest_kept();
         durable.compare(db)?;
+        durable.keep_keys(db)?;
         Ok(durable)
+    }
+
+    /// Keys that lost sessions had are not given again: what is known of them would be taken for
+    /// something of the new ones.
+    fn keep_keys(&mut self, db: &Connection) -> Result<()> {
+        let lost = lost(&Db::Sqlite(db))?.into_iter().map(|damage| damage.session);
+        self.highest = lost.max().unwrap_or(0).max(self.highest);
+        raise_keys(db, self.highest)
+    }
+
+    /// The highest key that is known.
+    fn highest_kept(&self) -> i64 {
+        let mut bytes = vec![0; SIZE];
+        let read = |file: &File| file.read_exact_at(&mut bytes, HIGHEST * SIZE as u64).ok();
+        let own = self.file.as_ref().and_then(read).and_then(|()| Kept::read(&bytes));
+        let kept = self.kept().into_iter().map(|(_, kept)| kept.session).max();
+        own.map_or(0, |own| own.session).max(kept.unwrap_or(0))
+    }
+
+    /// The highest key that a session of a data directory ever had, as far as it is known.
+    pub(crate) fn highest(dir: &DataDir) -> i64 {
+        Durable::beside(dir).highest_kept()
     }
 
     /// Forgets everything: what is there now is what there is.
@@ -85,17 +113,22 @@ impl Durable {
 
     /// The ends of logs that were durable in a data directory: session, last event, the session's id.
     pub(crate) fn ends(dir: &DataDir) -> Vec<(i64, u64, String)> {
-        let file = File::open(dir.path().join(FILE)).ok();
-        let durable = Durable {
-            file,
+        let kept = Durable::beside(dir).kept();
+        kept.into_iter().map(|(_, k)| (k.session, k.last, k.id)).collect()
+    }
+
+    /// Of a data directory that is only read.
+    fn beside(dir: &DataDir) -> Durable {
+        Durable {
+            file: File::open(dir.path().join(FILE)).ok(),
             places: HashMap::new(),
             next: 0,
+            highest: 0,
             database: dir.database(),
             wal: dir.wal(),
             known: None,
             known_wal: None,
-        };
-        durable.kept().into_iter().map(|(_, k)| (k.session, k.last, k.id)).collect()
+        }
     }
 
     /// The places that can be read.
@@ -115,9 +148,7 @@ impl Durable {
     fn compare(&mut self, db: &Connection) -> Result<()> {
         let mut lost = Vec::new();
         for (place, Kept { session, last, id }) in self.kept() {
-            let sql = "SELECT seq FROM session WHERE key = ?1";
-            let found = Db::Sqlite(db).optional(sql, &params![session], |r| r.get::<u64>(0));
-            let found = match found {
+            let found = match end(db, session, &id) {
                 // A row that cannot be read is told by whoever reads it.
                 Err(Error::Damaged(_)) => continue,
                 found => found?,
@@ -152,6 +183,8 @@ impl Durable {
                 )?;
             }
             tx.commit()?;
+            // If this log is lost too, it is still known what the one before held.
+            let _ = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
         Ok(())
     }
@@ -207,6 +240,10 @@ impl Durable {
             }
             self.places.insert(session, (place, id));
         }
+        if session > self.highest {
+            self.highest = session;
+            self.put(HIGHEST, &Kept { session, last: 0, id: String::new() });
+        }
         if let Some((place, id)) = self.places.get(&session) {
             self.put(*place, &Kept { session, last, id: id.clone() });
         }
@@ -219,6 +256,35 @@ impl Durable {
     }
 }
 
+/// Where the log of a session ends now, if it is there: another one may have its key.
+fn end(db: &Connection, session: i64, id: &str) -> Result<Option<u64>> {
+    let sql = "SELECT seq, id FROM session WHERE key = ?1";
+    let found = Db::Sqlite(db)
+        .optional(sql, &params![session], |r| Ok((r.get(0)?, r.get::<String>(1)?)))?;
+    Ok(found.filter(|(_, is)| id.is_empty() || id.len() >= ID || is == id).map(|(seq, _)| seq))
+}
+
+/// No key up to this one is given to a session any more.
+pub(crate) fn raise_keys(db: &Connection, highest: i64) -> Result<()> {
+    let db = Db::Sqlite(db);
+    let given = "SELECT seq FROM sqlite_sequence WHERE name = 'session'";
+    match db.optional(given, &[], |r| r.get::<i64>(0)) {
+        Ok(Some(given)) if given >= highest => Ok(()),
+        Ok(None) if highest == 0 => Ok(()),
+        Ok(Some(_)) => {
+            let raise = "UPDATE sqlite_sequence SET seq = ?1 WHERE name = 'session'";
+            db.execute(raise, &params![highest]).map(|_| ())
+        }
+        Ok(None) => {
+            let raise = "INSERT INTO sqlite_sequence VALUES ('session', ?1)";
+            db.execute(raise, &params![highest]).map(|_| ())
+        }
+        // Then no session can be made either.
+        Err(error) if error.is_unreadable() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether a session was deleted: a crash may come before that is kept here.
 pub(crate) fn is_deleted(db: &Connection, session: i64) -> bool {
     let sql = "SELECT 1 FROM doomed WHERE session = ?1";
@@ -228,8 +294,7 @@ pub(crate) fn is_deleted(db: &Connection, session: i64) -> bool {
 /// What was durable once and is not there, for whoever only reads. `ends` are to be read before.
 pub(crate) fn missing(db: &Connection, ends: Vec<(i64, u64, String)>) -> Vec<Damage> {
     let lost = |(session, last, what): (i64, u64, String)| {
-        let sql = "SELECT seq FROM session WHERE key = ?1";
-        let is = Db::Sqlite(db).optional(sql, &params![session], |r| r.get::<u64>(0)).ok()?;
+        let is = end(db, session, &what).ok()?;
         let first = match is {
             Some(is) if is >= last => return None,
             None if is_deleted(db, session) => return None,

@@ -147,8 +147,17 @@ fn make(dir: &DataDir, fresh: &DataDir, tell: &mut impl FnMut(Repairing)) -> Res
         let name = if id.is_empty() { format!("#{key}") } else { id.clone() };
         repaired.gone.push(name);
     }
+    // Another session may have the key of one that is lost, in a store of an earlier version.
+    let of_lost = before.iter().filter(|lost| lost.first == 0).filter_map(|lost| lost.lost_name());
+    for id in of_lost {
+        if !Db::Sqlite(&new).exists("SELECT 1 FROM session WHERE id = ?1", &params![id])? {
+            repaired.gone.push(id.to_owned());
+        }
+    }
     repaired.gone.sort();
     repaired.gone.dedup();
+    let highest = ends.keys().copied().chain([Durable::highest(dir)]).max();
+    durable::raise_keys(&new, highest.unwrap_or(0))?;
     finish(old, new, &mut say)?;
     let Repaired { sessions, gone, lost, database, .. } = &repaired;
     let is_whole = sessions.is_empty() && gone.is_empty() && lost.is_empty() && database.is_empty();

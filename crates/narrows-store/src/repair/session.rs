@@ -167,6 +167,12 @@ impl<'a> Sessions<'a> {
     /// Copies one session; makes anew what cannot be.
     pub(super) fn one(&self, key: i64, lost: &[Damage], repaired: &mut Repaired) -> Result<()> {
         let own = self.own(key)?;
+        // What is said of a session that is gone is not of another one that has its key.
+        let is_own = |lost: &&Damage| {
+            lost.session == key
+                && (lost.first > 0 || lost.lost_name().is_none_or(|id| !own.names || id == own.id))
+        };
+        let lost: Vec<Damage> = lost.iter().filter(is_own).cloned().collect();
         let log = Log { old: self.old, new: self.new, session: key };
         let copied = log.copy()?;
         let calls = log.calls()?;
@@ -183,11 +189,11 @@ impl<'a> Sessions<'a> {
             && copied.gaps.is_empty()
             && (copied.last, copied.items) == (numbers.seq, numbers.items)
             && self.ends.get(&key).is_none_or(|(last, _)| *last <= copied.last)
-            && lost.iter().all(|damage| damage.session != key);
+            && lost.is_empty();
         if is_whole && calls == Some(own.calls) {
             repaired.whole += 1;
         } else {
-            repaired.sessions.push(self.make(log, &own, copied, lost)?);
+            repaired.sessions.push(self.make(log, &own, copied, &lost)?);
         }
         Ok(())
     }
@@ -215,7 +221,7 @@ impl<'a> Sessions<'a> {
         if own.numbers.hold() && !torn {
             last = last.max(own.numbers.seq);
         }
-        for damage in before.iter().filter(|damage| damage.session == key) {
+        for damage in before {
             if damage.last <= copied.last {
                 told.notes.push(format!(
                     "events {}–{} were lost before; others have their numbers now",
