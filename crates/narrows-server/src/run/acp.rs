@@ -190,7 +190,11 @@ impl Acp {
             message.result.and_then(|r| serde_json::from_str(r.get()).ok()).unwrap_or(Value::Null);
         let failed = |what: &str| {
             let told = error.and_then(|e| e["message"].as_str()).unwrap_or("no reason given");
-            vec![Effect::Fatal(format!("{what}: {told}"))]
+            // The reason may stand beside a word that says nothing.
+            let data = error.map_or(&Value::Null, |e| &e["data"]);
+            let more = data.as_str().or(data["details"].as_str()).or(data["message"].as_str());
+            let more = more.map_or(String::new(), |more| format!(" ({more})"));
+            vec![Effect::Fatal(format!("{what}: {told}{more}"))]
         };
         let missing = |early: bool| error.is_some_and(|error| login::is_missing(error, early));
         let effects = match asked {

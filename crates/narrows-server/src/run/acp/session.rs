@@ -123,3 +123,19 @@ impl Acp {
         effects
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_not_opened_says_why() {
+        let mut acp = Acp::new(Opening::default());
+        acp.start();
+        acp.hear(json!({"id": 0, "result": {"protocolVersion": 1}}).to_string().as_bytes());
+        let error = json!({"code": -32603, "message": "Internal error", "data": {"details": "not as root"}});
+        let heard = acp.hear(json!({"id": 1, "error": error}).to_string().as_bytes());
+        let what = "the agent opens no session: Internal error (not as root)";
+        assert_eq!(heard.effects, [Effect::Fatal(what.to_owned())]);
+    }
+}
