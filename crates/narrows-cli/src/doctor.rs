@@ -2,19 +2,20 @@
 
 mod told;
 
-use crate::Fault;
 use crate::args::DoctorArgs;
 use crate::client::Client;
 use crate::index::{self, is_followed};
-use crate::library::Library;
+use crate::library::{Library, NOTHING};
 use crate::ls::{About, Known};
 use crate::settings::{data_dir, sources};
 use crate::table::{json_line, unwritten};
 use crate::when::Clock;
+use crate::{Fault, fault};
 use narrows_server::source::{Lying, Seen, SourceOptions, agents, has_line, label_of, look};
 use narrows_store::{Checked, DataDir, Error, FileMark, SCHEMA, Store};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,7 +52,7 @@ struct Report {
 struct AgentReport {
     agent: String,
     places: Vec<PathBuf>,
-    /// Places that cannot be read, and why.
+    /// Places, folders and files that cannot be read, and why.
     refused: Vec<(PathBuf, String)>,
     sessions: usize,
     files: usize,
@@ -88,6 +89,10 @@ struct Drift {
 struct StoreReport {
     folder: PathBuf,
     exists: bool,
+    /// Whether the folder was not there.
+    is_missing: bool,
+    /// Whether it was not there before this command.
+    is_new: bool,
     schema: u32,
     database_bytes: u64,
     wal_bytes: u64,
@@ -105,9 +110,15 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<bool, Fault> {
     let data = data_dir(&args.library.data)?;
     let options = sources(&args.library.hide)?;
     // A store that cannot be opened is told of as well.
-    let opened = open(args, &data);
+    let was_there = data.exists();
+    // Looking makes no folder.
+    let opened =
+        if was_there || !args.library.no_scan { open(args, &data) } else { Err(fault(NOTHING)) };
     let mut report = Report { running: running(&data), ..Report::default() };
-    report.store.exists = DataDir::open(&data).is_ok_and(|dir| dir.database().exists());
+    report.store.is_missing = !data.exists();
+    report.store.is_new = !was_there;
+    report.store.exists =
+        data.exists() && DataDir::open(&data).is_ok_and(|dir| dir.database().exists());
     report.store.folder = data;
     let mut kept = Kept { now: clock.now(), ..Kept::default() };
     let of_store = |(library, checked)| of_store(&library, &checked, &mut report, &mut kept);
@@ -136,7 +147,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<bool, Fault> {
 }
 
 fn running(data: &Path) -> Running {
-    let running = is_followed(data).unwrap_or(false);
+    let running = data.exists() && is_followed(data).unwrap_or(false);
     let client = if running { Client::find(data).ok().flatten() } else { None };
     let service = crate::service::is_installed();
     Running { running, service, url: client.map(|c| c.url().to_owned()) }
@@ -221,7 +232,13 @@ impl Kept {
             report.files += files.len();
             report.bytes += files.iter().map(|f| f.size).sum::<u64>();
             if files.iter().any(|file| self.lacks(main, file)) {
-                if self.is_left_out(seen, main) {
+                let opened = files.iter().map(|f| (&f.path, File::open(&f.path)));
+                let closed = opened.filter_map(|(path, file)| Some((path, file.err()?)));
+                let closed = closed.filter(|(_, e)| e.kind() != io::ErrorKind::NotFound);
+                let closed: Vec<_> = closed.map(|(p, e)| (p.clone(), e.to_string())).collect();
+                if !closed.is_empty() {
+                    report.refused.extend(closed);
+                } else if self.is_left_out(seen, main) {
                     report.left_out += 1;
                 } else {
                     report.unread += usize::from(has_line(main).unwrap_or(true));

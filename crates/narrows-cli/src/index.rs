@@ -1,9 +1,11 @@
 //! `narrows index`, and what the other commands do of it by themselves.
 
+mod bar;
+
 use crate::args::{DataArgs, HideArgs, IndexArgs};
 use crate::settings::{data_dir, sources};
 use crate::{Fault, fault, hide, serve};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use bar::Bar;
 use narrows_server::hub::Hub;
 use narrows_server::intake::{Hidden, Intake};
 use narrows_server::source::spool::{self, Spools};
@@ -14,8 +16,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Reading that is over sooner is not worth a word.
-const SOON: Duration = Duration::from_millis(400);
 /// How long a store that somebody is just making is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Times that reading is tried, when somebody else comes and goes.
@@ -88,7 +88,7 @@ fn told(sums: Sums) -> String {
         0 => String::new(),
         n => format!(", {n} could not be read"),
     };
-    match sums.sessions.saturating_sub(sums.failed) {
+    match sums.fresh {
         0 => format!("nothing new{failed}"),
         n => {
             let (ending, events) = (if n == 1 { "" } else { "s" }, sums.events);
@@ -191,8 +191,9 @@ fn read_new(
         // What was read can be searched when the command ends.
         bar.indexing(&store).await;
         store.close().await;
+        bar.end();
         let mut sums = done.map_err(|e| fault(e.to_string()))?;
-        sums.sessions += spooled.sessions;
+        sums.fresh += spooled.sessions;
         sums.events += spooled.events;
         sums.failed += spooled.failed;
         Ok(News { sums, fault: progress.fault() })
@@ -225,61 +226,4 @@ fn follow(data: &Path, hide: &HideArgs, options: SourceOptions) -> Result<(), Fa
         store.close().await;
         Ok(())
     })
-}
-
-/// How far it is, on a terminal.
-struct Bar {
-    bar: ProgressBar,
-    began: Instant,
-}
-
-impl Bar {
-    fn new(shown: bool) -> Bar {
-        let bar = ProgressBar::hidden();
-        if shown {
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
-        }
-        let style = "{msg} {wide_bar:.dim} {bytes} of {total_bytes}, {bytes_per_sec}, {eta}";
-        if let Ok(style) = ProgressStyle::with_template(style) {
-            bar.set_style(style);
-        }
-        Bar { bar, began: Instant::now() }
-    }
-
-    async fn over<T>(&self, work: impl Future<Output = T>, progress: &Progress) -> T {
-        tokio::pin!(work);
-        let mut every = tokio::time::interval(Duration::from_millis(120));
-        loop {
-            tokio::select! {
-                done = &mut work => return done,
-                _ = every.tick() => {
-                    if self.began.elapsed() > SOON {
-                        let sums = progress.sums();
-                        self.bar.set_length(sums.bytes.max(sums.read));
-                        self.bar.set_position(sums.read);
-                        let (done, all) = (sums.done, sums.sessions);
-                        self.bar.set_message(format!("reading sessions {done}/{all}"));
-                    }
-                }
-            }
-        }
-    }
-
-    async fn indexing(&self, store: &Store) {
-        let (mut least, mut since) = (u64::MAX, Instant::now());
-        while let Ok(waiting @ 1..) = store.waiting().await {
-            // On a disk that is full or damaged it may never come to an end.
-            if waiting < least {
-                (least, since) = (waiting, Instant::now());
-            } else if store.damaged_places() > 0 || since.elapsed() > PATIENCE {
-                break;
-            }
-            if self.began.elapsed() > SOON {
-                self.bar.set_message("making them searchable");
-                self.bar.tick();
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        self.bar.finish_and_clear();
-    }
 }

@@ -3,7 +3,7 @@
 use crate::args::LibraryArgs;
 use crate::index::before_showing;
 use crate::settings::data_dir;
-use crate::{Fault, fault, serve};
+use crate::{Fault, fault, misused, serve};
 use narrows_store::{Error, ListFilter, SessionRow, Store};
 use std::future::Future;
 use tokio::runtime::{Handle, Runtime};
@@ -63,6 +63,11 @@ fn names(s: &SessionRow) -> impl Iterator<Item = &String> {
 /// The session that a name means: the beginning of an id, a label or the agent's own id, or
 /// `latest`.
 pub(crate) async fn session(store: &Store, name: &str) -> Result<SessionRow, Fault> {
+    if name.trim().is_empty() {
+        return Err(misused(
+            "a session has a name: `narrows ls` lists them, `latest` is the newest",
+        ));
+    }
     let all = ListFilter { limit: usize::MAX >> 1, ..ListFilter::default() };
     let found = store.list(all).await.map_err(failed)?.sessions;
     let mut named: Vec<&SessionRow> = if name == LATEST {

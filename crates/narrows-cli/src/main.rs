@@ -124,6 +124,11 @@ fn fault(what: impl Into<String>) -> Fault {
     Fault::new("")(std::io::Error::other(what.into()))
 }
 
+/// A command line that asks for nothing sensible: it ends as one that cannot be parsed.
+fn misused(what: impl Into<String>) -> Fault {
+    Fault { code: 2, ..fault(what) }
+}
+
 /// A file, or standard input for `-` and nothing, with its name for messages.
 fn open(file: Option<&Path>) -> Result<(Box<dyn Read>, String), Fault> {
     match file {

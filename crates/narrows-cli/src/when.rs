@@ -1,7 +1,7 @@
 //! Times, durations and numbers, as people write and read them: in the time zone of this machine.
 
 use crate::args::WhichArgs;
-use crate::{Fault, fault};
+use crate::{Fault, misused};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
@@ -28,13 +28,13 @@ impl Clock {
     pub(crate) fn range(&self, which: &WhichArgs) -> Result<(Option<i64>, Option<i64>), Fault> {
         let read = |name: &str, text: &Option<String>| {
             let text = text.as_deref().map(|t| self.read(t));
-            text.transpose().map_err(|e| fault(format!("--{name}: {e}")))
+            text.transpose().map_err(|e| misused(format!("--{name}: {e}")))
         };
         let range = (read("since", &which.since)?, read("until", &which.until)?);
         if let (Some(since), Some(until)) = range
             && since >= until
         {
-            return Err(fault("--since is not before --until: nothing can be between them"));
+            return Err(misused("--since is not before --until: nothing can be between them"));
         }
         Ok(range)
     }

@@ -2,6 +2,8 @@
 //! the secrets in them.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
+#[path = "machine/asked.rs"]
+mod asked;
 #[path = "machine/canaries.rs"]
 mod canaries;
 #[path = "machine/database.rs"]
@@ -14,6 +16,8 @@ mod home;
 mod sample;
 #[path = "machine/serving.rs"]
 mod serving;
+#[path = "machine/trouble.rs"]
+mod trouble;
 #[path = "machine/twice.rs"]
 mod twice;
 #[path = "machine/watching.rs"]

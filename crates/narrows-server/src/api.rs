@@ -444,6 +444,9 @@ pub struct Health {
     /// which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damaged: Option<u64>,
+    /// Why the store cannot be written, in words, while it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// What was done that cannot be undone.

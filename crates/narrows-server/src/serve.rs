@@ -231,7 +231,7 @@ const RECOVER_AFTER: u64 = 90;
 /// Small things that must be done now and then.
 async fn tidy(app: App, stop: CancellationToken) {
     let mut every = tokio::time::interval(Duration::from_secs(1));
-    let (mut seconds, mut recovered) = (0_u64, false);
+    let (mut seconds, mut recovered, mut was_fine) = (0_u64, false, true);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -242,6 +242,9 @@ async fn tidy(app: App, stop: CancellationToken) {
         if seconds.is_multiple_of(300) {
             retain(&app).await;
         }
+        if seconds.is_multiple_of(LOOK_AT_STORE) && !app.store.is_shared() {
+            was_fine = is_fine(&app.store, was_fine).await;
+        }
         // Where other nodes write too, it takes a while to know what nobody writes any more; and they
         // may leave something behind at any time.
         let shared = app.store.is_shared();
@@ -251,6 +254,20 @@ async fn tidy(app: App, stop: CancellationToken) {
         }
         seconds += 1;
     }
+}
+
+/// How often it is looked whether the store can be written, in seconds: nobody may be writing.
+const LOOK_AT_STORE: u64 = 10;
+
+/// Whether the store can be written; says so in the log when that has changed.
+async fn is_fine(store: &Store, was_fine: bool) -> bool {
+    match store.check_writable().await {
+        Err(error) if was_fine => tracing::error!(%error, "the store cannot be written"),
+        Ok(()) if !was_fine => tracing::warn!("the store can be written again"),
+        Err(_) => return false,
+        Ok(()) => return true,
+    }
+    !was_fine
 }
 
 /// Deletes what is not to be kept.

@@ -48,6 +48,10 @@ pub fn backup(data: &Path, to: &Path) -> Result<u64> {
 /// Returns how many sessions there are.
 pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     check_version(rusqlite::version_number())?;
+    // Whoever opens a pipe waits for somebody who writes into it.
+    if !fs::metadata(from).map_err(failed(from))?.is_file() {
+        return Err(Error::Refused(format!("{}: not a file", from.display())));
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(from, flags)
         .map_err(|_| Error::Refused(format!("{}: cannot be opened", from.display())))?;

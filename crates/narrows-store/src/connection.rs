@@ -37,6 +37,7 @@ const MIGRATIONS: &[&[Part]] = &[
     &[Part::Sql(include_str!("sql/010.sql"))],
     &[Part::Sql(include_str!("sql/011.sql"))],
     &[Part::Sql(include_str!("sql/012.sql"))],
+    &[Part::Sql(include_str!("sql/013.sql"))],
 ];
 
 /// The number of the newest schema.

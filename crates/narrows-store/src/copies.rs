@@ -20,7 +20,8 @@ const SLACK: i64 = 2000;
 pub(crate) const COUNTED: &str = "JOIN session s ON s.key = coalesce(own.copy_of, own.key) WHERE CASE
      WHEN own.copy_of IS NULL THEN NOT EXISTS (SELECT 1 FROM session c JOIN source f ON f.session = c.key
        WHERE c.copy_of = own.key AND f.path IS NOT NULL)
-     ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END";
+     ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END
+     AND s.left_out = 0";
 
 /// One of the sessions that an agent calls by the same name.
 struct Member {

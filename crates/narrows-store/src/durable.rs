@@ -40,6 +40,9 @@ fn written() -> Vec<(i64, Option<u64>)> {
     WRITTEN.with_borrow_mut(std::mem::take)
 }
 
+/// What is said of a file that was taken away from a store in use.
+pub(crate) const GONE: &str = "is no longer in the data directory: it was deleted or replaced; nothing is kept until a restart";
+
 /// A file by what the disk calls it.
 type Node = (u64, u64);
 
@@ -194,8 +197,7 @@ impl Durable {
     pub(crate) fn check_files(&mut self) -> Result<()> {
         let of = |path: &PathBuf| std::fs::metadata(path).ok().as_ref().map(node);
         let gone = |what: &str| {
-            let what =
-                format!("{what} is no longer in the data directory: it was deleted or replaced");
+            let what = format!("{what} {GONE}");
             Err(Error::Io(what))
         };
         if self.known.is_some() && of(&self.database) != self.known {

@@ -1,5 +1,6 @@
 //! What can go wrong, in words that help.
 
+use crate::durable::GONE;
 use std::fmt;
 
 /// The result of a store's work.
@@ -119,6 +120,8 @@ impl fmt::Display for Error {
             Error::Fenced => f.write_str("another node has taken this session over"),
             Error::Full => f.write_str("no space left for the store"),
             Error::ReadOnly => f.write_str("the store cannot be written: it is read-only"),
+            // The disk has nothing to do with it.
+            Error::Io(what) if what.ends_with(GONE) => f.write_str(what),
             Error::Io(what) => write!(f, "the store's disk fails: {what}"),
             Error::Damaged(what) => write!(f, "the store is damaged: {what}"),
             Error::KeyReused => {

@@ -34,6 +34,7 @@ mod fill;
 mod housework;
 mod index;
 mod items;
+mod left_out;
 mod link;
 mod list;
 mod log;

@@ -126,7 +126,7 @@ fn seen(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
 
 fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
     let touched = last_touched(db)?;
-    let (mut sql, mut values) = (String::from("s.copy_of IS NULL"), Vec::new());
+    let (mut sql, mut values) = (String::from("s.copy_of IS NULL AND s.left_out = 0"), Vec::new());
     let mut only = |clause: &str, given: &[Value<'f>]| {
         sql.push_str(" AND ");
         sql.push_str(clause);
@@ -239,7 +239,8 @@ fn says(row: &Row<'_>, columns: &[usize], part: Option<&str>) -> bool {
 fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
     let (clause, seen) = seen(sight).unwrap_or_else(|| ("true".to_owned(), Vec::new()));
     let sql = format!(
-        "SELECT s.agent, s.project, {LIVE} FROM session s WHERE s.copy_of IS NULL AND {clause}"
+        "SELECT s.agent, s.project, {LIVE} FROM session s 
+         WHERE s.copy_of IS NULL AND s.left_out = 0 AND {clause}"
     );
     let one = |row: &Row<'_>| -> Result<(Option<String>, Option<String>, Option<bool>)> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))

@@ -17,24 +17,29 @@ const MAX_PROBE: usize = 8 << 20;
 impl Store {
     /// Whether something can be written now.
     pub async fn is_writable(&self) -> bool {
-        let Ok(writer) = self.writer(0) else { return false };
+        self.check_writable().await.is_ok()
+    }
+
+    /// Why nothing can be written now, if so.
+    pub async fn check_writable(&self) -> Result<()> {
+        let writer = self.writer(0)?;
         let refused =
             if self.is_shared() { 0 } else { writer.counts.refused.load(Ordering::Relaxed) };
-        if refused > 0 && !self.takes(refused.min(MAX_PROBE)).await {
-            return false;
+        if refused > 0 {
+            self.takes(refused.min(MAX_PROBE)).await?;
         }
         match tokio::time::timeout(PROBE, self.write(64, probe)).await {
-            Ok(Ok(size)) => self.remember_size(size),
-            _ => return false,
+            Ok(size) => self.remember_size(size?),
+            Err(_) => return Err(slow()),
         }
         // Unless more was refused meanwhile.
         let (of, now) = (Ordering::Relaxed, Ordering::Relaxed);
         let _ = writer.counts.refused.compare_exchange(refused, 0, of, now);
-        true
+        Ok(())
     }
 
     /// Whether so many bytes can be written: a little may go in where an append did not.
-    async fn takes(&self, bytes: usize) -> bool {
+    async fn takes(&self, bytes: usize) -> Result<()> {
         let tried = self.write(bytes, move |db| {
             if let Db::Sqlite(db) = db {
                 let keep = "INSERT OR REPLACE INTO meta VALUES ('probe', zeroblob(?1))";
@@ -42,8 +47,12 @@ impl Store {
             }
             Ok(())
         });
-        matches!(tokio::time::timeout(PROBE, tried).await, Ok(Ok(())))
+        tokio::time::timeout(PROBE, tried).await.unwrap_or_else(|_| Err(slow()))
     }
+}
+
+fn slow() -> Error {
+    Error::Io(format!("a write takes longer than {PROBE:?}"))
 }
 
 /// Writes something; returns the bytes of a database that is not in the data directory.

@@ -237,8 +237,8 @@ fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
         Some(part) => fold_case(&name.unwrap_or_default()).contains(&fold_case(part)),
         None => true,
     };
-    let sql =
-        "SELECT key, updated, agent, project FROM session WHERE (copy_of IS NULL OR key = ?1)";
+    let sql = "SELECT key, updated, agent, project FROM session
+         WHERE left_out = 0 AND (copy_of IS NULL OR key = ?1)";
     let one = |r: &Row<'_>| {
         let (key, updated): (i64, i64) = (r.get(0)?, r.get(1)?);
         let is_meant = query.since.is_none_or(|t| updated >= t)

@@ -120,8 +120,15 @@ impl Store {
     /// A session by its id.
     pub async fn session(&self, id: &str) -> Result<Session> {
         let id = id.to_owned();
-        self.read(move |db| find(db, "id", Value::Text(&id))?.ok_or(Error::NotFound("session")))
-            .await
+        self.read(move |db| {
+            let found = find(db, "id", Value::Text(&id))?.ok_or(Error::NotFound("session"))?;
+            let sql = "SELECT 1 FROM session WHERE left_out <> 0 AND key = ?1";
+            if db.exists(sql, &params![found.key])? {
+                return Err(Error::NotFound("session"));
+            }
+            Ok(found)
+        })
+        .await
     }
 
     /// A session by the caller's own name for it.
@@ -137,7 +144,7 @@ impl Store {
     pub async fn session_row(&self, id: &str) -> Result<SessionRow> {
         let id = id.to_owned();
         self.read(move |db| {
-            let sql = format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1");
+            let sql = format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1 AND s.left_out = 0");
             db.optional(&sql, &params![id], read)?.ok_or(Error::NotFound("session"))
         })
         .await

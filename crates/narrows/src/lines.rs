@@ -86,6 +86,17 @@ impl Lines {
         self.hold(&bytes[last + 1..]);
     }
 
+    /// Takes so many zeros, as [`Lines::push`] would: no line ends in them.
+    pub fn pass_zeros(&mut self, many: u64) {
+        let held = self.part.len() as u64 + many;
+        if self.lost == 0 && held <= self.cap as u64 {
+            self.part.resize(held as usize, 0);
+        } else {
+            self.lost += held;
+            self.part = Vec::new();
+        }
+    }
+
     /// The input is over: what is left is the last line.
     pub fn finish(&mut self, mut found: impl FnMut(Line<'_>)) {
         if !self.part.is_empty() || self.lost > 0 {
@@ -127,5 +138,34 @@ impl Lines {
         // A byte order mark, also where files were joined.
         bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         found(Line { number, offset, bytes, length, cut: false });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_that_are_passed_are_as_those_that_are_read() {
+        for cap in [3, 8, 100] {
+            for many in [0, 1, 4, 9, 200] {
+                let (mut read, mut passed) = (Vec::new(), Vec::new());
+                for (all, pass) in [(&mut read, false), (&mut passed, true)] {
+                    let mut lines = Lines::new(cap);
+                    let mut keep = |l: Line<'_>| {
+                        all.push((l.number, l.offset, l.length, l.cut, l.bytes.to_vec()));
+                    };
+                    lines.push(b"a\nbc", &mut keep);
+                    if pass {
+                        lines.pass_zeros(many);
+                    } else {
+                        lines.push(&vec![0; many as usize], &mut keep);
+                    }
+                    lines.push(b"d\ne", &mut keep);
+                    lines.finish(&mut keep);
+                }
+                assert_eq!(read, passed, "{cap}, {many}");
+            }
+        }
     }
 }

@@ -124,6 +124,11 @@ impl Packets {
         Position { line, column: 0, offset }
     }
 
+    /// Takes so many zeros, as they are read where nothing was ever written.
+    pub fn pass_zeros(&mut self, many: u64) {
+        self.lines.pass_zeros(many);
+    }
+
     /// Takes the next bytes; calls `found` for each packet in them.
     pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(Given<'_>)) {
         let sse = &mut self.sse;

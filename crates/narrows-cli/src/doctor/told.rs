@@ -90,8 +90,11 @@ pub(super) fn told(report: &Report, follows: bool, clock: &Clock) -> Vec<Section
 fn of_places(agent: &AgentReport) -> Vec<Said> {
     let name = &agent.agent;
     let mut said = Vec::new();
-    for (place, why) in &agent.refused {
+    for (place, why) in agent.refused.iter().take(PLACES) {
         said.push(bad(format!("{name}: {} cannot be read: {why}", shown(place))));
+    }
+    if agent.refused.len() > PLACES {
+        said.push(bad(format!("{name}: and {} more", agent.refused.len() - PLACES)));
     }
     if agent.places.is_empty() {
         said.push(note(format!("{name}: no sessions on this machine")));
@@ -113,7 +116,7 @@ fn of_reading(agent: &AgentReport) -> Vec<Said> {
             agent.agent, agent.unread
         );
         said.push(bad(text));
-    } else if agent.sessions > agent.left_out {
+    } else if agent.refused.is_empty() && agent.sessions > agent.left_out {
         said.push(good(format!("{}: all that was found has been read", agent.agent)));
     }
     if agent.left_out > 0 {
@@ -179,6 +182,10 @@ fn of_disk(store: &StoreReport) -> Vec<Said> {
         said.extend(of_damage(store));
         return said;
     }
+    if store.is_missing {
+        let text = "there is no such folder: nothing was kept yet, or it was deleted";
+        return vec![note(format!("{folder}: {text}"))];
+    }
     if !store.exists {
         return vec![note(format!("{folder}: nothing yet"))];
     }
@@ -186,6 +193,9 @@ fn of_disk(store: &StoreReport) -> Vec<Said> {
     let wal =
         if wal > 0 { format!(" and {} to be moved into it", bytes(wal)) } else { String::new() };
     let mut said = vec![good(format!("{folder}: {size}{wal}, schema {}", store.schema))];
+    if store.is_new {
+        said.push(note("there was no such folder before: this is a new store"));
+    }
     said.extend(of_damage(store));
     if store.damage.is_empty() {
         said.push(if store.checked {

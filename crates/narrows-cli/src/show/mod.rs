@@ -31,7 +31,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Fault> {
         None => (args.session.as_str(), None),
     };
     let library = Library::open(&args.library)?;
-    let row = library.session(if name.is_empty() { "latest" } else { name })?;
+    // `#item` alone is one of the latest.
+    let row = library.session(if name.is_empty() && item.is_some() { "latest" } else { name })?;
     let mut from = 0;
     if let Some(item) = item {
         from = order_of(&library, &row, item)?;

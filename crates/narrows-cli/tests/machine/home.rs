@@ -337,6 +337,11 @@ impl Running {
         String::from_utf8_lossy(&self.err.lock().expect("lock")).into_owned()
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("wait")
     }

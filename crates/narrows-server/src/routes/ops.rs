@@ -30,7 +30,8 @@ impl utoipa::Modify for Security {
     (status = 503, description = "The store cannot be written", body = Health),
 ))]
 pub(super) async fn healthz(State(app): State<App>) -> impl IntoResponse {
-    let works = app.store.is_writable().await;
+    let reason = app.store.check_writable().await.err().map(|error| error.to_string());
+    let works = reason.is_none();
     let bus = app.hub.bus();
     // Without it nodes find out later what others do, and that is all.
     let damaged = app.store.damaged_places();
@@ -40,6 +41,7 @@ pub(super) async fn healthz(State(app): State<App>) -> impl IntoResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         bus: bus.is_shared().then(|| if bus.is_up() { "ok" } else { "down" }.to_owned()),
         damaged: (damaged > 0).then_some(damaged as u64),
+        reason,
     };
     (if works { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(health))
 }

@@ -13,8 +13,9 @@ pub trait Agent: Send + Sync + std::fmt::Debug {
     fn name(&self) -> &'static str;
     /// The folders under which its sessions lie; some may not be there.
     fn places(&self) -> Vec<PathBuf>;
-    /// The files of the sessions in a place.
-    fn list(&self, place: &Path) -> io::Result<Vec<Lying>>;
+    /// The files of the sessions in a place. What of it cannot be looked at is added to `refused`, with
+    /// the reason.
+    fn list(&self, place: &Path, refused: &mut Vec<(PathBuf, String)>) -> io::Result<Vec<Lying>>;
     /// The session's own file, for any path below a place that has to do with a session.
     fn session_of(&self, place: &Path, path: &Path) -> Option<PathBuf>;
     /// The files of the session whose own file this is.

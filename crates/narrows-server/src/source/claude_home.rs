@@ -36,19 +36,22 @@ impl Agent for ClaudeHome {
         self.folders.iter().map(|folder| folder.join("projects")).collect()
     }
 
-    fn list(&self, place: &Path) -> io::Result<Vec<Lying>> {
+    fn list(&self, place: &Path, refused: &mut Vec<(PathBuf, String)>) -> io::Result<Vec<Lying>> {
         let mut all = Vec::new();
-        for project in fs::read_dir(place)?.flatten() {
+        for project in fs::read_dir(place)? {
+            let Ok(project) = project.map(|entry| entry.path()) else { continue };
             // A folder that cannot be read, or is gone by now, hides no other.
-            let Ok(entries) = fs::read_dir(project.path()) else { continue };
-            for entry in entries.flatten() {
+            let Some(entries) = entries(&project, refused) else { continue };
+            for entry in entries {
                 let path = entry.path();
                 if has_ending(&path, "jsonl") {
-                    if let Some(main) = self.session_of(place, &path) {
-                        all.extend(Lying::at(path, main));
+                    match self.session_of(place, &path) {
+                        Some(main) => add(path, main, &mut all, refused),
+                        // A file of a subagent that does not say whose it is.
+                        None => note(&path, fs::symlink_metadata(&path).map(drop), refused),
                     }
                 } else if entry.file_type().is_ok_and(|t| t.is_dir()) {
-                    beside(&path, &mut all);
+                    beside(&path, &mut all, refused);
                 }
             }
         }
@@ -93,14 +96,46 @@ impl Agent for ClaudeHome {
     }
 }
 
+/// What is in a folder; none where nothing is, or nobody may look.
+fn entries(folder: &Path, refused: &mut Vec<(PathBuf, String)>) -> Option<Vec<fs::DirEntry>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => Some(entries.flatten().collect()),
+        Err(error) => {
+            note(folder, Err(error), refused);
+            None
+        }
+    }
+}
+
+fn add(path: PathBuf, main: PathBuf, all: &mut Vec<Lying>, refused: &mut Vec<(PathBuf, String)>) {
+    match Lying::at(path.clone(), main) {
+        Ok(found) => all.extend(found),
+        Err(error) => note(&path, Err(error), refused),
+    }
+}
+
+/// Remembers what could not be looked at, unless it is not there or no folder.
+fn note(path: &Path, looked: io::Result<()>, refused: &mut Vec<(PathBuf, String)>) {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    if let Err(error) = looked
+        && !matches!(error.kind(), NotFound | NotADirectory)
+    {
+        // Of a folder in which nothing can be looked at, one file is enough.
+        let said = |(known, _): &(PathBuf, String)| known.parent() == path.parent();
+        if path.extension().is_none() || !refused.iter().any(said) {
+            refused.push((path.to_owned(), error.to_string()));
+        }
+    }
+}
+
 /// Files of subagents and of long outputs, in the folder of a session.
-fn beside(folder: &Path, all: &mut Vec<Lying>) {
+fn beside(folder: &Path, all: &mut Vec<Lying>, refused: &mut Vec<(PathBuf, String)>) {
     let main = folder.with_file_name(format!("{}.jsonl", name(folder)));
     for part in ["subagents", "tool-results"] {
-        for entry in fs::read_dir(folder.join(part)).into_iter().flatten().flatten() {
+        for entry in entries(&folder.join(part), refused).into_iter().flatten() {
             let path = entry.path();
             if part == "tool-results" || (is_agent(&path) && !stem(&path).is_empty()) {
-                all.extend(Lying::at(path, main.clone()));
+                add(path, main.clone(), all, refused);
             }
         }
     }

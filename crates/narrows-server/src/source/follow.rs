@@ -1,16 +1,17 @@
 //! Following every session of this machine: the newest first, then whatever changes.
 
+use super::queue::{Job, Queue};
 use super::reader::{Outcome, Reader, Turns};
 use super::watch::Watch;
-use super::{Agent, Progress, SourceOptions, Sums, agents, list_once, look};
+use super::{Agent, Progress, SourceOptions, Sums, agents, leave_out, list_once, look};
 use crate::hub::Hub;
 use crate::intake::Intake;
 use narrows_store::{FileMark, Result, Store};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// What changes at the same time is read together.
@@ -20,99 +21,6 @@ const MAX_TAILS: usize = 256;
 /// How often everything is looked at, when changes are told and when they are not.
 const RARELY: Duration = Duration::from_mins(1);
 const OFTEN: Duration = Duration::from_secs(1);
-
-/// A session to be read.
-#[derive(Debug, Clone)]
-struct Job {
-    agent: Arc<dyn Agent>,
-    main: PathBuf,
-    bytes: u64,
-}
-
-/// Sessions that wait to be read: what has just changed goes first.
-#[derive(Debug, Default)]
-struct Queue {
-    state: Mutex<Waiting>,
-    ready: Notify,
-    idle: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    urgent: VecDeque<Job>,
-    others: VecDeque<Job>,
-    names: HashSet<PathBuf>,
-    busy: HashSet<PathBuf>,
-    /// Changed again while they were being read.
-    again: HashMap<PathBuf, Job>,
-}
-
-impl Queue {
-    fn push(&self, job: Job, urgent: bool) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.busy.contains(&job.main) {
-            return state.again.insert(job.main.clone(), job).is_none();
-        }
-        if !state.names.insert(job.main.clone()) {
-            return false;
-        }
-        if urgent {
-            state.urgent.push_back(job)
-        } else {
-            state.others.push_back(job)
-        }
-        drop(state);
-        self.ready.notify_one();
-        true
-    }
-
-    async fn next(&self) -> Job {
-        loop {
-            {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                let job = state.urgent.pop_front().or_else(|| state.others.pop_front());
-                if let Some(job) = job {
-                    state.names.remove(&job.main);
-                    state.busy.insert(job.main.clone());
-                    if !state.names.is_empty() {
-                        self.ready.notify_one();
-                    }
-                    return job;
-                }
-            }
-            self.ready.notified().await;
-        }
-    }
-
-    fn done(&self, job: &Job) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.busy.remove(&job.main);
-        let again = state.again.remove(&job.main);
-        let idle = state.busy.is_empty() && state.names.is_empty() && again.is_none();
-        drop(state);
-        if let Some(job) = again {
-            self.push(job, true);
-        }
-        if idle {
-            self.idle.notify_waiters();
-        }
-    }
-
-    async fn until_idle(&self) {
-        loop {
-            let told = self.idle.notified();
-            tokio::pin!(told);
-            told.as_mut().enable();
-            {
-                let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                if state.busy.is_empty() && state.names.is_empty() {
-                    return;
-                }
-            }
-            told.await;
-        }
-    }
-}
 
 /// Reads sessions as long as it lives.
 #[derive(Debug)]
@@ -164,6 +72,7 @@ pub async fn catch_up(
     let stop = watch::Sender::new(false);
     let all = All::new(store, intake, hub, options, Arc::clone(&progress), false);
     let tasks = all.workers(&stop);
+    all.leave_out().await;
     all.scan().await?;
     all.queue.until_idle().await;
     stop.send_replace(true);
@@ -249,7 +158,10 @@ impl All {
             Ok(Err(error)) => {
                 let name = job.main.file_stem().unwrap_or_default().to_string_lossy();
                 tracing::warn!(session = %name, %error, "a session could not be read");
-                progress.failed(format!("{name}: {error}"));
+                // What names its file need not be named again.
+                let words = error.to_string();
+                let named = words.contains(&*name);
+                progress.failed(if named { words } else { format!("{name}: {words}") });
                 progress.add(|s| s.done += 1);
             }
             Err(error) => {
@@ -290,6 +202,12 @@ impl All {
         if !self.queue.push(job, urgent) {
             progress.uncount(bytes);
         }
+    }
+
+    /// Hides what was read of projects that are left out by now.
+    async fn leave_out(&self) {
+        let Reader { store, hub, options, .. } = &self.reader;
+        leave_out(store, hub, options).await;
     }
 
     /// Looks at everything; what is new waits to be read.
@@ -334,6 +252,7 @@ impl All {
 
     /// Looks, then waits to be told.
     async fn follow(&self) {
+        self.leave_out().await;
         let mut watch = Watch::new(self.reader.options.poll);
         let dirty = watch.dirty();
         // Places are watched before they are looked at: nothing falls in between.

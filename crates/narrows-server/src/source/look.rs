@@ -4,6 +4,7 @@ use super::Agent;
 use narrows_store::FileMark;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,11 +27,11 @@ pub struct Lying {
 
 impl Lying {
     /// The file at a path, if it is one.
-    pub(super) fn at(path: PathBuf, main: PathBuf) -> Option<Lying> {
+    pub(super) fn at(path: PathBuf, main: PathBuf) -> io::Result<Option<Lying>> {
         // Links are not followed: they would show one session twice.
-        let about = std::fs::symlink_metadata(&path).ok().filter(Metadata::is_file)?;
+        let about = std::fs::symlink_metadata(&path)?;
         let (node, size, changed) = facts(&about);
-        Some(Lying { path, main, node, size, changed })
+        Ok(about.is_file().then_some(Lying { path, main, node, size, changed }))
     }
 }
 
@@ -59,7 +60,7 @@ pub struct Seen {
     pub places: Vec<PathBuf>,
     /// Places that are not there.
     pub missing: Vec<PathBuf>,
-    /// Places that are there and could not, and why.
+    /// Places, folders and files that are there and could not, and why.
     pub refused: Vec<(PathBuf, String)>,
 }
 
@@ -75,7 +76,7 @@ pub fn look(agents: &[Arc<dyn Agent>]) -> Vec<Seen> {
             refused: Vec::new(),
         };
         for place in agent.places() {
-            match agent.list(&place) {
+            match agent.list(&place, &mut seen.refused) {
                 Ok(files) => {
                     for file in files {
                         seen.sessions.entry(file.main.clone()).or_default().push(file);

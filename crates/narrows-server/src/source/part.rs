@@ -163,14 +163,41 @@ pub(super) fn continued<'m>(
     Ok(None)
 }
 
-/// Whether a file has a whole line.
+/// Whether a file has a whole line, or one that is too long to be read.
 pub fn has_line(path: &Path) -> io::Result<bool> {
     let (mut file, mut chunk) = (File::open(path)?, vec![0; 64 << 10]);
-    loop {
+    let (size, mut at) = (file.metadata()?.len(), 0);
+    while at <= MAX_LINE as u64 {
         match file.read(&mut chunk)? {
             0 => return Ok(false),
             n if memchr::memchr(b'\n', &chunk[..n]).is_some() => return Ok(true),
-            _ => {}
+            n => {
+                at += n as u64;
+                let hole = hole(&file, &chunk[..n], at, size)?;
+                if at + hole >= size {
+                    return Ok(false);
+                }
+                at += hole;
+            }
         }
     }
+    Ok(true)
+}
+
+/// How many bytes of a hole follow at a place of a file, which goes on behind it: nothing is written
+/// there, and to read so many zeros takes its time. `before` is what was read up to there.
+pub(super) fn hole(file: &File, before: &[u8], at: u64, size: u64) -> io::Result<u64> {
+    use rustix::fs::{SeekFrom, seek};
+    if before.first() != Some(&0) || before.last() != Some(&0) || at >= size {
+        return Ok(0);
+    }
+    let data = match seek(file, SeekFrom::Data(at)) {
+        Ok(data) => data.min(size),
+        // There is nothing but a hole up to the end.
+        Err(rustix::io::Errno::NXIO) => size,
+        // A disk that does not know: all of it is read.
+        Err(_) => at,
+    };
+    seek(file, SeekFrom::Start(data))?;
+    Ok(data - at)
 }

@@ -10,6 +10,8 @@ pub struct Sums {
     pub sessions: u64,
     /// Sessions that were.
     pub done: u64,
+    /// Sessions of which something new was read.
+    pub fresh: u64,
     /// Bytes to be read.
     pub bytes: u64,
     /// Bytes that were.

@@ -3,7 +3,9 @@
 use super::identity::{goes_on, label_of, place};
 use super::look::{age, facts};
 use super::outputs::Outputs;
-use super::part::{CHUNK, MAX_LINE, OUTPUTS, Part, STILL, Skip, UNASKED, continued, has_line};
+use super::part::{
+    CHUNK, MAX_LINE, OUTPUTS, Part, STILL, Skip, UNASKED, continued, has_line, hole,
+};
 use super::{Agent, Found, Progress, SourceOptions, list_once};
 use crate::hub::Hub;
 use crate::intake::{Arrival, BUSY, Intake, Reading, Take};
@@ -64,7 +66,7 @@ impl Reader {
     pub(super) async fn read(&self, agent: &dyn Agent, main: &Path) -> Result<Outcome, Error> {
         match Box::pin(self.read_files(agent, main)).await {
             // It went away while we looked.
-            Err(Error::Io(_)) if !main.exists() => Ok(Outcome::LeftOut),
+            Err(Error::Refused(_)) if !main.exists() => Ok(Outcome::LeftOut),
             Err(Error::Invalid(why)) if why == BUSY => Ok(Outcome::Later(SOON)),
             done => done,
         }
@@ -87,8 +89,8 @@ impl Reader {
         main: &Path,
         label: &str,
     ) -> Result<Outcome, Error> {
-        let found = agent.files(main).map_err(failed)?;
-        if found.session.is_none() && !has_line(main).map_err(failed)? {
+        let found = agent.files(main).map_err(failed(main))?;
+        if found.session.is_none() && !has_line(main).map_err(failed(main))? {
             // Nothing whole has been written yet.
             return Ok(Outcome::LeftOut);
         }
@@ -117,12 +119,16 @@ impl Reader {
             ..Reading::default()
         };
         let take = self.intake.open(&session, reading).await?;
+        let is_new =
+            |part: &Part| !marks.iter().any(|m| m.number == part.number && m.size == part.size);
+        let news = parts.iter().any(is_new);
         let read = self.read_parts(take, &session, &found, &marks, &mut parts, old).await;
         if read.is_err() {
             // What was given may be ahead of what was kept.
             self.intake.forget(session.key).await;
         }
         read?;
+        self.progress.add(|s| s.fresh += u64::from(news));
         let waits = parts.iter().any(|p| p.waits);
         let over = self.options.silence().saturating_sub(age(newest)) + SOON;
         Ok(Outcome::Read(if silent { None } else { Some(if waits { STILL } else { over }) }))
@@ -152,7 +158,10 @@ impl Reader {
         // A file is known before its first line is kept, wherever reading is cut off.
         let mut new = Vec::new();
         for part in parts.iter_mut().filter(|p| !marks.iter().any(|m| m.number == p.number)) {
-            new.push(FileMark { changed: 0, ..part.mark(session.key).map_err(failed)? });
+            new.push(FileMark {
+                changed: 0,
+                ..part.mark(session.key).map_err(failed(&found.main))?
+            });
         }
         let mut outputs = Outputs::new(session.key, found, marks);
         let given = self.give(&mut take, parts, &mut outputs, old);
@@ -166,7 +175,7 @@ impl Reader {
         }
         let mut kept = outputs.kept;
         for part in parts.iter_mut() {
-            kept.push(part.mark(session.key).map_err(failed)?);
+            kept.push(part.mark(session.key).map_err(failed(&found.main))?);
         }
         // The same file under another name, or another file under the same one.
         for mark in marks {
@@ -187,7 +196,7 @@ impl Reader {
             return Ok(self.options.leaves_out(&cwd));
         }
         // Which one it is may still be told.
-        let (_, _, changed) = facts(&main.metadata().map_err(failed)?);
+        let (_, _, changed) = facts(&main.metadata().map_err(failed(main))?);
         Ok(age(changed) <= self.options.silence())
     }
 
@@ -232,9 +241,9 @@ impl Reader {
                 Ok(file) => file,
                 // A file that went away while we looked.
                 Err(e) if e.kind() == io::ErrorKind::NotFound && parent.is_some() => continue,
-                Err(e) => return Err(failed(e)),
+                Err(e) => return Err(failed(path)(e)),
             };
-            let (node, size, changed) = facts(&file.metadata().map_err(failed)?);
+            let (node, size, changed) = facts(&file.metadata().map_err(failed(path))?);
             let name = path.to_string_lossy().into_owned();
             // A subagent that was nobody's, and is named by now, is read again as that of its call.
             let named = |m: &FileMark| m.parent.as_deref() == Some(NOBODY) && m.parent != parent;
@@ -247,10 +256,10 @@ impl Reader {
                 marks().find(moved)
             });
             let mark = match mark {
-                Some(mark) if goes_on(&mut file, mark).map_err(failed)? => Some(mark),
+                Some(mark) if goes_on(&mut file, mark).map_err(failed(path))? => Some(mark),
                 // The same session in another folder: a copy that has grown, or the file that moved
                 // from one disk to another.
-                _ => continued(&mut file, marks(), parent.as_ref()).map_err(failed)?,
+                _ => continued(&mut file, marks(), parent.as_ref()).map_err(failed(path))?,
             };
             let mut part = Part {
                 number: if parent.as_deref() == Some(NOBODY) { unasked } else { next },
@@ -269,7 +278,7 @@ impl Reader {
             if let Some(mark) = mark {
                 part.number = mark.number;
                 let source = sources.iter().find(|s| s.number == mark.number);
-                part.from = place(&mut part.file, source).map_err(failed)?;
+                part.from = place(&mut part.file, source).map_err(failed(path))?;
                 part.read = source.map_or(0, |s| s.read);
             } else {
                 *(if part.number == unasked { &mut unasked } else { &mut next }) += 1;
@@ -282,7 +291,7 @@ impl Reader {
                         known = Some(Rc::new(seen.into_iter().chain(loose).collect()));
                     }
                     let known = known.clone().unwrap_or_default();
-                    let last = part.last_known(&known).map_err(failed)?;
+                    let last = part.last_known(&known).map_err(failed(path))?;
                     part.skip = Some(Skip { last, known: (!sent).then_some(known) });
                 }
             }
@@ -304,7 +313,8 @@ impl Reader {
         // What was read before comes again first: only then is it known what is new.
         let (mut again, mut beside) = (Beside::default(), Beside::default());
         for part in agents.iter_mut() {
-            let (before, new) = part.rest(old).map_err(failed)?;
+            let rest = part.rest(old);
+            let (before, new) = rest.map_err(failed(&part.path))?;
             self.progress.add(|s| s.read += (before.len() + new.len()) as u64);
             let call = part.parent.clone().unwrap_or_default();
             let lines = memchr::memchr_iter(b'\n', &before).count() as u64;
@@ -329,9 +339,10 @@ impl Reader {
                 take.give(given);
             }
         };
+        let path = main.path.clone();
         let mut packets = Packets::after(MAX_LINE, main.from);
         let mut chunk = vec![0; CHUNK.min(main.size as usize + 1)];
-        main.file.seek(SeekFrom::Start(main.from.offset)).map_err(failed)?;
+        main.file.seek(SeekFrom::Start(main.from.offset)).map_err(failed(&path))?;
         let mut read = main.from.offset;
         let caught_up = Cell::new(false);
         let mut numbered = |mut given: Given<'_>, take: &mut Take, beside: &mut Beside| {
@@ -354,23 +365,28 @@ impl Reader {
         // What is written from here on is read the next time.
         while read < main.size {
             let most = chunk.len().min((main.size - read) as usize);
-            let n = main.file.read(&mut chunk[..most]).map_err(failed)?;
+            let n = main.file.read(&mut chunk[..most]).map_err(failed(&path))?;
             if n == 0 {
                 break;
             }
             read += n as u64;
+            let hole = hole(&main.file, &chunk[..n], read, main.size).map_err(failed(&path))?;
             packets.push(&chunk[..n], |given| numbered(given, take, &mut beside));
             take.ends_at(number, packets.ended());
             outputs.look(&chunk[..n]);
             if caught_up.get() {
-                outputs.give(take, false).map_err(failed)?;
+                outputs.give(take, false).map_err(failed(&path))?;
             }
-            self.progress.add(|s| s.read += n as u64);
+            if hole > 0 {
+                packets.pass_zeros(hole);
+                read += hole;
+            }
+            self.progress.add(|s| s.read += n as u64 + hole);
             take.flush().await?;
         }
         let ended = packets.ended();
         if ended.offset < read {
-            let last = main.last_line(ended.offset, read).map_err(failed)?;
+            let last = main.last_line(ended.offset, read).map_err(failed(&path))?;
             if main.takes_last(&last, old) {
                 packets.finish(|given| numbered(given, take, &mut beside));
             }
@@ -381,12 +397,12 @@ impl Reader {
         for part in std::iter::once(&*main).chain(agents.iter()) {
             take.ends_at(part.number, part.end);
         }
-        outputs.give(take, true).map_err(failed)?;
+        outputs.give(take, true).map_err(failed(&path))?;
         take.flush().await
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
-fn failed(error: io::Error) -> Error {
-    Error::Io(error.to_string())
+/// A file of the agent's, not one of the store's, could not be read.
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |error| Error::Refused(format!("{}: {error}", path.display()))
 }

@@ -1,5 +1,6 @@
 //! The session that a file is of.
 
+use super::SourceOptions;
 use super::identity::label_of;
 use super::reader::Reader;
 use crate::hub::Hub;
@@ -19,6 +20,24 @@ pub(crate) async fn list_once(store: &Store, intake: &Intake, hub: &Hub, native:
         Ok(hidden) => hidden.into_iter().for_each(|id| hub.forget(id)),
         // What was read is kept: it is looked at again later.
         Err(error) => tracing::warn!(%error, "sessions that came by two ways are listed twice"),
+    }
+}
+
+/// Hides what was read of projects that are left out by now, and shows what is not any more.
+pub(super) async fn leave_out(store: &Store, hub: &Hub, options: &SourceOptions) {
+    if store.is_shared() {
+        return;
+    }
+    let done = async {
+        if options.exclude.is_empty() && !store.leaves_some_out().await? {
+            return Ok(Vec::new());
+        }
+        let options = options.clone();
+        store.leave_out(move |root| options.leaves_out(root)).await
+    };
+    match done.await {
+        Ok(hidden) => hidden.into_iter().for_each(|id| hub.forget(id)),
+        Err(error) => tracing::error!(%error, "projects that are left out are still shown"),
     }
 }
 

@@ -1,14 +1,16 @@
 //! Being told of files that change.
 
 use notify::event::{EventKind, Flag};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
-use std::collections::BTreeSet;
+use notify::{Config, RecommendedWatcher, RecursiveMode, Watcher};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// Changed paths that are remembered; beyond that everything is looked at.
 const MAX_PATHS: usize = 10_000;
+/// Folders that are links and are watched; more are looked at now and then.
+const MAX_LINKED: usize = 1000;
 
 /// What has changed since somebody looked.
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ pub(super) struct Dirty {
 #[derive(Debug, Default)]
 struct State {
     paths: BTreeSet<PathBuf>,
+    /// What links lead to that are watched, and their own paths.
+    links: BTreeMap<PathBuf, PathBuf>,
     /// Something was missed.
     all: bool,
 }
@@ -28,13 +32,32 @@ impl Dirty {
     fn add(&self, paths: impl IntoIterator<Item = PathBuf>, all: bool) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.all |= all;
-        state.paths.extend(paths);
+        for path in paths {
+            let led =
+                |(to, link): (&PathBuf, &PathBuf)| Some(link.join(path.strip_prefix(to).ok()?));
+            let known = state.links.iter().find_map(led);
+            state.paths.insert(known.unwrap_or(path));
+        }
         if state.paths.len() > MAX_PATHS {
             state.all = true;
             state.paths.clear();
         }
         drop(state);
         self.told.notify_one();
+    }
+
+    /// What a link that is watched leads to.
+    fn led_by(&self, link: &Path) -> Option<PathBuf> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.links.iter().find(|(_, known)| *known == link).map(|(to, _)| to.clone())
+    }
+
+    fn link(&self, to: PathBuf, link: PathBuf) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Everything lies below the root of the disk.
+        if to.parent().is_some() {
+            state.links.insert(to, link);
+        }
     }
 
     /// The paths, and whether everything must be looked at.
@@ -49,6 +72,8 @@ impl Dirty {
 pub(super) struct Watch {
     watcher: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
+    /// Folders below them that are links.
+    linked: BTreeSet<PathBuf>,
     /// Places that are there and cannot be watched.
     refused: BTreeSet<PathBuf>,
     dirty: Arc<Dirty>,
@@ -64,8 +89,11 @@ impl Watch {
             // The queue of the kernel ran over, or a folder went away.
             Err(_) => told.add([], true),
         };
-        let watcher = if poll { None } else { notify::recommended_watcher(tell).ok() };
-        Watch { watcher, watched: BTreeSet::new(), refused: BTreeSet::new(), dirty }
+        // A link may lead to the root of the disk, or in a circle.
+        let config = Config::default().with_follow_symlinks(false);
+        let watcher = if poll { None } else { RecommendedWatcher::new(tell, config).ok() };
+        let (watched, linked, refused) = Default::default();
+        Watch { watcher, watched, linked, refused, dirty }
     }
 
     pub(super) fn dirty(&self) -> Arc<Dirty> {
@@ -74,6 +102,7 @@ impl Watch {
 
     /// Watches those of these places that are there. True when each of them is watched.
     pub(super) fn set(&mut self, places: &[PathBuf]) -> bool {
+        places.iter().for_each(|place| self.set_linked(place));
         let Some(watcher) = &mut self.watcher else { return false };
         let mut all = true;
         for place in places.iter().filter(|place| place.is_dir()) {
@@ -81,7 +110,14 @@ impl Watch {
                 continue;
             }
             let first = self.refused.insert(place.clone());
-            match watcher.watch(place, RecursiveMode::Recursive) {
+            // Links are watched by what they lead to.
+            let to = place.canonicalize().unwrap_or_else(|_| place.clone());
+            let is_link = place.is_symlink();
+            if is_link {
+                self.dirty.link(to.clone(), place.clone());
+            }
+            let watched = if is_link { &to } else { place };
+            match watcher.watch(watched, RecursiveMode::Recursive) {
                 Ok(()) => {
                     self.refused.remove(place);
                     self.watched.insert(place.clone());
@@ -96,6 +132,23 @@ impl Watch {
             }
         }
         all
+    }
+
+    /// Watches the folders right below a place that are links: what lies in them, and no deeper.
+    fn set_linked(&mut self, place: &Path) {
+        let Some(watcher) = &mut self.watcher else { return };
+        for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !path.is_symlink() || self.linked.len() >= MAX_LINKED {
+                continue;
+            }
+            let Ok(to) = path.canonicalize() else { continue };
+            // What cannot be watched is looked at now and then.
+            if to.is_dir() && self.linked.insert(path.clone()) && !to.starts_with(place) {
+                self.dirty.link(to.clone(), path);
+                let _ = watcher.watch(&to, RecursiveMode::NonRecursive);
+            }
+        }
     }
 
     /// Whether one of these places has come or gone since.
@@ -121,7 +174,8 @@ impl Watch {
             && let Some(watcher) = &mut self.watcher
         {
             // It is an error when the folder is gone, and nothing is left to do then.
-            let _ = watcher.unwatch(place);
+            let to = self.dirty.led_by(place);
+            let _ = watcher.unwatch(to.as_deref().unwrap_or(place));
         }
     }
 }
