@@ -1488,6 +1488,8 @@ export interface components {
              *     which.
              */
             damaged?: number | null;
+            /** @description Why the store cannot be written, in words, while it cannot. */
+            reason?: string | null;
             /**
              * @description `ok`, or `degraded` while the store cannot be written, something in it cannot be read, or other
              *     nodes cannot be told.

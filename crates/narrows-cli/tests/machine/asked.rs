@@ -26,7 +26,7 @@ fn a_project_that_is_left_out_later_is_hidden_and_comes_back() {
     };
     let before = answers(&machine);
     machine.config("[sources]\nexclude = [\"/srv/secret\"]\n");
-    assert_eq!(machine.labels(), [open.id.clone()]);
+    assert_eq!(machine.labels(), [&*open.id]);
     let found = machine.out(&["search", "--json", "fox"]);
     assert!(
         found.contains("open fox") && !found.contains("hidden") && !found.contains("archived"),

@@ -46,7 +46,7 @@ impl Agent for ClaudeHome {
                 let path = entry.path();
                 if has_ending(&path, "jsonl") {
                     match self.session_of(place, &path) {
-                        Some(main) => add(path, main, &mut all, refused),
+                        Some(main) => add(&path, main, &mut all, refused),
                         // A file of a subagent that does not say whose it is.
                         None => note(&path, fs::symlink_metadata(&path).map(drop), refused),
                     }
@@ -107,10 +107,10 @@ fn entries(folder: &Path, refused: &mut Vec<(PathBuf, String)>) -> Option<Vec<fs
     }
 }
 
-fn add(path: PathBuf, main: PathBuf, all: &mut Vec<Lying>, refused: &mut Vec<(PathBuf, String)>) {
-    match Lying::at(path.clone(), main) {
+fn add(path: &Path, main: PathBuf, all: &mut Vec<Lying>, refused: &mut Vec<(PathBuf, String)>) {
+    match Lying::at(path.to_owned(), main) {
         Ok(found) => all.extend(found),
-        Err(error) => note(&path, Err(error), refused),
+        Err(error) => note(path, Err(error), refused),
     }
 }
 
@@ -135,7 +135,7 @@ fn beside(folder: &Path, all: &mut Vec<Lying>, refused: &mut Vec<(PathBuf, Strin
         for entry in entries(&folder.join(part), refused).into_iter().flatten() {
             let path = entry.path();
             if part == "tool-results" || (is_agent(&path) && !stem(&path).is_empty()) {
-                add(path, main.clone(), all, refused);
+                add(&path, main.clone(), all, refused);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Following every session of this machine: the newest first, then whatever changes.
 
-use super::queue::{Job, Queue};
-use super::reader::{Outcome, Reader, Turns};
+use super::queue::{Job, Queue, Turns};
+use super::reader::{Outcome, Reader};
 use super::watch::Watch;
 use super::{Agent, Progress, SourceOptions, Sums, agents, leave_out, list_once, look};
 use crate::hub::Hub;

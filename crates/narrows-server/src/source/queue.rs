@@ -2,9 +2,10 @@
 
 use super::Agent;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex as Gate, Notify};
 
 /// A session to be read.
 #[derive(Debug, Clone)]
@@ -96,5 +97,17 @@ impl Queue {
             }
             told.await;
         }
+    }
+}
+
+/// A session may have several files of its own: one after the other is read.
+#[derive(Debug, Default)]
+pub(super) struct Turns([Gate<()>; 32]);
+
+impl Turns {
+    pub(super) fn of(&self, label: &str) -> &Gate<()> {
+        let mut hash = DefaultHasher::new();
+        label.hash(&mut hash);
+        &self.0[hash.finish() as usize % self.0.len()]
     }
 }

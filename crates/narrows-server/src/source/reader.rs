@@ -6,6 +6,7 @@ use super::outputs::Outputs;
 use super::part::{
     CHUNK, MAX_LINE, OUTPUTS, Part, STILL, Skip, UNASKED, continued, has_line, hole,
 };
+use super::queue::Turns;
 use super::{Agent, Found, Progress, SourceOptions, list_once};
 use crate::hub::Hub;
 use crate::intake::{Arrival, BUSY, Intake, Reading, Take};
@@ -15,13 +16,11 @@ use narrows_store::{Error, FileMark, Session, SourceMark, Store, now};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Mutex as Gate;
 
 /// While somebody sends a session, its file waits: it would tell the same.
 const SENT_MS: i64 = 60_000;
@@ -47,18 +46,6 @@ pub(super) struct Reader {
     pub(super) options: SourceOptions,
     pub(super) progress: Arc<Progress>,
     pub(super) turns: Arc<Turns>,
-}
-
-/// A session may have several files of its own: one after the other is read.
-#[derive(Debug, Default)]
-pub(super) struct Turns([Gate<()>; 32]);
-
-impl Turns {
-    fn of(&self, label: &str) -> &Gate<()> {
-        let mut hash = DefaultHasher::new();
-        label.hash(&mut hash);
-        &self.0[hash.finish() as usize % self.0.len()]
-    }
 }
 
 impl Reader {

@@ -92,8 +92,13 @@ impl Watch {
         // A link may lead to the root of the disk, or in a circle.
         let config = Config::default().with_follow_symlinks(false);
         let watcher = if poll { None } else { RecommendedWatcher::new(tell, config).ok() };
-        let (watched, linked, refused) = Default::default();
-        Watch { watcher, watched, linked, refused, dirty }
+        Watch {
+            watcher,
+            watched: BTreeSet::new(),
+            linked: BTreeSet::new(),
+            refused: BTreeSet::new(),
+            dirty,
+        }
     }
 
     pub(super) fn dirty(&self) -> Arc<Dirty> {
@@ -116,8 +121,7 @@ impl Watch {
             if is_link {
                 self.dirty.link(to.clone(), place.clone());
             }
-            let watched = if is_link { &to } else { place };
-            match watcher.watch(watched, RecursiveMode::Recursive) {
+            match watcher.watch(if is_link { &to } else { place }, RecursiveMode::Recursive) {
                 Ok(()) => {
                     self.refused.remove(place);
                     self.watched.insert(place.clone());
