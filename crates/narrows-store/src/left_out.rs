@@ -26,6 +26,10 @@ impl Store {
         }
         self.write(64 * wanted.len(), move |db| {
             let mut hidden = Vec::new();
+            db.later(
+                "INSERT INTO meta VALUES ('left_out', ?1) ON CONFLICT DO NOTHING",
+                &params![&b"1"[..]],
+            )?;
             for (key, id, out) in &wanted {
                 let sql = "UPDATE session SET left_out = ?2 WHERE key = ?1";
                 db.later(sql, &params![*key, i64::from(*out)])?;
@@ -37,9 +41,9 @@ impl Store {
         .await
     }
 
-    /// Whether some session is left out.
+    /// Whether some session may be left out: there may be many, and this is asked by every command.
     pub async fn leaves_some_out(&self) -> Result<bool> {
-        self.read(|db| db.exists("SELECT 1 FROM session WHERE left_out <> 0", &[])).await
+        self.read(|db| db.exists("SELECT 1 FROM meta WHERE key = 'left_out'", &[])).await
     }
 }
 

@@ -1,3 +1,2 @@
 -- Sessions of projects that are left out since they were read: kept, and shown nowhere.
 ALTER TABLE session ADD COLUMN left_out INTEGER NOT NULL DEFAULT 0;
-CREATE INDEX session_left_out ON session (left_out) WHERE left_out <> 0;
