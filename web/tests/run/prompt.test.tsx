@@ -37,7 +37,6 @@ describe("a message", () => {
     expect(asked).toHaveLength(1);
     expect(asked[0]).toMatchObject({ path: `/api/sessions/${id}/send-message`, body: { content: "Do it" } });
     expect(asked[0]?.query.get("wait")).toBe("false");
-    expect(asked[0]?.headers["x-narrows"]).toBe("page");
     expect(done).toHaveBeenCalled();
   });
 
