@@ -150,6 +150,9 @@ impl Pipeline {
         }
         pipeline.fold =
             (!events_only).then(|| Box::new(Fold::resume(items, pipeline.last.iter().copied())));
+        if items.info().answered {
+            pipeline.sanitizer.resume_answered();
+        }
         pipeline.calls = Calls::resume(items);
         pipeline.adapter.recall(items, since);
         pipeline

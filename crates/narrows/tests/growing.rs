@@ -172,3 +172,40 @@ fn a_path_that_is_a_root_is_shown_though_another_root_lies_in_it() {
         assert_eq!(row["locations"], json!([{"path": ".", "line": null}]), "{root}");
     }
 }
+
+#[test]
+fn plans_and_titles_that_grow_show_no_half_and_end_whole() {
+    let text = format!("psql postgres://app:k9Lw2zQx7Vb4Rt8m@db/x in {ROOT}/src, then log4j2");
+    let plan = |text: &str| {
+        let entry = json!({"content": text, "priority": "high", "status": "pending"});
+        json!({"sessionUpdate": "plan", "entries": [entry]})
+    };
+    let title = |text: &str| json!({"sessionUpdate": "session_info_update", "title": text});
+    let answer = json!({"type": "prompt_response", "stopReason": "end_turn"});
+    for size in [1, 3, 7] {
+        let mut packets = Vec::new();
+        let ends: Vec<usize> = text.char_indices().map(|(i, c)| i + c.len_utf8()).collect();
+        for end in ends.chunks(size).filter_map(|chunk| chunk.last()) {
+            packets.extend([plan(&text[..*end]), title(&text[..*end])]);
+        }
+        let rows = events(&packets);
+        let parts = hidden(&text);
+        assert!(!parts.is_empty());
+        assert!(!parts.iter().any(|part| rows.iter().any(|row| row.contains(part))), "{rows:?}");
+        // The turn's answer lets go of what was left out, as the end of the input does.
+        let last = |packets: &[Value], field: &str| {
+            let rows = events(packets);
+            let row = rows.into_iter().rfind(|row| row.contains(field)).unwrap();
+            row.split_once(field).unwrap().1.split('"').next().unwrap().to_owned()
+        };
+        let mut paths = Paths::new();
+        paths.add_root(ROOT);
+        let clean = TextCleaner::new(paths, Secrets::default()).text(&text, Mode::Text);
+        packets.push(answer.clone());
+        assert_eq!(last(&packets, "\"content\":\""), clean.as_str());
+        assert_eq!(last(&packets, "\"title\":\""), clean.as_str());
+        // Between turns a title is whole.
+        packets.push(title("Upgrade log4j2"));
+        assert_eq!(last(&packets, "\"title\":\""), "Upgrade log4j2");
+    }
+}

@@ -66,6 +66,14 @@ pub(crate) fn acp(size: usize) -> Vec<Vec<u8>> {
         }
         packets.push(update(&id, "tool_call_update", json!({"status": "completed"})));
     }
+    // Outside of calls too.
+    let mut grown = String::new();
+    for piece in pieces(&said(), 8 * size) {
+        grown += &piece;
+        let entry = json!({"content": grown, "priority": "high", "status": "pending"});
+        packets.push(line(&json!({"sessionUpdate": "plan", "entries": [entry]})));
+        packets.push(line(&json!({"sessionUpdate": "session_info_update", "title": grown})));
+    }
     packets.push(chunk("agent_message_chunk", "All is well."));
     packets.push(line(&json!({"type": "prompt_response", "stopReason": "end_turn"})));
     packets

@@ -32,7 +32,7 @@ const UUID: usize = 36;
 /// What tokens begin with that are found by what they decode to: an object, a line of dashes.
 const ENCODED: [&[u8]; 2] = [b"eyJ", b"LS0t"];
 /// What stands for the end of a field that is left out. Output has none, so that it only grows.
-const MORE: &str = "…";
+pub(super) const MORE: &str = "…";
 
 /// Calls of which the end of some field is left out, oldest first.
 #[derive(Debug, Default)]
@@ -270,7 +270,7 @@ fn settled_diffs(cleaner: &Cleaner, diffs: &[Diff<Raw>]) -> Option<Vec<Diff<Raw>
 impl Cleaner {
     /// The text without what may have begun at its end, with `mark` in its place; nothing when
     /// nothing has.
-    fn settled(&self, text: &str, mark: &str) -> Option<String> {
+    pub(super) fn settled(&self, text: &str, mark: &str) -> Option<String> {
         let at = self.settled_end(text);
         (at < text.len()).then(|| [&text[..at], mark].concat())
     }

@@ -23,6 +23,7 @@ mod seam;
 mod secret;
 mod segment;
 mod short;
+mod snapshot;
 mod stream;
 mod text;
 mod tree;
@@ -44,6 +45,7 @@ use crate::tool::{Output, ToolStatus};
 use clean::Cleaner;
 use growing::Growing;
 use seam::Seam;
+use snapshot::Snapshots;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -62,6 +64,7 @@ pub struct Sanitizer {
     /// The calls of `outputs`, oldest first.
     order: VecDeque<String>,
     growing: Growing,
+    snapshots: Snapshots,
 }
 
 /// The text block whose end may still be held back.
@@ -112,11 +115,12 @@ impl Sanitizer {
             outputs: HashMap::new(),
             order: VecDeque::new(),
             growing: Growing::default(),
+            snapshots: Snapshots::default(),
         }
     }
 
     /// Cleans one event. Held text of a block that ends comes before it.
-    pub fn push(&mut self, event: Event<Raw>, out: &mut Vec<Event>) {
+    pub fn push(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) {
         if let Body::SessionInfo(info) = &event.body
             && let Some(root) = &info.cwd
         {
@@ -141,6 +145,7 @@ impl Sanitizer {
             Body::QuestionRequest(ask) => self.settle(ask.tool_call_id.peek(), out),
             _ => {}
         }
+        self.snapshots.take(&self.cleaner, &mut event);
         let clean = self.push_tool(event, out);
         out.push(clean);
     }
@@ -156,6 +161,7 @@ impl Sanitizer {
     pub fn is_at_rest(&self) -> bool {
         self.text.is_none()
             && self.growing.is_empty()
+            && self.snapshots.is_empty()
             && self.outputs.values().all(|open| open.seam.is_at_rest())
     }
 
@@ -163,12 +169,17 @@ impl Sanitizer {
     pub(crate) fn weight(&self) -> usize {
         let text = self.text.as_ref().map_or(0, |open| open.seam.weight());
         let outputs = self.outputs.values().map(|open| open.seam.weight()).sum::<usize>();
-        text + outputs + self.growing.weight()
+        text + outputs + self.growing.weight() + self.snapshots.weight()
     }
 
     /// The paths that are hidden, with those that the session has told.
     pub fn paths(&self) -> &Paths {
         &self.cleaner.paths
+    }
+
+    /// The turn that was read last has been answered.
+    pub(crate) fn resume_answered(&mut self) {
+        self.snapshots.answered = true;
     }
 
     /// Hides one root more from now on.
@@ -318,6 +329,9 @@ impl Sanitizer {
             self.end_oldest_output(out);
         }
         while let Some(event) = self.growing.end_oldest() {
+            out.push(event::clean(&mut self.cleaner, event, None));
+        }
+        for event in self.snapshots.end() {
             out.push(event::clean(&mut self.cleaner, event, None));
         }
     }

@@ -1,0 +1,78 @@
+//! What is sent whole again as it grows, outside of calls: the plan, and the title of the session.
+//!
+//! As in a call's fields, what may have begun at the end is left out, and the whole is kept aside: until
+//! it comes again, or the turn is answered. A title that comes between turns is shown as it is: nothing
+//! would follow that could tell that it is whole.
+
+use super::clean::Cleaner;
+use super::growing::MORE;
+use super::text::Raw;
+use crate::event::{Body, Event, Info};
+
+#[derive(Debug, Default)]
+pub(super) struct Snapshots {
+    /// The last plan and the last title, where part of them is left out.
+    plan: Option<Event<Raw>>,
+    title: Option<Event<Raw>>,
+    /// The last turn was answered, and no other has begun.
+    pub(super) answered: bool,
+}
+
+impl Snapshots {
+    pub(super) fn is_empty(&self) -> bool {
+        self.plan.is_none() && self.title.is_none()
+    }
+
+    /// Bytes that are kept aside.
+    pub(super) fn weight(&self) -> usize {
+        let bytes = |event: &Event<Raw>| match &event.body {
+            Body::PlanUpdate(plan) => plan.entries.iter().map(|e| e.content.peek().len() + 1).sum(),
+            Body::SessionInfo(info) => info.title.as_ref().map_or(0, |t| t.peek().len() + 1),
+            _ => 0,
+        };
+        self.plan.iter().chain(&self.title).map(bytes).sum()
+    }
+
+    /// Leaves out of an event what may have begun at the ends of its texts.
+    pub(super) fn take(&mut self, cleaner: &Cleaner, event: &mut Event<Raw>) {
+        match &mut event.body {
+            Body::UserMessage(_) => self.answered = false,
+            Body::PromptResponse(_) => self.answered = true,
+            Body::PlanUpdate(plan) => {
+                self.plan = None;
+                let settled = |text: &Raw| cleaner.settled(text.peek(), MORE);
+                if plan.entries.iter().all(|entry| settled(&entry.content).is_none()) {
+                    return;
+                }
+                let mut part = plan.clone();
+                for entry in &mut part.entries {
+                    if let Some(settled) = settled(&entry.content) {
+                        entry.content = Raw::new(settled);
+                    }
+                }
+                self.plan = Some(event.clone());
+                event.body = Body::PlanUpdate(part);
+            }
+            Body::SessionInfo(info) => {
+                let Some(title) = &mut info.title else { return };
+                self.title = None;
+                if self.answered {
+                    return;
+                }
+                if let Some(part) = cleaner.settled(title.peek(), MORE) {
+                    let whole = std::mem::replace(title, Raw::new(part));
+                    let whole = Info { title: Some(whole), named: info.named, ..Info::default() };
+                    let mut aside = event.clone();
+                    aside.body = Body::SessionInfo(Box::new(whole));
+                    self.title = Some(aside);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// All that is kept aside: nothing of it grows any more.
+    pub(super) fn end(&mut self) -> impl Iterator<Item = Event<Raw>> {
+        self.plan.take().into_iter().chain(self.title.take())
+    }
+}
