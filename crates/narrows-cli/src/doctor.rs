@@ -12,7 +12,7 @@ use crate::table::{json_line, unwritten};
 use crate::when::Clock;
 use crate::{Fault, fault};
 use narrows_server::source::{Lying, Seen, SourceOptions, agents, has_line, label_of, look};
-use narrows_store::{Checked, DataDir, Error, FileMark, SCHEMA, Store};
+use narrows_store::{Checked, DataDir, Error, FileMark, SCHEMA, Store, gone};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -114,6 +114,13 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<bool, Fault> {
     // Looking makes no folder.
     let opened =
         if was_there || !args.library.no_scan { open(args, &data) } else { Err(fault(NOTHING)) };
+    let gone = match &opened {
+        Err(error) if was_there => {
+            DataDir::open(&data).ok().and_then(|dir| gone(&dir)).map(|_| error)
+        }
+        _ => None,
+    };
+    let gone = gone.map(|fault| fault.error.to_string());
     let mut report = Report { running: running(&data), ..Report::default() };
     report.store.is_missing = !data.exists();
     report.store.is_new = !was_there;
@@ -124,7 +131,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<bool, Fault> {
     let of_store = |(library, checked)| of_store(&library, &checked, &mut report, &mut kept);
     match opened.and_then(of_store) {
         Err(fault) if report.store.exists => report.store.error = Some(fault.error.to_string()),
-        _ => {}
+        _ => report.store.error = gone,
     }
     let follows = options.is_some();
     if let Some(options) = options {
@@ -155,6 +162,10 @@ fn running(data: &Path) -> Running {
 
 /// Looks whether the store is whole, then for new sessions: what is damaged is only read.
 fn open(args: &DoctorArgs, data: &Path) -> Result<(Library, Checked), Fault> {
+    // Looking for new sessions would make another one in its place.
+    if let Some(what) = DataDir::open(data).ok().and_then(|dir| gone(&dir)) {
+        return Err(fault(format!("{what}: `narrows restore` puts a copy in its place")));
+    }
     let there = DataDir::open(data).is_ok_and(|dir| dir.database().exists());
     let is_older = || matches!(Store::open_read_only(data), Err(Error::Older { .. }));
     if !there || is_older() {

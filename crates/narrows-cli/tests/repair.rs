@@ -285,3 +285,44 @@ fn damage_is_in_the_log_once_and_the_rest_is_served() {
     said.dedup();
     assert!(all > 0 && said.len() == all, "{log}");
 }
+
+#[test]
+fn a_damaged_index_is_found_by_the_doctor_and_its_session_is_served() {
+    let stores = stores();
+    let id = stores.told.keys().next().expect("a session").clone();
+    let path = stores.stopped.join("narrows.db");
+    let mut bytes = std::fs::read(&path).expect("a database");
+    // The index of ids is the fourth page.
+    let page = 3 * 4096..4 * 4096;
+    let at = bytes[page.clone()].windows(id.len()).position(|w| w == id.as_bytes());
+    bytes[page.start + at.expect("it stands there") + id.len() - 1] ^= 2;
+    std::fs::write(&path, bytes).expect("a database");
+    let mut served = serve(&stores.stopped, &[], &[]).expect("a server");
+    let (status, found) = served.get(&format!("/api/sessions/{id}")).expect("the session");
+    assert_eq!((status, found["id"].as_str()), (200, Some(id.as_str())), "{found}");
+    let (_, health) = served.get("/healthz").expect("health");
+    assert_eq!(health["status"], "degraded", "{health}");
+    assert_eq!(told(&served), stores.told);
+    assert!(served.terminate().success());
+    let doctor = narrows(&stores.stopped, &["doctor", "--no-scan"]);
+    let said = text(&doctor.stdout);
+    assert!(!doctor.status.success(), "{said}");
+    assert!(
+        said.contains("sqlite_autoindex_session_1") && said.contains("narrows repair"),
+        "{said}"
+    );
+    repaired(&stores.stopped, &stores.told, "the index of ids");
+}
+
+#[test]
+fn a_database_that_is_gone_is_missed() {
+    let stores = stores();
+    std::fs::remove_file(stores.stopped.join("narrows.db")).expect("removed");
+    for words in [&["doctor"][..], &["doctor", "--no-scan"], &["repair"], &["repair", "--check"]] {
+        let done = narrows(&stores.stopped, words);
+        let said = text(&done.stdout) + &text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{words:?}: {said}");
+        assert!(said.contains("narrows.db was deleted") && said.contains("5 sessions"), "{said}");
+        assert!(!stores.stopped.join("narrows.db").exists(), "{words:?} made another one");
+    }
+}

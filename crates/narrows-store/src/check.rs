@@ -1,5 +1,6 @@
 //! Looking whether a store is whole: every row of every session, and the database around them.
 
+use crate::around;
 use crate::careful::{Careful, Next};
 use crate::damage::{self, Damage, Part};
 use crate::db::{Db, params};
@@ -8,6 +9,7 @@ use crate::log::{NUMBERS, Numbers, after, keys};
 use crate::store::Store;
 use crate::tail::Tail;
 use crate::which::{Most, Which, take};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// Rows that are read in one go.
@@ -51,10 +53,11 @@ impl Store {
     pub async fn check(&self, patience: Duration, pause: Duration) -> Result<Checked> {
         let until = Instant::now() + patience;
         let mut checked = Checked { complete: true, ..Checked::default() };
+        self.check_around(pause, &mut checked).await;
         if pause.is_zero() {
             // One long read, which holds up whoever writes much meanwhile.
-            let around = self.read(move |db| Ok(around(db, patience / 2))).await;
-            checked.complete &= self.noted(around);
+            let whole = self.read(move |db| Ok(around::database(db, patience / 2))).await;
+            checked.complete &= self.noted(whole);
         }
         let found = self.read(sessions).await;
         let sessions = self.noted_or(found, Vec::new(), &mut checked);
@@ -81,6 +84,23 @@ impl Store {
         }
         checked.damage = self.damage().await?;
         Ok(checked)
+    }
+
+    /// Looks at what is not of the logs.
+    async fn check_around(&self, pause: Duration, checked: &mut Checked) {
+        for name in around::SMALL {
+            let looked = self.read(move |db| Ok(around::table(db, name))).await;
+            checked.complete &= self.noted(looked);
+            tokio::time::sleep(pause).await;
+        }
+        let rows = self.read(around::rows).await;
+        self.noted_or(rows, (), checked);
+        let mut after = Some(String::new());
+        while let Some(last) = after {
+            let next = self.read(move |db| around::pictures(db, &last)).await;
+            after = self.noted_or(next, None, checked);
+            tokio::time::sleep(pause).await;
+        }
     }
 
     /// Notes what failed; true if it came to its end.
@@ -120,28 +140,6 @@ fn named(db: &Db<'_>, damage: Damage) -> (Damage, String) {
         _ => format!("#{}", damage.session),
     };
     (damage, id)
-}
-
-/// The pages of the database, and whether they are all there.
-fn around(db: &Db<'_>, patience: Duration) -> bool {
-    if db.is_postgres() {
-        return true;
-    }
-    let _limited = crate::deadline::limit(patience);
-    match db.all("PRAGMA quick_check(20)", &[], |r| r.get::<String>(0)) {
-        Ok(told) => {
-            let bad =
-                told.into_iter().flat_map(|t| t.lines().map(str::to_owned).collect::<Vec<_>>());
-            bad.filter(|line| line != "ok" && !line.starts_with("*** in"))
-                .for_each(|line| damage::found(Damage::database(line)));
-            true
-        }
-        Err(Error::Damaged(what)) => {
-            damage::found(Damage::database(what));
-            true
-        }
-        Err(_) => false,
-    }
 }
 
 /// The keys of all sessions that can be found.
@@ -224,14 +222,29 @@ fn indexes(db: &Db<'_>, session: i64, items: u64) -> Result<()> {
         let what = format!("a session has {rows} rows of items where it should have {items}");
         damage::found(Damage { session, ..Damage::database(what) });
     }
+    // What an index has of a session's items, in any order.
+    let sum = |what: &str, of: &str| -> Result<(u64, i64)> {
+        let sql = format!("SELECT key, {what} FROM item {of} AND key BETWEEN ?1 AND ?2");
+        let (mut count, mut sum) = (0, 0);
+        db.each(&sql, &params![first, last], |r| {
+            count += 1;
+            sum ^= crate::sum::of(&[r.value(0)?, r.value(1)?]);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok((count, sum))
+    };
     let named = format!("INDEXED BY item_id WHERE session = {session}");
     let top = format!("INDEXED BY item_top WHERE session = {session} AND top = 1");
-    for (table, index) in [
-        ("NOT INDEXED WHERE true", named.as_str()),
-        ("NOT INDEXED WHERE top = 1", top.as_str()),
-        ("NOT INDEXED WHERE parent IS NOT NULL", "INDEXED BY item_child WHERE parent IS NOT NULL"),
+    for (what, table, index) in [
+        ("id", "NOT INDEXED WHERE true", named.as_str()),
+        ("session", "NOT INDEXED WHERE top = 1", top.as_str()),
+        (
+            "parent",
+            "NOT INDEXED WHERE parent IS NOT NULL",
+            "INDEXED BY item_child WHERE parent IS NOT NULL",
+        ),
     ] {
-        if count(table)? != count(index)? {
+        if sum(what, table)? != sum(what, index)? {
             let what = "an index of items does not agree with them".to_owned();
             damage::found(Damage { session, ..Damage::database(what) });
         }

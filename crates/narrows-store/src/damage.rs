@@ -2,13 +2,14 @@
 
 use crate::error::{Error, Result};
 use crate::log::EventRow;
+use crate::unindexed::Pause;
 use bytes::Bytes;
 use narrows::item::ItemBody;
 use narrows::{Item, stored};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The type of an event, and the kind of a notice, that stands for what cannot be read.
 pub(crate) const KIND: &str = "damaged";
@@ -116,7 +117,7 @@ pub(crate) fn take() -> Vec<Damage> {
 
 /// All that was found while the store is open.
 #[derive(Debug, Default)]
-pub(crate) struct Damages(Mutex<BTreeSet<Damage>>);
+pub(crate) struct Damages(Mutex<BTreeSet<Damage>>, Mutex<Pause>);
 
 impl Damages {
     /// Remembers what is new, and says it once.
@@ -147,6 +148,17 @@ impl Damages {
 
     pub(crate) fn all(&self) -> Vec<Damage> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// Whether something that was found says this.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().any(|damage| damage.what.contains(words))
+    }
+
+    /// How long nobody looks for sessions without an index.
+    pub(crate) fn pause(&self) -> MutexGuard<'_, Pause> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn count(&self) -> usize {

@@ -61,6 +61,8 @@ pub(crate) struct Durable {
     wal: PathBuf,
     known: Option<Node>,
     known_wal: Option<Node>,
+    /// The database grows, and is never made smaller.
+    size: u64,
 }
 
 impl Durable {
@@ -80,6 +82,7 @@ impl Durable {
             wal: dir.wal(),
             known: std::fs::metadata(dir.database()).ok().as_ref().map(node),
             known_wal: None,
+            size: std::fs::metadata(dir.database()).map_or(0, |about| about.len()),
         };
         durable.highest = durable.highest_kept();
         durable.compare(db)?;
@@ -131,7 +134,19 @@ impl Durable {
             wal: dir.wal(),
             known: None,
             known_wal: None,
+            size: 0,
         }
+    }
+
+    /// How many sessions were in a database that is not in its data directory any more; none when it
+    /// is there, or never was.
+    pub(crate) fn gone(dir: &DataDir) -> Option<usize> {
+        if dir.database().exists() {
+            return None;
+        }
+        let wal = std::fs::metadata(dir.wal()).is_ok_and(|wal| wal.len() > 0);
+        let sessions = Durable::ends(dir).len();
+        (wal || sessions > 0).then_some(sessions)
     }
 
     /// The places that can be read.
@@ -203,6 +218,13 @@ impl Durable {
         if self.known.is_some() && of(&self.database) != self.known {
             return gone("the database");
         }
+        let size = std::fs::metadata(&self.database).map_or(0, |about| about.len());
+        if size < self.size {
+            // Whatever makes it grow again does not bring back what it held.
+            self.size = u64::MAX;
+            return Err(Error::Damaged("the database was cut short while it is used".to_owned()));
+        }
+        self.size = size;
         let wal = of(&self.wal);
         if self.known_wal.is_some() && wal != self.known_wal {
             return gone("the write-ahead log");

@@ -9,6 +9,7 @@
 //! when an item closes, and completed from the log's tail when they are read.
 
 mod append;
+mod around;
 mod audit;
 mod backup;
 mod batch;
@@ -61,6 +62,7 @@ mod sum;
 mod tail;
 mod threes;
 mod tokens;
+mod unindexed;
 mod which;
 mod writer;
 
@@ -85,7 +87,7 @@ pub use news::News;
 pub use outline::{FileSum, Outline, Turn};
 pub use pack::{parts, plain};
 pub use pen::Pen;
-pub use repair::{Repaired, RepairedSession, Repairing, repair};
+pub use repair::{Repaired, RepairedSession, Repairing, gone, repair};
 pub use run::{Asked, Holding, MessageRow, MessageState, RunRow, Taken};
 pub use search::{Hit, Part, Query, SearchPage};
 pub use session_row::{SessionRow, Sight};

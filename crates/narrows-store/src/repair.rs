@@ -16,7 +16,7 @@ use crate::db::{Db, Row, params};
 use crate::dir::DataDir;
 use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
-use crate::{blob, index, sum};
+use crate::{around, index};
 use copy::Table;
 use rusqlite::Connection;
 use serde::Serialize;
@@ -88,6 +88,9 @@ pub fn repair(data: &Path, dry: bool, mut tell: impl FnMut(Repairing)) -> Result
     let dir = DataDir::open(data)?;
     let _lock = dir.lock()?;
     swap::finish(&dir)?;
+    if let Some(what) = gone(&dir) {
+        return Err(Error::Damaged(what));
+    }
     if !dir.database().exists() {
         return Err(Error::NotFound("store"));
     }
@@ -109,6 +112,17 @@ pub fn repair(data: &Path, dry: bool, mut tell: impl FnMut(Repairing)) -> Result
         repaired.aside = Some(swap::count(&dir)?);
     }
     Ok(repaired)
+}
+
+/// Says that the database is no longer in a data directory, where one was.
+pub fn gone(dir: &DataDir) -> Option<String> {
+    let sessions = Durable::gone(dir)?;
+    let sessions = match sessions {
+        0 => String::new(),
+        1 => ", with one session at least".to_owned(),
+        n => format!(", with {n} sessions at least"),
+    };
+    Some(format!("the database was here and is gone (narrows.db was deleted or moved){sessions}"))
 }
 
 fn make(dir: &DataDir, fresh: &DataDir, tell: &mut impl FnMut(Repairing)) -> Result<Repaired> {
@@ -194,38 +208,7 @@ fn others(
             continue;
         }
         let mut bad = 0;
-        let is_sound = |row: &Row<'_>| -> bool {
-            let at = |columns: &[&str]| -> Vec<usize> {
-                columns.iter().map(|column| table.at(column)).collect()
-            };
-            let sound = match name {
-                "token" => {
-                    let columns = at(&[
-                        "id", "hash", "kind", "name", "scopes", "sessions", "tags", "created",
-                        "expires",
-                    ]);
-                    sum::row_holds(row, &columns, table.at("crc"))
-                }
-                "source" => {
-                    let columns = at(&[
-                        "session",
-                        "number",
-                        "read",
-                        "rest",
-                        "offset",
-                        "rest_offset",
-                        "rest_order",
-                        "last",
-                        "roots",
-                        "at",
-                    ]);
-                    source_holds(row, &columns, table.at("crc"))
-                }
-                "blob" => Ok(blob::is_sound(row, table.at("hash"), table.at("body"))),
-                _ => Ok(true),
-            };
-            sound.unwrap_or(false)
-        };
+        let is_sound = |row: &Row<'_>| around::is_sound(name, row, |column| table.at(column));
         let of_session = table.is_of_sessions().then(|| table.at("session"));
         let torn = table.copy(old, new, sessions, |row| {
             let session = of_session.map(|at| row.get::<i64>(at));
@@ -243,19 +226,6 @@ fn others(
         }
     }
     Ok(())
-}
-
-/// As [`crate::source::SourceMark`] has it: what is not there is empty.
-fn source_holds(row: &Row<'_>, columns: &[usize], crc: usize) -> Result<bool> {
-    let Some(kept) = row.get::<Option<i64>>(crc)? else { return Ok(true) };
-    let mut is = sum::Sum::default();
-    for at in columns {
-        match row.value(*at)? {
-            crate::db::Value::Null => is.add(&crate::db::Value::Text("")),
-            value => is.add(&value),
-        }
-    }
-    Ok(kept == is.end())
 }
 
 /// What the rows of a table are for people.

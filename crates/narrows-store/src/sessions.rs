@@ -1,7 +1,7 @@
 //! Sessions: making, finding, listing, labelling, deleting.
 
 use crate::copies;
-use crate::damage::{self, Damage};
+use crate::damage::{self, Damage, Damages};
 use crate::db::{Db, Value, params};
 use crate::durable;
 use crate::era::{LAST_COUNT, TOUCHED, of_time, told};
@@ -11,7 +11,9 @@ use crate::news::{Gone, gone};
 use crate::session_row::{COLUMNS, SessionRow, empty_info, lines, read};
 use crate::store::Store;
 use crate::sum;
+use crate::unindexed;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A session to be made.
 #[derive(Debug, Clone, Default)]
@@ -119,9 +121,9 @@ impl Store {
 
     /// A session by its id.
     pub async fn session(&self, id: &str) -> Result<Session> {
-        let id = id.to_owned();
+        let (id, damages) = (id.to_owned(), Arc::clone(self.damages()));
         self.read(move |db| {
-            let found = find(db, "id", Value::Text(&id))?.ok_or(Error::NotFound("session"))?;
+            let found = find_by_id(db, &damages, &id)?.ok_or(Error::NotFound("session"))?;
             let sql = "SELECT 1 FROM session WHERE left_out <> 0 AND key = ?1";
             if db.exists(sql, &params![found.key])? {
                 return Err(Error::NotFound("session"));
@@ -142,10 +144,18 @@ impl Store {
 
     /// A session as lists show it.
     pub async fn session_row(&self, id: &str) -> Result<SessionRow> {
-        let id = id.to_owned();
+        let (id, damages) = (id.to_owned(), Arc::clone(self.damages()));
         self.read(move |db| {
             let sql = format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1 AND s.left_out = 0");
-            db.optional(&sql, &params![id], read)?.ok_or(Error::NotFound("session"))
+            let found = db.optional(&sql, &params![id], read)?.filter(|row| row.id == id);
+            if let Some(found) = found {
+                return Ok(found);
+            }
+            let key = unindexed::key_of(db, &damages, "id", &id)?;
+            let key = key.ok_or(Error::NotFound("session"))?;
+            let sql =
+                format!("SELECT {COLUMNS} FROM session s WHERE s.key = ?1 AND s.left_out = 0");
+            db.optional(&sql, &params![key], read)?.ok_or(Error::NotFound("session"))
         })
         .await
     }
@@ -322,6 +332,18 @@ fn find_to_change(db: &Db<'_>, id: &str) -> Result<Session> {
     // What is read now is as the other node left it.
     let found = if locked { find(db, "id", Value::Text(id))? } else { None };
     found.ok_or(Error::NotFound("session"))
+}
+
+/// A session by its id, also if the index does not lead to it.
+fn find_by_id(db: &Db<'_>, damages: &Damages, id: &str) -> Result<Option<Session>> {
+    let found = find(db, "id", Value::Text(id))?.filter(|session| session.id == id);
+    if found.is_some() {
+        return Ok(found);
+    }
+    match unindexed::key_of(db, damages, "id", id)? {
+        Some(key) => find_by_key(db, key),
+        None => Ok(None),
+    }
 }
 
 fn find_by_key(db: &Db<'_>, key: i64) -> Result<Option<Session>> {

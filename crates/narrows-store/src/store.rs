@@ -217,7 +217,7 @@ impl Store {
         self.inner.far_size.store(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn damages(&self) -> &Damages {
+    pub(crate) fn damages(&self) -> &Arc<Damages> {
         &self.inner.damages
     }
 

@@ -300,3 +300,34 @@ async fn rows_of_an_earlier_version_get_checksums_when_there_is_time() {
     assert!(checked.complete && checked.damage.is_empty(), "{:?}", checked.damage);
     assert_eq!(common::all(&store, book.key()).await, book.printed());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_written_into_a_database_that_was_cut_short() {
+    if common::is_postgres() {
+        return;
+    }
+    for part in [0, 2] {
+        let (dir, store) = fresh();
+        let mut book = Book::new(&store, "s").await;
+        book.say("a", "kept");
+        book.keep(&store).await;
+        store.close().await;
+        let store = common::open(&dir);
+        assert!(store.is_writable().await);
+        let path = data(&dir).join("narrows.db");
+        let size = std::fs::metadata(&path).unwrap().len();
+        assert!(size > 0);
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(size * part / 4).unwrap();
+        let write = Append {
+            session: book.key(),
+            after: book.session.seq + 1,
+            events: vec![common::event(book.session.seq + 2, "said")],
+            ..Append::default()
+        };
+        let refused = common::append(&store, write).await.unwrap_err();
+        assert!(matches!(refused, Error::Damaged(_)), "{refused:?}");
+        assert!(!store.is_writable().await, "nothing can be written");
+        assert!(store.damaged_places() > 0);
+    }
+}

@@ -221,7 +221,8 @@ fn of_damage(store: &StoreReport) -> Vec<Said> {
     }
     if !said.is_empty() {
         said.push(note(
-            "what cannot be read is marked where it stands; `narrows restore` puts a copy in its place",
+            "what cannot be read is marked where it stands; `narrows repair` keeps all that can be read, \
+             `narrows restore` puts a copy in its place",
         ));
     }
     said

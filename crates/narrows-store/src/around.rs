@@ -1,0 +1,144 @@
+//! What is around the logs: the pages of the database, its indexes, and the rows of other tables.
+
+use crate::blob;
+use crate::damage::{self, Damage};
+use crate::db::{Db, Row, Value, params};
+use crate::error::{Error, Result};
+use crate::sum::{self, Sum};
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+/// Lines that the database says of its damage at most.
+const LINES: usize = 20;
+/// Tables that are small enough to be looked at in one go, with their indexes.
+pub(crate) const SMALL: [&str; 16] = [
+    "session",
+    "token",
+    "tag",
+    "source",
+    "made",
+    "run",
+    "message",
+    "command",
+    "request",
+    "usage",
+    "first_answer",
+    "audit",
+    "forgotten",
+    "blob_use",
+    "damage",
+    "meta",
+];
+/// So long one of them is looked at.
+const ONE: Duration = Duration::from_secs(10);
+/// Pictures that are read in one go.
+const PICTURES: usize = 20;
+
+/// The pages of the database, and whether its indexes agree with its tables. False when there was no
+/// time to look at all of it.
+pub(crate) fn database(db: &Db<'_>, patience: Duration) -> bool {
+    let _limited = crate::deadline::limit(patience);
+    says(db, &format!("PRAGMA integrity_check({LINES})"))
+}
+
+/// The same of one small table.
+pub(crate) fn table(db: &Db<'_>, name: &str) -> bool {
+    let _limited = crate::deadline::limit(ONE);
+    says(db, &format!("PRAGMA integrity_check({name})"))
+}
+
+fn says(db: &Db<'_>, sql: &str) -> bool {
+    if db.is_postgres() {
+        return true;
+    }
+    // What was found before the time is over counts as well.
+    let looked = db.each(sql, &[], |r| {
+        let told = r.get::<String>(0)?;
+        let bad = told.lines().filter(|line| *line != "ok" && !line.starts_with("*** in"));
+        bad.for_each(|line| damage::found(Damage::database(line)));
+        Ok(ControlFlow::Continue(()))
+    });
+    match looked {
+        Ok(()) => true,
+        Err(Error::Damaged(what)) => {
+            damage::found(Damage::database(what));
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+const TOKEN: [&str; 9] =
+    ["id", "hash", "kind", "name", "scopes", "sessions", "tags", "created", "expires"];
+const SOURCE: [&str; 10] = [
+    "session",
+    "number",
+    "read",
+    "rest",
+    "offset",
+    "rest_offset",
+    "rest_order",
+    "last",
+    "roots",
+    "at",
+];
+
+/// Whether a row of a table is as it was written, as far as that can be known. `at` says where a
+/// column stands in it.
+pub(crate) fn is_sound(table: &str, row: &Row<'_>, at: impl Fn(&str) -> usize) -> bool {
+    let sound = match table {
+        "token" => sum::row_holds(row, &TOKEN.map(&at), at("crc")),
+        "source" => source_holds(row, &SOURCE.map(&at), at("crc")),
+        "blob" => Ok(blob::is_sound(row, at("hash"), at("body"))),
+        _ => Ok(true),
+    };
+    sound.unwrap_or(false)
+}
+
+/// As [`crate::source::SourceMark`] has it: what is not there is empty.
+fn source_holds(row: &Row<'_>, columns: &[usize], crc: usize) -> Result<bool> {
+    let Some(kept) = row.get::<Option<i64>>(crc)? else { return Ok(true) };
+    let mut is = Sum::default();
+    for at in columns {
+        match row.value(*at)? {
+            Value::Null => is.add(&Value::Text("")),
+            value => is.add(&value),
+        }
+    }
+    Ok(kept == is.end())
+}
+
+/// Looks at the rows of tokens and of places in sources.
+pub(crate) fn rows(db: &Db<'_>) -> Result<()> {
+    looked_at(db, "token", &TOKEN, "a token is not as it was written: whoever has it is refused")?;
+    let what = "how far packets or a file were read is not as it was written";
+    looked_at(db, "source", &SOURCE, what)
+}
+
+fn looked_at(db: &Db<'_>, table: &str, columns: &[&str], what: &str) -> Result<()> {
+    let sql = format!("SELECT {}, crc FROM {table}", columns.join(", "));
+    let at = |name: &str| columns.iter().position(|c| *c == name).unwrap_or(columns.len());
+    let own = columns.iter().position(|c| *c == "session");
+    db.each(&sql, &[], |row| {
+        if !is_sound(table, row, at) {
+            let session = own.and_then(|at| row.get(at).ok()).unwrap_or(0);
+            damage::found(Damage { session, ..Damage::other(what) });
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+/// Looks at some pictures after one of them; returns the last.
+pub(crate) fn pictures(db: &Db<'_>, after: &str) -> Result<Option<String>> {
+    let sql = "SELECT hash, body FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2";
+    let mut last = None;
+    db.each(sql, &params![after, PICTURES], |row| {
+        let at = |name: &str| usize::from(name == "body");
+        if !is_sound("blob", row, at) {
+            damage::found(Damage::other("a picture is not as it was written"));
+        }
+        last = Some(row.get(0)?);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(last)
+}
