@@ -326,3 +326,16 @@ fn a_database_that_is_gone_is_missed() {
         assert!(!stores.stopped.join("narrows.db").exists(), "{words:?} made another one");
     }
 }
+
+#[test]
+fn the_doctor_of_a_store_that_cannot_be_opened_names_the_repair() {
+    let stores = stores();
+    let path = stores.stopped.join("narrows.db");
+    let mut bytes = std::fs::read(&path).expect("a database");
+    bytes[100] ^= 0x41;
+    std::fs::write(&path, bytes).expect("a database");
+    let doctor = narrows(&stores.stopped, &["doctor", "--no-scan"]);
+    let said = text(&doctor.stdout);
+    assert_eq!(doctor.status.code(), Some(1), "{said}");
+    assert!(said.contains("the store is damaged") && said.contains("narrows repair"), "{said}");
+}

@@ -179,7 +179,14 @@ fn of_disk(store: &StoreReport) -> Vec<Said> {
     let folder = shown(&store.folder);
     if let Some(error) = &store.error {
         let mut said = vec![bad(format!("{folder}: {}", escape::line(error)))];
-        said.extend(of_damage(store));
+        let damage = of_damage(store);
+        // One that cannot even be opened names no places.
+        if damage.is_empty() && store.exists && error.contains("the store is damaged") {
+            said.push(note(
+                "`narrows repair` keeps all that can be read, `narrows restore` puts a copy in its place",
+            ));
+        }
+        said.extend(damage);
         return said;
     }
     if store.is_missing {
