@@ -226,14 +226,14 @@ fn a_form_says_what_an_answer_has_to_be() {
     let schema = json!({"type": "object", "required": ["age"], "properties": {
         "age": {"type": "integer", "title": "Age", "minimum": 1, "default": 7},
         "day": {"type": "string", "format": "date"},
+        "tags": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "Alpha"}, {"const": "b", "title": "Beta"}]}},
         "tier": {"type": "string", "oneOf": [{"const": "s", "title": "Small", "description": "One core"},
-            {"const": "l", "title": "Large"}], "default": "l"},
-        "tags": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "Alpha"}, {"const": "b", "title": "Beta"}]}}}});
+            {"const": "l", "title": "Large"}], "default": "l"}}});
     let ask = |id: u32| {
         json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {"sessionId": "s",
             "toolCallId": "c", "mode": "form", "message": "Say", "requestedSchema": schema}})
     };
-    let content = json!({"age": 9, "tier": "s", "tags": ["b", "a"]});
+    let content = json!({"age": 9, "tags": ["b", "a"], "tier": "s"});
     let given =
         json!({"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "content": content}});
     // One call asks twice: the second question is open.

@@ -321,3 +321,29 @@ fn progress_grows_and_ends_with_the_result() {
         assert!(whole <= results, "{name}: done {whole} times, {results} results");
     }
 }
+
+#[test]
+fn a_question_is_answered_by_any_result() {
+    let input = json!({"questions": [{"question": "Which colour?", "header": "Colour",
+        "options": [{"label": "Blue"}, {"label": "Red"}], "multiSelect": false}]});
+    let session = "0b0e7c9e-3a52-4a39-9f3c-9d6a6d1d7a11";
+    let called = json!({"type": "assistant", "session_id": session, "parent_tool_use_id": null,
+        "uuid": "a", "message": {"id": "m1", "role": "assistant", "content": [
+            {"type": "tool_use", "id": "t1", "name": "AskUserQuestion", "input": input}]}});
+    let asked = json!({"type": "control_request", "request_id": "r1", "request": {
+        "subtype": "can_use_tool", "tool_name": "AskUserQuestion", "tool_use_id": "t1", "input": input}});
+    for (text, failed) in [("Blue, they said", false), ("The user refused", true)] {
+        let result = json!({"type": "user", "session_id": session, "parent_tool_use_id": null,
+            "uuid": "b", "message": {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": text, "is_error": failed}]}});
+        let lines = |packets: &[&Value]| -> Vec<u8> {
+            packets.iter().flat_map(|p| format!("{p}\n").into_bytes()).collect()
+        };
+        let question = |packets: &[&Value]| {
+            let shown = shown(Config::default(), &lines(packets));
+            shown.into_iter().find(|item| item["type"] == "question").unwrap()["answers"].clone()
+        };
+        assert_eq!(question(&[&called, &asked]), Value::Null);
+        assert_eq!(question(&[&called, &asked, &result]), json!([]), "{text}");
+    }
+}

@@ -3,6 +3,7 @@
 //! or of a root is ever kept or told.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
+mod answered;
 mod bed;
 mod captures;
 #[path = "../common/mod.rs"]

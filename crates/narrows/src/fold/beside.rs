@@ -44,6 +44,7 @@ impl Fold {
         let Some(item) = known.and_then(Option::as_mut) else { return };
         if let ItemBody::Question { answers, .. } = &mut item.body
             && answers.as_ref() != Some(&news.answers)
+            && (answers.is_none() || !news.answers.is_empty())
         {
             *answers = Some(news.answers.clone());
             out.push(Change::Put { item: Box::new(item.clone()) });

@@ -79,6 +79,8 @@ struct OpenText {
     told: bool,
     /// When its turn was answered.
     answered: Option<i64>,
+    /// Its turn was answered, and nothing of it came since.
+    is_over: bool,
 }
 
 /// What comes so many milliseconds after the answer is another text than the one before it.
@@ -136,6 +138,7 @@ impl Sanitizer {
             self.pause_text(out);
             if let (Body::PromptResponse(_), Some(open)) = (&event.body, &mut self.text) {
                 open.answered = event.time.as_ref().map(Time::millis);
+                open.is_over = true;
             }
         }
         match &event.body {
@@ -157,9 +160,10 @@ impl Sanitizer {
     }
 
     /// Whether nothing is held back, and the next event can be cleaned without the ones before. An
-    /// open block cannot: where and when it began goes with each piece of it.
+    /// open block cannot: where and when it began goes with each piece of it. Once its turn is
+    /// answered and all of it was shown, what comes is another block, or goes on without it.
     pub fn is_at_rest(&self) -> bool {
-        self.text.is_none()
+        self.text.as_ref().is_none_or(|open| open.is_over && open.seam.is_told())
             && self.growing.is_empty()
             && self.snapshots.is_empty()
             && self.outputs.values().all(|open| open.seam.is_at_rest())
@@ -236,8 +240,16 @@ impl Sanitizer {
             let mut raw = event.clone();
             raw.body.drop_images();
             let shell = event::clean(cleaner, raw.clone(), None);
-            OpenText { raw, shell, seam: Seam::new(Mode::Text), told: false, answered: None }
+            OpenText {
+                raw,
+                shell,
+                seam: Seam::new(Mode::Text),
+                told: false,
+                answered: None,
+                is_over: false,
+            }
         });
+        open.is_over = false;
         let ready = open.seam.push(cleaner, piece.peek()).unwrap_or_default();
         let images = event.body.has_images();
         // The first event of a block tells when the block began.

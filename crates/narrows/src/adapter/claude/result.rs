@@ -63,6 +63,12 @@ impl Claude {
             more.extend(plan_file(value, known, &id));
             more.extend(answers(value, known, &id));
         }
+        // A result that does not say what was answered, or that nothing was: nobody is asked any more.
+        let answered = more.iter().any(|body| matches!(body, Body::QuestionAnswer(_)));
+        if known.tool == Some(ToolName::Question) && !answered {
+            let answer = QuestionAnswer { tool_call_id: Raw::new(&*id), answers: Vec::new() };
+            more.push(Body::QuestionAnswer(Box::new(answer)));
+        }
         if let Some(Body::BackgroundTask(task)) = more.first() {
             self.tasks.began(task.task_id.peek());
         }
