@@ -209,3 +209,16 @@ fn plans_and_titles_that_grow_show_no_half_and_end_whole() {
         assert_eq!(last(&packets, "\"title\":\""), "Upgrade log4j2");
     }
 }
+
+#[test]
+fn an_answer_within_a_token_shows_no_half_of_it() {
+    let token = ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let chunk = |text: &str| json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
+    let answer = json!({"type": "prompt_response", "stopReason": "end_turn"});
+    for cut in 1..token.len() {
+        let first = format!("It is {}", &token[..cut]);
+        let rows = events(&[chunk(&first), answer.clone(), chunk(&token[cut..]), chunk(" now.")]);
+        let halves = |row: &String| (8..36).any(|at| row.contains(&token[at - 4..at + 4]));
+        assert!(!rows.iter().any(halves), "{cut}: {rows:?}");
+    }
+}

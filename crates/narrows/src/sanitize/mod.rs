@@ -87,6 +87,11 @@ struct OpenText {
 const LATE_MS: i64 = 3000;
 
 impl OpenText {
+    /// Whether what comes next is a block of its own.
+    fn is_at_rest(&self) -> bool {
+        self.is_over && self.seam.is_told() && self.seam.is_word_over()
+    }
+
     /// Tells the next part of the text.
     fn tell(&mut self, part: Option<Clean>, out: &mut Vec<Event>) {
         let Some(part) = part else { return };
@@ -163,7 +168,7 @@ impl Sanitizer {
     /// open block cannot: where and when it began goes with each piece of it. Once its turn is
     /// answered and all of it was shown, what comes is another block, or goes on without it.
     pub fn is_at_rest(&self) -> bool {
-        self.text.as_ref().is_none_or(|open| open.is_over && open.seam.is_told())
+        self.text.as_ref().is_none_or(OpenText::is_at_rest)
             && self.growing.is_empty()
             && self.snapshots.is_empty()
             && self.outputs.values().all(|open| open.seam.is_at_rest())
@@ -229,7 +234,7 @@ impl Sanitizer {
             let is_late = t.answered.zip(event.time.as_ref());
             let is_late = is_late.is_some_and(|(at, time)| time.millis() - at >= LATE_MS);
             // What is held back belongs to what comes, whenever that is.
-            let apart = is_late && t.seam.is_told();
+            let apart = (is_late && t.seam.is_told()) || t.is_at_rest();
             t.raw.body.same_block(&event.body) && t.raw.parent == event.parent && !apart
         };
         if !self.text.as_ref().is_some_and(same) {

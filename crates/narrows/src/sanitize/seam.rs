@@ -25,6 +25,8 @@ pub(super) struct Seam {
     shown: Clean,
     /// Nothing of it was held back when it paused, and nothing came since.
     is_told: bool,
+    /// The last sign that came is none of those that tokens and paths are made of.
+    is_word_over: bool,
 }
 
 // Raw text is not shown, not even to whoever debugs.
@@ -51,6 +53,11 @@ impl Seam {
         self.is_told
     }
 
+    /// Whether the last sign that came ends a word, so that what comes is not the rest of a token.
+    pub(super) fn is_word_over(&self) -> bool {
+        self.is_word_over
+    }
+
     /// Bytes that are held back.
     pub(super) fn weight(&self) -> usize {
         self.held.len()
@@ -59,6 +66,10 @@ impl Seam {
     /// Takes the next piece; returns what is now safe to show.
     pub(super) fn push(&mut self, cleaner: &mut Cleaner, piece: &str) -> Option<Clean> {
         self.is_told = false;
+        if let Some(last) = piece.chars().next_back() {
+            let is_part = last.is_ascii_alphanumeric() || "_-~+/\\=:@%&$#*".contains(last);
+            self.is_word_over = !is_part;
+        }
         if self.held.is_empty() && self.shown.is_empty() && self.escapes.is_idle() {
             return self.push_first(cleaner, piece);
         }
