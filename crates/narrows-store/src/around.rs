@@ -116,7 +116,8 @@ pub(crate) fn rows(db: &Db<'_>) -> Result<()> {
 }
 
 fn looked_at(db: &Db<'_>, table: &str, columns: &[&str], what: &str) -> Result<()> {
-    let sql = format!("SELECT {}, crc FROM {table}", columns.join(", "));
+    // A name may be a word of the language (`offset`).
+    let sql = format!("SELECT \"{}\", crc FROM {table}", columns.join("\", \""));
     let at = |name: &str| columns.iter().position(|c| *c == name).unwrap_or(columns.len());
     let own = columns.iter().position(|c| *c == "session");
     db.each(&sql, &[], |row| {

@@ -33,7 +33,7 @@ fn a_turn_is_streamed_from_another_node() {
             assert_eq!(status, 200);
             assert_eq!(frames.map(|(_, p)| p).collect::<Vec<_>>(), first, "{agent}");
         }
-        assert_eq!(b.frames(&id, "say other", Some("k")).0, 400, "{agent}");
+        assert_eq!(b.frames(&id, "say other", Some("k")).0, 422, "{agent}");
         a.post(&format!("/api/sessions/{id}/stop"), &json!({}));
     }
 }

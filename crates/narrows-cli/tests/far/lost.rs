@@ -107,7 +107,7 @@ fn a_node_that_was_paused_writes_nothing_more() {
     assert_eq!(last(&mine)["type"], "prompt_response");
     // Whoever waited at the first one is told the end.
     let told: Vec<Value> = frames.map(|(_, p)| p).collect();
-    assert_eq!(last(&told)["code"], "NODE_LOST", "{told:?}");
+    assert_eq!(last(&told)["details"]["code"], "NODE_LOST", "{told:?}");
     // The first one knows whom to ask; by then it has had time to write whatever it would.
     assert!(said(&a.turn(&id, "say together")).contains("together"));
     let events = b.served.events(&id);

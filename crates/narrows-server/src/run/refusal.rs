@@ -47,6 +47,7 @@ mod store {
     enum Told {
         Invalid(String),
         NotFound,
+        KeyReused,
         Full,
         ReadOnly,
         Closed,
@@ -57,6 +58,7 @@ mod store {
         let told = match error {
             Error::Invalid(what) => Told::Invalid(what.clone()),
             Error::NotFound(_) => Told::NotFound,
+            Error::KeyReused => Told::KeyReused,
             Error::Full => Told::Full,
             Error::ReadOnly => Told::ReadOnly,
             Error::Closed => Told::Closed,
@@ -69,6 +71,7 @@ mod store {
         Ok(match Told::deserialize(from)? {
             Told::Invalid(what) => Error::Invalid(what),
             Told::NotFound => Error::NotFound("session"),
+            Told::KeyReused => Error::KeyReused,
             Told::Full => Error::Full,
             Told::ReadOnly => Error::ReadOnly,
             Told::Closed => Error::Closed,
@@ -99,6 +102,7 @@ mod tests {
             Refusal::Full("too many messages wait for this agent".into()),
             Refusal::Store(Error::Invalid("another message".to_owned())),
             Refusal::Store(Error::NotFound("session")),
+            Refusal::Store(Error::KeyReused),
             Refusal::Store(Error::Full),
             Refusal::Store(Error::Closed),
             Refusal::Store(Error::Unavailable("PostgreSQL: it does not answer".to_owned())),
