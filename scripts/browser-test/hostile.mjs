@@ -96,7 +96,7 @@ function look() {
     const name = element.localName;
     if (/^(script|iframe|frame|frameset|object|embed|applet|base|meta|link|style|math|template|noscript|xmp|video|audio|source|form|textarea|marquee|portal)$/.test(name)) say("element", element);
     if (name === "svg" && !element.classList.contains("lucide")) say("picture", element);
-    if (name === "img" && !/^(\/api\/sessions\/|data:image\/(png|jpeg|gif|webp);)/.test(element.getAttribute("src"))) say("picture", element);
+    if (name === "img" && !/^(blob:http:\/\/127\.0\.0\.1:\d+\/|data:image\/(png|jpeg|gif|webp);)/.test(element.getAttribute("src"))) say("picture", element);
     for (const { name: attribute, value } of element.attributes) {
       if (/^on|^(srcdoc|formaction|action|ping|background|xlink:href)$/i.test(attribute)) say("attribute", element);
       if (attribute === "src" && name !== "img") say("source", element);

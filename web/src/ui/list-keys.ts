@@ -19,12 +19,15 @@ export function firstFound(query: string): HTMLAnchorElement | null {
   return results?.dataset.query === query ? results.querySelector("a[href]") : null;
 }
 
-/** Whether nothing is above a row: a list that draws only what is in sight may have more. */
-export function isTop(row: EventTarget): boolean {
-  for (let box = (row as HTMLElement).parentElement; box; box = box.parentElement) {
-    if (box.scrollTop > 0) return false;
+/** Whether no row is above this one, but perhaps a heading: a list that draws only what is in sight may have more. */
+export function isTop(target: EventTarget): boolean {
+  const row = links()[0];
+  if (!row || row !== target) return false;
+  const { top, height } = row.getBoundingClientRect();
+  for (let box = row.parentElement; box; box = box.parentElement) {
+    if (box.scrollTop > 0 && top - box.getBoundingClientRect().top + box.scrollTop >= height) return false;
   }
-  return links()[0] === row;
+  return true;
 }
 
 /**
