@@ -100,12 +100,27 @@ fn source_holds(row: &Row<'_>, columns: &[usize], crc: usize) -> Result<bool> {
     let Some(kept) = row.get::<Option<i64>>(crc)? else { return Ok(true) };
     let mut is = Sum::default();
     for at in columns {
-        match row.value(*at)? {
-            Value::Null => is.add(&Value::Text("")),
-            value => is.add(&value),
-        }
+        is.add(&or_empty(row.value(*at)?));
     }
     Ok(kept == is.end())
+}
+
+fn or_empty(value: Value<'_>) -> Value<'_> {
+    if value == Value::Null { Value::Text("") } else { value }
+}
+
+/// Whether a row has a checksum that says what it is; none where it has no checksum.
+pub(crate) fn proof<'a>(table: &str, get: impl Fn(&str) -> Value<'a>) -> Option<bool> {
+    let kept = |name: &str| if let Value::Int(kept) = get(name) { Some(kept) } else { None };
+    match table {
+        "token" => Some(kept("crc")? == sum::of(&TOKEN.map(get))),
+        "source" => Some(kept("crc")? == sum::of(&SOURCE.map(|name| or_empty(get(name))))),
+        "blob" => match (get("hash"), get("body")) {
+            (Value::Text(hash), Value::Bytes(body)) => Some(blob::is_named(hash, body)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Looks at the rows of tokens and of places in sources.

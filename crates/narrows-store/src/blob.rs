@@ -59,7 +59,12 @@ fn name_of(bytes: &[u8]) -> String {
 pub(crate) fn is_sound(row: &Row<'_>, hash: usize, body: usize) -> bool {
     let Ok(hash) = row.get::<String>(hash) else { return false };
     let Ok(Some(bytes)) = row.bytes(body) else { return false };
-    hash.len() != HASH || name_of(bytes) == hash
+    hash.len() != HASH || is_named(&hash, bytes)
+}
+
+/// Whether a picture has the name that its content gives it.
+pub(crate) fn is_named(hash: &str, bytes: &[u8]) -> bool {
+    name_of(bytes) == hash
 }
 
 impl Store {

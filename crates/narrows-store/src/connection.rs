@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Older ones can lose what was committed when the write-ahead log starts anew.
 const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 
+/// What is said of a database of which only the write-ahead log is left.
+const LOST: &str = "the database is empty or gone, and its write-ahead log is still there";
+
 /// A part of a migration.
 enum Part {
     Sql(&'static str),
@@ -57,6 +60,7 @@ pub(crate) fn check_version(version: i32) -> Result<()> {
 /// The one connection that writes. Brings the schema up to date.
 pub(crate) fn open_writer(dir: &DataDir, max_bytes: Option<u64>) -> Result<Connection> {
     check_version(rusqlite::version_number())?;
+    keeps_wal(dir)?;
     let path = dir.database();
     make_private(&path).map_err(|e| match e.kind() {
         std::io::ErrorKind::StorageFull => Error::Full,
@@ -82,8 +86,19 @@ pub(crate) fn open_writer(dir: &DataDir, max_bytes: Option<u64>) -> Result<Conne
     Ok(db)
 }
 
+/// Refuses a database that is empty beside a write-ahead log that is not: SQLite deletes that log, which
+/// may be all that is left.
+fn keeps_wal(dir: &DataDir) -> Result<()> {
+    let bytes = |path| std::fs::metadata(path).map_or(0, |about| about.len());
+    if bytes(dir.database()) == 0 && bytes(dir.wal()) > 0 {
+        return Err(Error::Damaged(LOST.to_owned()));
+    }
+    Ok(())
+}
+
 /// A connection that only reads.
 pub(crate) fn open_reader(dir: &DataDir) -> Result<Connection> {
+    keeps_wal(dir)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(dir.database(), flags)?;
     db.busy_timeout(Duration::from_secs(5))?;
@@ -97,6 +112,7 @@ pub(crate) fn open_reader(dir: &DataDir) -> Result<Connection> {
 
 /// A connection that moves what was written from the write-ahead log into the database.
 pub(crate) fn open_mover(dir: &DataDir) -> Result<Connection> {
+    keeps_wal(dir)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(dir.database(), flags)?;
     // It waits for nobody: the writer would wait for it meanwhile.

@@ -9,6 +9,7 @@ use crate::damage::{Damage, Part};
 use crate::db::{Db, params};
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
+use crate::intact::Intact;
 use crate::names::{new_epoch, now};
 use crate::sessions::name_sum;
 use rusqlite::Connection;
@@ -17,6 +18,7 @@ use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 const FILE: &str = "narrows.durable";
 /// Sessions whose ends are kept; of more, those that were written last.
@@ -61,13 +63,12 @@ pub(crate) struct Durable {
     wal: PathBuf,
     known: Option<Node>,
     known_wal: Option<Node>,
-    /// The database grows, and is never made smaller.
-    size: u64,
+    intact: Option<Arc<Intact>>,
 }
 
 impl Durable {
     /// Compares what was durable with what is there; what is missing is remembered in the database.
-    pub(crate) fn open(dir: &DataDir, db: &Connection) -> Result<Durable> {
+    pub(crate) fn open(dir: &DataDir, db: &Connection, intact: &Arc<Intact>) -> Result<Durable> {
         let path = dir.path().join(FILE);
         let mut options = OpenOptions::new();
         options.create(true).read(true).write(true).truncate(false).mode(0o600);
@@ -82,7 +83,7 @@ impl Durable {
             wal: dir.wal(),
             known: std::fs::metadata(dir.database()).ok().as_ref().map(node),
             known_wal: None,
-            size: std::fs::metadata(dir.database()).map_or(0, |about| about.len()),
+            intact: Some(Arc::clone(intact)),
         };
         durable.highest = durable.highest_kept();
         durable.compare(db)?;
@@ -134,7 +135,7 @@ impl Durable {
             wal: dir.wal(),
             known: None,
             known_wal: None,
-            size: 0,
+            intact: None,
         }
     }
 
@@ -218,13 +219,7 @@ impl Durable {
         if self.known.is_some() && of(&self.database) != self.known {
             return gone("the database");
         }
-        let size = std::fs::metadata(&self.database).map_or(0, |about| about.len());
-        if size < self.size {
-            // Whatever makes it grow again does not bring back what it held.
-            self.size = u64::MAX;
-            return Err(Error::Damaged("the database was cut short while it is used".to_owned()));
-        }
-        self.size = size;
+        self.intact.as_ref().map_or(Ok(()), |intact| intact.look())?;
         let wal = of(&self.wal);
         if self.known_wal.is_some() && wal != self.known_wal {
             return gone("the write-ahead log");

@@ -34,6 +34,7 @@ mod files;
 mod fill;
 mod housework;
 mod index;
+mod intact;
 mod items;
 mod left_out;
 mod link;

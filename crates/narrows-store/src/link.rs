@@ -3,7 +3,9 @@
 use crate::db::{Db, Pg, PgAddress};
 use crate::durable::Durable;
 use crate::error::{Error, Result};
+use crate::intact::Intact;
 use rusqlite::Connection;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// After a connection could not be made, so long passes before the next one is tried.
@@ -19,7 +21,7 @@ pub(crate) type AfterCommits = Box<dyn FnMut(&Connection, u32) + Send>;
 
 /// A connection that writes.
 pub(crate) enum Link {
-    Sqlite { db: Connection, after: AfterCommits, durable: Box<Durable> },
+    Sqlite { db: Connection, after: AfterCommits, durable: Box<Durable>, intact: Arc<Intact> },
     Postgres(Box<Far>),
 }
 
@@ -112,6 +114,14 @@ impl Link {
     /// Whether writers beside this one lock rows too: then what is done together is done in an order.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Link::Postgres(_))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Link::Sqlite { db, intact, .. } = self {
+            intact.before_close(db);
+        }
     }
 }
 

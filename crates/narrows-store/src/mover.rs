@@ -3,6 +3,7 @@
 use crate::connection::open_mover;
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
+use crate::intact::Intact;
 use crate::link::AfterCommits;
 use rusqlite::Connection;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const RESTART_FROM: u64 = 128 << 20;
 /// Lets the log start anew when it can: to write over a file costs half of what it costs to make it
 /// grow. The mover has moved nearly all of it by then, and whoever reads is not waited for. When
 /// the log has grown large nevertheless, everybody waits until it can.
-pub(crate) fn restart_wal(dir: &DataDir) -> AfterCommits {
+pub(crate) fn restart_wal(dir: &DataDir, intact: Arc<Intact>) -> AfterCommits {
     let wal = dir.wal();
     let mut commits = 0_u32;
     Box::new(move |db, more| {
@@ -31,6 +32,9 @@ pub(crate) fn restart_wal(dir: &DataDir) -> AfterCommits {
             return;
         }
         commits = 0;
+        if intact.look().is_err() {
+            return;
+        }
         let moved = match wal_state(db, "NOOP") {
             Ok(Moved { frames, waiting, .. }) if frames > MOVE_FRAMES && waiting <= MOVE_FRAMES => {
                 wal_state(db, "PASSIVE")
@@ -43,6 +47,8 @@ pub(crate) fn restart_wal(dir: &DataDir) -> AfterCommits {
         if let Err(error) = moved {
             tracing::warn!(%error, "the write-ahead log could not start anew");
         }
+        // What was moved made it longer.
+        let _ = intact.look();
     })
 }
 
@@ -54,12 +60,19 @@ pub(crate) struct Mover {
 }
 
 impl Mover {
-    pub(crate) fn start(dir: &DataDir, removed: Arc<AtomicBool>) -> Result<Mover> {
+    pub(crate) fn start(
+        dir: &DataDir,
+        removed: Arc<AtomicBool>,
+        intact: Arc<Intact>,
+    ) -> Result<Mover> {
         let on = Arc::new(AtomicBool::new(true));
         let (db, wal, goes_on) = (open_mover(dir)?, dir.wal(), Arc::clone(&on));
         let run = move || {
             while goes_on.load(Ordering::Relaxed) {
                 std::thread::park_timeout(MOVE_EVERY);
+                if intact.look().is_err() {
+                    continue;
+                }
                 if removed.swap(false, Ordering::Relaxed) && move_wal(&db, "TRUNCATE").is_none() {
                     removed.store(true, Ordering::Relaxed);
                 }
@@ -68,7 +81,9 @@ impl Mover {
                 {
                     move_wal(&db, "PASSIVE");
                 }
+                let _ = intact.look();
             }
+            intact.before_close(&db);
         };
         let thread = std::thread::Builder::new().name("narrows-mover".to_owned()).spawn(run);
         let thread = thread.map_err(|e| Error::Io(e.to_string()))?;

@@ -4,9 +4,12 @@
 //! missing gets an event that says so in the place of what is lost; its items are completed from its
 //! log by the code that always does it. The index of search is made anew. The old database is kept.
 
+mod cells;
 mod copy;
 mod log;
 mod old;
+mod pages;
+mod rescue;
 mod session;
 pub(crate) mod swap;
 
@@ -18,6 +21,7 @@ use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
 use crate::{around, index};
 use copy::Table;
+use rescue::Rescued;
 use rusqlite::Connection;
 use serde::Serialize;
 use session::Sessions;
@@ -88,10 +92,12 @@ pub fn repair(data: &Path, dry: bool, mut tell: impl FnMut(Repairing)) -> Result
     let dir = DataDir::open(data)?;
     let _lock = dir.lock()?;
     swap::finish(&dir)?;
-    if let Some(what) = gone(&dir) {
+    // Of a database that is gone, the write-ahead log may hold the newest part.
+    let is_left = holds_much(&dir.wal());
+    if let Some(what) = gone(&dir).filter(|_| !is_left) {
         return Err(Error::Damaged(what));
     }
-    if !dir.database().exists() {
+    if !dir.database().exists() && !is_left {
         return Err(Error::NotFound("store"));
     }
     let fresh = swap::begin(&dir)?;
@@ -131,24 +137,35 @@ fn make(dir: &DataDir, fresh: &DataDir, tell: &mut impl FnMut(Repairing)) -> Res
     say("looking at the database", 0, 0);
     let new = open_writer(fresh, None)?;
     let (old, unread) = &old::open(dir, fresh, &new)?;
-    repaired.database = integrity(old)?;
+    if let Some(old) = old {
+        repaired.database = integrity(old)?;
+    }
     repaired.database.extend(unread.clone());
+    let rescued = if old.is_none() || !repaired.database.is_empty() {
+        say("looking at every page", 0, 0);
+        Some(rescue::rescue(dir, fresh, &new)?)
+    } else {
+        None
+    };
+    let rows = rescued.as_ref().map(|rescued| &rescued.db).or(old.as_ref());
+    let rows = rows.ok_or(Error::NotFound("store"))?;
     // What is read is of one moment.
-    let old = &*old.unchecked_transaction()?;
+    let rows = &*rows.unchecked_transaction()?;
+    let from = &From { rows, list: old.as_ref(), rescued: rescued.as_ref() };
     // If this is cut off, all of it is thrown away.
     new.execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN")?;
     let (mut ends, mut before) = (BTreeMap::new(), Vec::new());
     for (session, last, id) in Durable::ends(dir) {
         ends.insert(session, (last, id));
     }
-    for lost in durable::lost(&Db::Sqlite(old)).unwrap_or_default() {
+    for lost in durable::lost(&Db::Sqlite(rows)).unwrap_or_default() {
         repaired.damaged = true;
         ends.entry(lost.session).or_insert((0, lost.what.clone()));
         before.push(lost);
     }
-    let tables = Table::all(old, &new)?;
-    let sessions = Sessions::find(old, &new, &tables, &ends, &mut repaired)?;
-    others(old, &new, &tables, &sessions.keys, &mut repaired)?;
+    let tables = Table::all(rows, &new)?;
+    let sessions = Sessions::find(from, &new, &tables, &ends, &mut repaired)?;
+    others(from, &new, &tables, &sessions.keys, &mut repaired)?;
     let all = sessions.keys.len() as u64;
     for (done, key) in (0..).zip(sessions.keys.iter().copied()) {
         say("copying sessions", done, all);
@@ -156,7 +173,7 @@ fn make(dir: &DataDir, fresh: &DataDir, tell: &mut impl FnMut(Repairing)) -> Res
         new.execute_batch("COMMIT; BEGIN")?;
     }
     let known: HashSet<i64> = sessions.keys.iter().copied().collect();
-    let is_gone = |key: &i64| !known.contains(key) && !durable::is_deleted(old, *key);
+    let is_gone = |key: &i64| !known.contains(key) && !durable::is_deleted(rows, *key);
     for (key, (_, id)) in ends.iter().filter(|(key, _)| is_gone(key)) {
         let name = if id.is_empty() { format!("#{key}") } else { id.clone() };
         repaired.gone.push(name);
@@ -172,11 +189,25 @@ fn make(dir: &DataDir, fresh: &DataDir, tell: &mut impl FnMut(Repairing)) -> Res
     repaired.gone.dedup();
     let highest = ends.keys().copied().chain([Durable::highest(dir)]).max();
     durable::raise_keys(&new, highest.unwrap_or(0))?;
-    finish(old, new, &mut say)?;
+    finish(old.as_ref().unwrap_or(rows), new, &mut say)?;
     let Repaired { sessions, gone, lost, database, .. } = &repaired;
     let is_whole = sessions.is_empty() && gone.is_empty() && lost.is_empty() && database.is_empty();
     repaired.damaged |= !is_whole;
     Ok(repaired)
+}
+
+/// Where the rows of a damaged store are read.
+struct From<'a> {
+    /// Rows, as the database leads to them, or as they were found on its pages.
+    rows: &'a Connection,
+    /// The database, if its list of tables can be read.
+    list: Option<&'a Connection>,
+    rescued: Option<&'a Rescued>,
+}
+
+/// Whether a file is there, and not empty.
+fn holds_much(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|about| about.len() > 0)
 }
 
 /// What the database says of itself.
@@ -193,13 +224,18 @@ fn integrity(db: &Connection) -> Result<Vec<String>> {
 
 /// Copies what is not of the logs.
 fn others(
-    old: &Connection,
+    from: &From<'_>,
     new: &Connection,
     tables: &[Table],
     sessions: &[i64],
     repaired: &mut Repaired,
 ) -> Result<()> {
     let kept: BTreeSet<i64> = sessions.iter().copied().collect();
+    // What leads to rows that were found otherwise is only asked whether it leads to all of them.
+    let list = match from.list.filter(|_| from.rescued.is_some()) {
+        Some(list) => Table::all(list, new)?,
+        None => Vec::new(),
+    };
     for table in tables {
         let name = table.name.as_str();
         // These are made anew, or copied with their sessions; what was deleted is not copied.
@@ -210,7 +246,7 @@ fn others(
         let mut bad = 0;
         let is_sound = |row: &Row<'_>| around::is_sound(name, row, |column| table.at(column));
         let of_session = table.is_of_sessions().then(|| table.at("session"));
-        let torn = table.copy(old, new, sessions, |row| {
+        let mut torn = table.copy(from.rows, new, sessions, |row| {
             let session = of_session.map(|at| row.get::<i64>(at));
             if session.is_some_and(|key| key.is_ok_and(|key| !kept.contains(&key))) {
                 return false;
@@ -219,11 +255,21 @@ fn others(
             bad += u64::from(!sound);
             sound
         })?;
+        if let (Some(db), Some(led)) = (from.list, list.iter().find(|led| led.name == name)) {
+            torn |= led.copy(db, new, sessions, |_| false)?;
+        }
         if torn {
             repaired.lost.push(format!("some {}", called(name)));
         } else if bad > 0 {
             repaired.lost.push(format!("{bad} {}", called(name)));
         }
+    }
+    if let (None, Some(rescued)) = (from.list, from.rescued) {
+        let many = if rescued.missing == 0 { "some".to_owned() } else { rescued.missing.to_string() };
+        repaired.lost.push(format!(
+            "what stood on {many} pages of the database that are gone: tokens, tags, sums and marks \
+             may be among it"
+        ));
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::dir::DataDir;
 use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
 use crate::housework::housework;
+use crate::intact::Intact;
 use crate::link::Link;
 use crate::mover::{Mover, restart_wal};
 use crate::names::random;
@@ -92,21 +93,23 @@ impl Store {
         swap::finish(&dir)?;
         let db = open_writer(&dir, options.max_bytes)?;
         let mark_key = mark_key(&db)?;
-        let durable = Durable::open(&dir, &db)?;
+        let damages = Arc::<Damages>::default();
+        let intact = Intact::new(&dir, &damages);
+        let durable = Durable::open(&dir, &db, &intact)?;
         let lost = durable::lost(&Db::Sqlite(&db))?;
         let revoked = Revoked::load(&dir)?;
         let (ended, end) = oneshot::channel();
         // Also at first: a store that was killed may have had no time for it.
         let removed = Arc::new(AtomicBool::new(true));
-        let mover = Mover::start(&dir, Arc::clone(&removed))?;
+        let mover = Mover::start(&dir, Arc::clone(&removed), Arc::clone(&intact))?;
         // The right to write ends when nobody does any more.
         let over = move || {
             drop(mover);
             drop(lock);
             let _ = ended.send(());
         };
-        let link = Link::Sqlite { db, after: restart_wal(&dir), durable: Box::new(durable) };
-        let damages = Arc::<Damages>::default();
+        let after = restart_wal(&dir, Arc::clone(&intact));
+        let link = Link::Sqlite { db, after, durable: Box::new(durable), intact };
         damages.keep(lost);
         let housework = housework(removed, &damages);
         let writer = Writer::start(Plan::alone(link, housework, options.write_here), over)?;

@@ -13,6 +13,8 @@ use std::path::Path;
 
 /// A copy is made in this folder, beside the new database.
 const COPY: &str = "old";
+/// What was found on its pages is put into this one.
+pub(super) const RESCUED: &str = "rescued";
 /// What every database of a store begins with: its name, pages of 4096 bytes, a write-ahead log.
 const HEADER: &[u8; 24] = b"SQLite format 3\0\x10\x00\x02\x02\x00\x40\x20\x20";
 /// Where the header has the format of its list of tables, the encoding of texts and the schema.
@@ -28,21 +30,26 @@ const NEEDED: [&str; 3] = [
     "SELECT key, id, epoch, label, name_crc, facts_crc, state_crc, tally FROM session LIMIT 0",
 ];
 
-/// The damaged database, to be read. It stays as it is, but for the schema of an earlier version.
-/// Returns what cannot be read of its header or its list of tables, too.
+/// The damaged database, to be read; none when nothing leads to its rows. It stays as it is, but for
+/// the schema of an earlier version. Returns what cannot be read of its header or its list of tables,
+/// too.
 pub(super) fn open(
     dir: &DataDir,
     fresh: &DataDir,
     new: &Connection,
-) -> Result<(Connection, Option<String>)> {
+) -> Result<(Option<Connection>, Option<String>)> {
+    if fs::metadata(dir.database()).map_or(0, |about| about.len()) == 0 && dir.wal().exists() {
+        // SQLite would delete the write-ahead log.
+        return Ok((None, Some("the database is empty or gone".to_owned())));
+    }
     let what = match plain(dir, new) {
-        Ok(db) => return Ok((db, None)),
+        Ok(db) => return Ok((Some(db), None)),
         // It may be damaged, or only too old.
         Err(error @ Error::Older { .. }) => {
             if open_writer(dir, None).is_ok()
                 && let Ok(db) = plain(dir, new)
             {
-                return Ok((db, None));
+                return Ok((Some(db), None));
             }
             error
         }
@@ -51,8 +58,12 @@ pub(super) fn open(
         Err(error) => return Err(error),
     };
     let copy = DataDir::open(&fresh.path().join(COPY))?;
-    mend(dir, &copy, new)?;
-    Ok((readable(&copy)?, Some(what.to_string())))
+    match mend(dir, &copy, new).and_then(|()| readable(&copy)) {
+        Ok(db) => Ok((Some(db), Some(what.to_string()))),
+        Err(Error::Full) => Err(Error::Full),
+        // Its pages are still there.
+        Err(_) => Ok((None, Some(what.to_string()))),
+    }
 }
 
 /// A database whose header and list of tables are whole.
@@ -71,9 +82,11 @@ fn plain(dir: &DataDir, new: &Connection) -> Result<Connection> {
     Ok(db)
 }
 
-/// Removes the copy, if one was made.
+/// Removes the copies, if some were made.
 pub(super) fn close(fresh: &DataDir) {
-    let _ = fs::remove_dir_all(fresh.path().join(COPY));
+    for folder in [COPY, RESCUED] {
+        let _ = fs::remove_dir_all(fresh.path().join(folder));
+    }
 }
 
 /// Opens a database in which what is needed is found.

@@ -2,7 +2,7 @@
 
 use super::copy::{Table, walk};
 use super::log::{Copied, Log};
-use super::{Repaired, RepairedSession};
+use super::{From, Repaired, RepairedSession};
 use crate::append::SessionFacts;
 use crate::careful::{Careful, Next};
 use crate::damage::Damage;
@@ -21,7 +21,7 @@ const MAX_ID: usize = 64;
 
 /// The sessions that there are.
 pub(super) struct Sessions<'a> {
-    old: &'a Connection,
+    from: &'a From<'a>,
     new: &'a Connection,
     /// Their keys.
     pub(super) keys: Vec<i64>,
@@ -51,32 +51,33 @@ struct Own {
 impl<'a> Sessions<'a> {
     /// Finds them, and copies their rows.
     pub(super) fn find(
-        old: &'a Connection,
+        from: &'a From<'a>,
         new: &'a Connection,
         tables: &[Table],
         ends: &'a BTreeMap<i64, (u64, String)>,
         repaired: &mut Repaired,
     ) -> Result<Sessions<'a>> {
         if let Some(table) = tables.iter().find(|table| table.name == "session") {
-            table.copy(old, new, &[], |_| true)?;
+            table.copy(from.rows, new, &[], |_| true)?;
         }
-        let named = |column: &str, index: &str| -> BTreeMap<i64, String> {
+        let named = |at: usize, column: &str, index: &str| -> BTreeMap<i64, String> {
+            let mut names = from.rescued.map(|found| found.names[at].clone()).unwrap_or_default();
+            let Some(list) = from.list else { return names };
             let sql = format!(
                 "SELECT key, {column} FROM session INDEXED BY {index} WHERE {column} IS NOT NULL"
             );
-            let (mut names, db) = (BTreeMap::new(), Db::Sqlite(old));
             // As far as it can be read.
-            let _ = db.each(&sql, &[], |r| {
+            let _ = Db::Sqlite(list).each(&sql, &[], |r| {
                 names.insert(r.get(0)?, r.get(1)?);
                 Ok(std::ops::ControlFlow::Continue(()))
             });
             names
         };
-        let ids = named("id", "sqlite_autoindex_session_1");
-        let labels = named("label", "sqlite_autoindex_session_2");
+        let ids = named(0, "id", "sqlite_autoindex_session_1");
+        let labels = named(1, "label", "sqlite_autoindex_session_2");
         let there = Db::Sqlite(new).all("SELECT key FROM session", &[], |r| r.get(0))?;
         let mut sessions =
-            Sessions { old, new, keys: there, torn: BTreeSet::new(), ends, ids, labels };
+            Sessions { from, new, keys: there, torn: BTreeSet::new(), ends, ids, labels };
         sessions.find_torn(repaired)?;
         sessions.keys.extend(&sessions.torn);
         sessions.keys.sort_unstable();
@@ -88,22 +89,11 @@ impl<'a> Sessions<'a> {
     fn find_torn(&mut self, repaired: &mut Repaired) -> Result<()> {
         let there: BTreeSet<i64> = self.keys.iter().copied().collect();
         let mut deleted = BTreeSet::new();
-        walk(self.old, ("doomed", "session"), (i64::MIN, i64::MAX), |key, _| {
+        walk(self.from.rows, ("doomed", "session"), (i64::MIN, i64::MAX), |key, _| {
             deleted.insert(key);
             Ok(())
         })?;
-        let mut gaps = Vec::new();
-        let db = Db::Sqlite(self.old);
-        let mut rows = Careful::new("session", 1, i64::from(u32::MAX), false);
-        loop {
-            match rows.next(&db)? {
-                Next::End => break,
-                Next::Gap(first, last) => gaps.push((first, last)),
-                // It was found, and could not be read.
-                Next::Key(key) if !there.contains(&key) => gaps.push((key, key)),
-                Next::Key(_) => {}
-            }
-        }
+        let gaps = self.gaps(&there)?;
         let lies_there = |key: &i64| gaps.iter().any(|(first, last)| (first..=last).contains(&key));
         let mut missing: BTreeSet<i64> = self.ids.keys().copied().collect();
         missing.extend(self.with_events()?.into_iter().filter(lies_there));
@@ -126,9 +116,27 @@ impl<'a> Sessions<'a> {
         Ok(())
     }
 
+    /// Where rows of sessions cannot be read.
+    fn gaps(&self, there: &BTreeSet<i64>) -> Result<Vec<(i64, i64)>> {
+        let all = (1, i64::from(u32::MAX));
+        // Any may be missing.
+        let Some(list) = self.from.list else { return Ok(vec![all]) };
+        let (db, mut gaps) = (Db::Sqlite(list), Vec::new());
+        let mut rows = Careful::new("session", all.0, all.1, false);
+        loop {
+            match rows.next(&db)? {
+                Next::End => return Ok(gaps),
+                Next::Gap(first, last) => gaps.push((first, last)),
+                // It was found, and could not be read.
+                Next::Key(key) if !there.contains(&key) => gaps.push((key, key)),
+                Next::Key(_) => {}
+            }
+        }
+    }
+
     /// The sessions that have events.
     fn with_events(&self) -> Result<Vec<i64>> {
-        let (db, mut low, mut found) = (Db::Sqlite(self.old), 1_i64 << 32, Vec::new());
+        let (db, mut low, mut found) = (Db::Sqlite(self.from.rows), 1_i64 << 32, Vec::new());
         loop {
             match Careful::new("event", low, i64::MAX, false).next(&db)? {
                 Next::End => return Ok(found),
@@ -173,7 +181,7 @@ impl<'a> Sessions<'a> {
                 && (lost.first > 0 || lost.lost_name().is_none_or(|id| !own.names || id == own.id))
         };
         let lost: Vec<Damage> = lost.iter().filter(is_own).cloned().collect();
-        let log = Log { old: self.old, new: self.new, session: key };
+        let log = Log { old: self.from.rows, new: self.new, session: key };
         let copied = log.copy()?;
         let calls = log.calls()?;
         if calls != Some(own.calls) {
