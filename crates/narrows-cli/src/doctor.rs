@@ -164,7 +164,9 @@ fn running(data: &Path) -> Running {
 fn open(args: &DoctorArgs, data: &Path) -> Result<(Library, Checked), Fault> {
     // Looking for new sessions would make another one in its place.
     if let Some(what) = DataDir::open(data).ok().and_then(|dir| gone(&dir)) {
-        return Err(fault(format!("{what}: `narrows restore` puts a copy in its place")));
+        let wal = std::fs::metadata(data.join("narrows.db-wal")).is_ok_and(|wal| wal.len() > 0);
+        let keep = if wal { "`narrows repair` keeps what its write-ahead log holds, " } else { "" };
+        return Err(fault(format!("{what}: {keep}`narrows restore` puts a copy in its place")));
     }
     let there = DataDir::open(data).is_ok_and(|dir| dir.database().exists());
     let is_older = || matches!(Store::open_read_only(data), Err(Error::Older { .. }));

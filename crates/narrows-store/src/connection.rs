@@ -12,7 +12,8 @@ use std::time::Duration;
 const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 
 /// What is said of a database of which only the write-ahead log is left.
-const LOST: &str = "the database is empty or gone, and its write-ahead log is still there";
+const LOST: &str = "the database is empty or gone, and its write-ahead log is still there: \
+     `narrows repair` keeps what that holds";
 
 /// A part of a migration.
 enum Part {

@@ -265,7 +265,8 @@ fn others(
         }
     }
     if let (None, Some(rescued)) = (from.list, from.rescued) {
-        let many = if rescued.missing == 0 { "some".to_owned() } else { rescued.missing.to_string() };
+        let many =
+            if rescued.missing == 0 { "some".to_owned() } else { rescued.missing.to_string() };
         repaired.lost.push(format!(
             "what stood on {many} pages of the database that are gone: tokens, tags, sums and marks \
              may be among it"

@@ -59,7 +59,7 @@ async fn compare(place: &Path, all: &[Written], report: &Repaired, what: &str) {
     // All of it is found.
     let query = Query { text: "the".to_owned(), limit: 5, ..Query::default() };
     let found = store.search(query).await.unwrap().hits;
-    assert!(!found.is_empty() || whole == 0, "{what}");
+    assert!(!found.is_empty() || whole == 0, "{what}: {report:?}");
     let checked = store.check(Duration::from_mins(1), Duration::ZERO).await.unwrap();
     let left: Vec<String> = checked.damage.iter().map(|(d, id)| d.words(id)).collect();
     assert!(checked.complete && left.is_empty(), "{what}: {left:?}");
@@ -154,12 +154,7 @@ async fn a_store_that_is_whole_stays_as_it_is() {
 }
 
 /// Damages a copy of a store, repairs it, and compares; returns what was said.
-async fn spoiled(
-    from: &Path,
-    all: &[Written],
-    what: &str,
-    spoil: impl FnOnce(&Path),
-) -> Repaired {
+async fn spoiled(from: &Path, all: &[Written], what: &str, spoil: impl FnOnce(&Path)) -> Repaired {
     let place = from.with_file_name("data");
     copy(from, &place);
     spoil(&place);

@@ -150,7 +150,9 @@ pub(super) fn columns(row: &[u8]) -> Option<Vec<Value<'_>>> {
             7 => Value::Real(f64::from_bits(whole(part).cast_unsigned())),
             1..=6 => Value::Int(whole(part)),
             // A text that is none is kept as it stands: its checksum tells.
-            odd if odd % 2 == 1 => std::str::from_utf8(part).map_or(Value::Bytes(part), Value::Text),
+            odd if odd % 2 == 1 => {
+                std::str::from_utf8(part).map_or(Value::Bytes(part), Value::Text)
+            }
             _ => Value::Bytes(part),
         });
     }

@@ -94,7 +94,11 @@ impl Table {
                 let sql = "SELECT name, pk > 0 FROM pragma_table_info(?1) ORDER BY cid";
                 Db::Sqlite(db).all(sql, &params![name], |r| Ok((r.get(0)?, r.get(1)?)))
             };
-            let there: Vec<String> = of(old)?.into_iter().map(|(name, _)| name).collect();
+            let there = match of(old) {
+                Err(error) if error.is_unreadable() => Vec::new(),
+                there => there?,
+            };
+            let there: Vec<String> = there.into_iter().map(|(name, _)| name).collect();
             let columns = of(new)?;
             let key = columns.iter().filter(|(_, key)| *key && without);
             let key = key.map(|(name, _)| name.clone()).collect();
@@ -122,6 +126,9 @@ impl Table {
         sessions: &[i64],
         mut is_taken: impl FnMut(&Row<'_>) -> bool,
     ) -> Result<bool> {
+        if self.columns.is_empty() {
+            return Ok(true);
+        }
         let columns = Table::list(&self.columns);
         let marks = vec!["?"; self.columns.len()].join(", ");
         let insert = format!("INSERT OR IGNORE INTO {} ({columns}) VALUES ({marks})", self.name);

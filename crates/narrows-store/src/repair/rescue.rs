@@ -143,9 +143,13 @@ impl Trees {
 /// A row of the list of tables and indexes: the page on which it begins, and its name.
 fn listed(row: &[Value<'_>]) -> Option<(u32, String)> {
     match row {
-        [Value::Text("table" | "index"), Value::Text(name), Value::Text(_), Value::Int(root), _] => {
-            Some((u32::try_from(*root).ok().filter(|root| *root > 1)?, (*name).to_owned()))
-        }
+        [
+            Value::Text("table" | "index"),
+            Value::Text(name),
+            Value::Text(_),
+            Value::Int(root),
+            _,
+        ] => Some((u32::try_from(*root).ok().filter(|root| *root > 1)?, (*name).to_owned())),
         _ => None,
     }
 }
@@ -172,7 +176,11 @@ impl Rescued {
             let proof = shape.numbers(row, &mut values).proof(&values);
             // Of these, what is not as it was written is missed by its number.
             let is_counted = matches!(shape.name.as_str(), "event" | "item");
-            return if proof == Some(false) && is_counted { Ok(()) } else { self.put(shape, &values) };
+            return if proof == Some(false) && is_counted {
+                Ok(())
+            } else {
+                self.put(shape, &values)
+            };
         }
         for shape in shapes.iter().filter(|shape| shape.fits(numbered, &values)) {
             let mut values = values.clone();
@@ -250,7 +258,11 @@ impl Shape {
                     kind: text("kind"),
                     open: number("open") != 0,
                     body,
-                    parent: if let Value::Text(parent) = get("parent") { Some(parent) } else { None },
+                    parent: if let Value::Text(parent) = get("parent") {
+                        Some(parent)
+                    } else {
+                        None
+                    },
                 };
                 Some(kept("crc")? == item.at(number("top") != 0))
             }

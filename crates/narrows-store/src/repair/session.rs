@@ -120,8 +120,8 @@ impl<'a> Sessions<'a> {
     fn gaps(&self, there: &BTreeSet<i64>) -> Result<Vec<(i64, i64)>> {
         let all = (1, i64::from(u32::MAX));
         // Any may be missing.
-        let Some(list) = self.from.list else { return Ok(vec![all]) };
-        let (db, mut gaps) = (Db::Sqlite(list), Vec::new());
+        let Some(connection) = self.from.list else { return Ok(vec![all]) };
+        let (db, mut gaps) = (Db::Sqlite(connection), Vec::new());
         let mut rows = Careful::new("session", all.0, all.1, false);
         loop {
             match rows.next(&db)? {
