@@ -272,3 +272,72 @@ async fn sources_are_told_without_where_they_lie_and_to_whom_all_is_shown() {
         assert_eq!(limited, json!({ "following": true, "folders": [], "indexing": null }));
     }
 }
+
+/// A prompt and its answer of an agent by whose clock it is some year.
+fn turn_in(year: u32) -> Vec<u8> {
+    let at = |second: u32| format!("{year}-03-04T05:06:{second:02}.000Z");
+    let prompt = json!({"ts": at(1), "dir": "client->agent", "msg": {"jsonrpc": "2.0", "id": 1,
+        "method": "session/prompt", "params": {"prompt": [{"type": "text", "text": "Go on."}]}}});
+    let content = json!({"type": "text", "text": "Done. "});
+    let said = json!({"ts": at(2), "dir": "agent->client", "msg": {"jsonrpc": "2.0",
+        "method": "session/update", "params": {"sessionId": "s",
+        "update": {"sessionUpdate": "agent_message_chunk", "content": content}}}});
+    format!("{prompt}\n{said}\n").into_bytes()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_arrives_now_is_new_and_what_was_kept_has_its_own_dates() {
+    let server = TestServer::start().await;
+    let order = async || -> Vec<String> {
+        let page = server.get("/api/sessions").await;
+        let id = |s: &Value| s["id"].as_str().expect("id").to_owned();
+        list(&page, "sessions").iter().map(id).collect()
+    };
+    let (right, kept, behind) =
+        (server.session().await, server.session().await, server.session().await);
+    server.packets(&right, "", &turn_in(2026)).await;
+    server.packets(&kept, "arrived=none&end=true", &turn_in(2002)).await;
+    server.packets(&behind, "", &turn_in(2001)).await;
+    assert_eq!(order().await, [behind.clone(), right, kept.clone()]);
+    // It is as old as it is known, and is not said to have gone on for 25 years.
+    let row = server.get(&format!("/api/sessions/{behind}")).await;
+    assert!(row["createdAt"].as_i64() > Some(1_700_000_000_000), "{row}");
+    assert!(row["updatedAt"].as_i64() >= row["createdAt"].as_i64(), "{row}");
+    let row = server.get(&format!("/api/sessions/{kept}")).await;
+    let year_2002 = 1_000_000_000_000..1_050_000_000_000;
+    assert!(year_2002.contains(&row["createdAt"].as_i64().expect("time")), "{row}");
+    assert!(year_2002.contains(&row["updatedAt"].as_i64().expect("time")), "{row}");
+    // So does a session that Claude Code kept, however it comes.
+    let history = server.session().await;
+    server.packets(&history, "", &fixture("claude-history/2.1-v-ask-user")).await;
+    let row = server.get(&format!("/api/sessions/{history}")).await;
+    assert!(row["updatedAt"].as_i64() < row["heardAt"].as_i64(), "{row}");
+}
+
+/// Some packets of a recording tell their time, others get that of their arrival.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_is_measured_by_one_clock() {
+    const MOST: u64 = 3600;
+    let mut server = TestServer::start().await;
+    let mut told = 0;
+    for name in ["2.1-v-ask-user", "2.0-v-ask-user", "2.1-g-subagent"] {
+        let input = fixture(&format!("claude-stream/{name}"));
+        let lines: Vec<&[u8]> = input.split_inclusive(|b| *b == b'\n').collect();
+        for cut in [0, lines.len() / 3, lines.len() * 2 / 3] {
+            let session = server.session().await;
+            server.packets(&session, "first=1", &lines[..cut].concat()).await;
+            if cut > 0 {
+                server = server.restart().await;
+            }
+            server.packets(&session, "first=1&end=true", &input).await;
+            let path = format!("/api/sessions/{session}/events?view=activity");
+            for frame in server.sse(&path, None).await.until_ready().await {
+                let message = frame.json();
+                let Some(seconds) = message["elapsedSeconds"].as_u64() else { continue };
+                assert!(seconds < MOST, "{name} cut at {cut}: {message}");
+                told += 1;
+            }
+        }
+    }
+    assert!(told >= 9, "{told}");
+}

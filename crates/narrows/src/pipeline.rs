@@ -210,6 +210,11 @@ impl Pipeline {
         self.adapter.format()
     }
 
+    /// Whether what is read was kept by its agent, and is not what an agent at work says.
+    pub fn is_kept(&self) -> bool {
+        self.adapter.is_kept()
+    }
+
     /// The paths that are hidden, with those that the session has told.
     pub fn paths(&self) -> &Paths {
         self.sanitizer.paths()

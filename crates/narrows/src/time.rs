@@ -4,17 +4,39 @@ use ecow::EcoString;
 use serde::{Serialize, Serializer};
 
 /// A moment as the source wrote it, checked to be a plain date and time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Time {
     text: EcoString,
     millis: i64,
+    /// When its packet arrived, by the clock of this machine. Nothing prints it.
+    arrived: Option<i64>,
 }
+
+/// Two times are equal when they are written alike, whenever their packets arrived.
+impl PartialEq for Time {
+    fn eq(&self, other: &Time) -> bool {
+        self.millis == other.millis && self.text == other.text
+    }
+}
+
+impl Eq for Time {}
 
 impl Time {
     /// Reads `2026-01-22T19:13:30.917345+00:00` and its kin; anything else is no time.
     pub fn parse(text: &str) -> Option<Time> {
         let millis = millis(text.as_bytes())?;
-        Some(Time { text: text.into(), millis })
+        Some(Time { text: text.into(), millis, arrived: None })
+    }
+
+    /// The moment at which a packet arrived: that of a message without a time of its own.
+    pub fn arrival(millis: i64) -> Time {
+        Time { arrived: Some(millis), ..Time::from_millis(millis) }
+    }
+
+    /// A time that a message tells, with the arrival of its packet.
+    #[must_use]
+    pub fn arrived_with(self, packet: Option<&Time>) -> Time {
+        Time { arrived: packet.and_then(|p| p.arrived), ..self }
     }
 
     /// A moment by its milliseconds since 1970, written as `2026-01-22T19:13:30.917Z`.
@@ -26,7 +48,7 @@ impl Time {
         let text = ecow::eco_format!(
             "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
         );
-        Time { text, millis }
+        Time { text, millis, arrived: None }
     }
 
     /// As it is written.
@@ -39,9 +61,33 @@ impl Time {
         self.millis
     }
 
-    /// Milliseconds from `earlier` to this; none when the clock stepped back.
+    /// Milliseconds from `earlier` to this; none when the clock stepped back. Where only one of them was
+    /// told by the source, both are measured by their arrival, as far as that is known.
     pub fn since(&self, earlier: &Time) -> Option<u64> {
-        u64::try_from(self.millis - earlier.millis).ok()
+        let own = || u64::try_from(self.millis - earlier.millis).ok();
+        if self.is_arrival() || earlier.is_arrival() {
+            return self.arrived_since(earlier).unwrap_or_else(own);
+        }
+        own()
+    }
+
+    /// The same, and none when the two are by different clocks.
+    pub fn since_by_one_clock(&self, earlier: &Time) -> Option<u64> {
+        if self.is_arrival() || earlier.is_arrival() {
+            return self.arrived_since(earlier).flatten();
+        }
+        self.since(earlier)
+    }
+
+    /// From the arrival of `earlier` to that of this, where both are known.
+    fn arrived_since(&self, earlier: &Time) -> Option<Option<u64>> {
+        let (end, start) = self.arrived.zip(earlier.arrived)?;
+        Some(u64::try_from(end - start).ok())
+    }
+
+    /// Whether it is not the source that told this time.
+    fn is_arrival(&self) -> bool {
+        self.arrived == Some(self.millis)
     }
 }
 
@@ -133,6 +179,22 @@ mod tests {
         assert_eq!(ms("2026-01-22T00:11:51.712150+00:00"), Some(1_769_040_711_712));
         assert_eq!(ms("2026-01-22T01:11:51.7+01:00"), Some(1_769_040_711_700));
         assert_eq!(ms("2024-02-29 12:00:00"), Some(1_709_208_000_000));
+    }
+
+    #[test]
+    fn what_lies_between_two_times_is_measured_by_one_clock() {
+        let at = |t: &str, arrived: i64| {
+            Time::parse(t).expect("a time").arrived_with(Some(&Time::arrival(arrived)))
+        };
+        let (told, later) = (at("2001-01-01T00:00:00Z", 5_000), at("2001-01-01T00:00:09Z", 6_000));
+        let silent = Time::arrival(7_000);
+        assert_eq!(later.since(&told), Some(9_000));
+        assert_eq!(silent.since(&told), Some(2_000));
+        assert_eq!(later.since(&Time::arrival(5_500)), Some(500));
+        let stored = Time::parse("1970-01-01T00:00:01Z").expect("a time");
+        assert_eq!(silent.since(&stored), Some(6_000));
+        assert_eq!(silent.since_by_one_clock(&stored), None);
+        assert_eq!(later.since_by_one_clock(&told), Some(9_000));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::open::{OpenItems, Rows};
 use super::places::{Mark, last_event, mark, source_mark};
-use super::printed::Printed;
+use super::printed::{Printed, last_elapsed};
 use super::sums::Sums;
-use super::{Hidden, Reading};
+use super::{Arrival, Hidden, Reading};
 use crate::hub::{Delivery, Hub};
 use narrows::change::Change;
 use narrows::id::EventId;
@@ -73,6 +73,8 @@ pub(super) struct Live {
     pub(super) arrived: Option<i64>,
     /// A file is read of which nothing was read before.
     pub(super) found: bool,
+    /// What is read comes from an agent at work, and not from what was kept of it.
+    pub(super) by_arrival: bool,
     /// When the last packet that was new arrived.
     pub(super) heard: Option<i64>,
 }
@@ -120,9 +122,12 @@ impl Live {
         }
         let marks = sources.iter().map(|s| (s.number, mark(s, again))).collect();
         let turn = store.last_turn(session.key, RECENT_EVENTS).await?;
-        let turn =
+        let events =
             turn.iter().filter_map(|row| stored::event(std::str::from_utf8(&row.event).ok()?).ok());
-        let activity = Activity::resume(activity_config(&session), &kept.items, turn);
+        let mut activity = Activity::resume(activity_config(&session), &kept.items, events);
+        if reading.arrival == Arrival::Now {
+            activity.go_on_from(last_elapsed(&turn));
+        }
         let (info, ended) = (kept.items.info().clone(), session.ended);
         let since = |id: &str| kept.unsettled.iter().find(|(i, _)| i == id).map(|(_, seq)| *seq);
         let open = kept.items.iter().filter(|i| i.is_open() || since(&i.id).is_some());
@@ -158,6 +163,7 @@ impl Live {
             ended_kept: ended,
             arrived: reading.heard,
             found: false,
+            by_arrival: reading.arrival == Arrival::Now,
             heard: None,
         })
     }
@@ -219,6 +225,10 @@ impl Live {
         // What is found is as old as it says, whenever its file was copied here; what grows is new.
         let newest = append.times.filter(|_| self.found).map(|(_, newest)| newest);
         append.heard = self.heard.map(|heard| newest.map_or(heard, |newest| heard.min(newest)));
+        // What arrives now is new, whatever its agent's clock says; what was kept has dates of its own.
+        if self.by_arrival && !self.pipeline.is_kept() {
+            append.times = append.times.and(append.heard).map(|heard| (heard, heard));
+        }
         append.seen = std::mem::take(&mut self.rested_records);
         append.loose = self.new_loose();
         append.ended = Some(self.ended);

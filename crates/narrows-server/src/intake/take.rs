@@ -139,6 +139,7 @@ impl Take {
             live.placed = reading.placed;
             live.arrived = reading.heard;
             live.found = reading.heard.is_some() && live.seq == 0;
+            live.by_arrival = reading.arrival == Arrival::Now;
             live.fence = reading.fence;
             let known = live.roots.clone();
             let new = reading.roots.iter().filter(|root| !known.contains(root));
@@ -330,7 +331,7 @@ impl Take {
     }
 
     fn now(&self) -> Option<Time> {
-        (self.reading.arrival == Arrival::Now).then(|| Time::from_millis(narrows_store::now()))
+        (self.reading.arrival == Arrival::Now).then(|| Time::arrival(narrows_store::now()))
     }
 
     /// The pipeline is ahead of the log: it is not used again.

@@ -178,6 +178,11 @@ impl Adapter {
         }
     }
 
+    /// Whether what is read was kept by its agent, which has dates of its own.
+    pub(crate) fn is_kept(&self) -> bool {
+        matches!(self, Adapter::Claude(claude) if claude.is_kept())
+    }
+
     /// The format that is read. Both of Claude Code's are one.
     pub(crate) fn format(&self) -> Format {
         match self {

@@ -161,6 +161,12 @@ impl Activity {
         activity
     }
 
+    /// Goes on from the seconds that were told last of a turn whose events got the time of their arrival
+    /// where they had none: kept events do not tell by which clock they are.
+    pub fn go_on_from(&mut self, seconds: u64) {
+        self.progress.go_on_from(seconds);
+    }
+
     /// Projects one event.
     pub fn push(&mut self, seq: u64, event: &Event, out: &mut Vec<Message>) {
         let answered = matches!(event.body, Body::PromptResponse(_));

@@ -16,6 +16,11 @@ pub(super) struct Progress {
     turn: u64,
     began: Option<Time>,
     told: Option<Time>,
+    /// What was measured of the turn so far, and from where on it is measured: by one clock, and it
+    /// only grows.
+    elapsed_ms: u64,
+    measured: u64,
+    from: Option<Time>,
     calls: u64,
     results: u64,
     /// Done and all of the turn's todos.
@@ -32,6 +37,9 @@ impl Progress {
             turn: 0,
             began: None,
             told: None,
+            elapsed_ms: 0,
+            measured: 0,
+            from: None,
             calls: 0,
             results: 0,
             todos: None,
@@ -56,6 +64,22 @@ impl Progress {
         self.answered = self.turn > 0;
     }
 
+    /// Measures on from so many seconds: what was read again does not tell by which clock it was.
+    pub(super) fn go_on_from(&mut self, seconds: u64) {
+        self.measured = seconds * 1000;
+        self.elapsed_ms = self.measured;
+        (self.from, self.told) = (None, None);
+    }
+
+    /// Takes the time of an event.
+    fn measure(&mut self, time: Option<&Time>) {
+        let Some(now) = time else { return };
+        let from = self.from.get_or_insert_with(|| now.clone());
+        if let Some(ms) = now.since_by_one_clock(from) {
+            self.elapsed_ms = self.elapsed_ms.max(self.measured + ms);
+        }
+    }
+
     pub(super) fn call(&mut self) {
         self.calls += 1;
     }
@@ -72,6 +96,7 @@ impl Progress {
                     *self = Progress { turn, ..Progress::new(self.interval_ms) };
                 }
                 self.began = self.began.take().or_else(|| event.time.clone());
+                self.measure(event.time.as_ref());
             }
             Body::ThinkingChunk(_) => self.phase = "Planning",
             Body::TextChunk(_) if self.results > 0 => self.phase = "Finishing",
@@ -92,7 +117,8 @@ impl Progress {
                 self.answered = true;
                 self.phase = "Finishing";
                 self.percentage = 100;
-                return Some(self.tell(event));
+                self.measure(event.time.as_ref());
+                return Some(self.tell());
             }
             _ => {}
         }
@@ -102,8 +128,10 @@ impl Progress {
             return None;
         }
         self.began = self.began.take().or_else(|| event.time.clone());
-        let since = self.told.as_ref().or(self.began.as_ref());
-        let waited = event.time.as_ref().zip(since).and_then(|(now, then)| now.since(then));
+        self.measure(event.time.as_ref());
+        let since = self.told.as_ref().or(self.from.as_ref());
+        let waited = event.time.as_ref().zip(since);
+        let waited = waited.and_then(|(now, then)| now.since_by_one_clock(then));
         if !due && waited.is_none_or(|ms| ms < self.interval_ms) {
             return None;
         }
@@ -114,7 +142,7 @@ impl Progress {
             _ => 95 * self.results / (self.results + 8),
         };
         self.percentage = self.percentage.max(guess).min(95);
-        Some(self.tell(event))
+        Some(self.tell())
     }
 
     fn count(&mut self, statuses: impl Iterator<Item = ToolStatus>) {
@@ -128,9 +156,8 @@ impl Progress {
         }
     }
 
-    fn tell(&self, event: &Event) -> What {
-        let elapsed = event.time.as_ref().zip(self.began.as_ref());
-        let elapsed = elapsed.and_then(|(now, then)| now.since(then)).unwrap_or(0) / 1000;
+    fn tell(&self) -> What {
+        let elapsed = self.elapsed_ms / 1000;
         let remaining = match self.todos {
             Some((done, all)) if done > 0 && elapsed > 0 && !self.answered => {
                 Some(elapsed * (all - done) / done)

@@ -116,7 +116,7 @@ impl Acp {
     fn object(&mut self, object: Json<'_>, packet: &Packet<'_>, out: &mut Yield) {
         let f = Fields::read(object);
         if let Some(time) = f.time().and_then(Json::str).and_then(|t| Time::parse(&t)) {
-            out.time = Some(time);
+            out.time = Some(time.arrived_with(out.time.as_ref()));
         }
         if let Some(msg) = f.msg().filter(|m| m.kind() == Kind::Object) {
             let from = match f.dir().and_then(Json::str).as_deref() {
@@ -180,7 +180,8 @@ impl Acp {
     fn row(&mut self, row: Json<'_>, stored: Json<'_>, out: &mut Yield) {
         let times = [stored.any(&["timestamp", "ts"]), row.any(&["created_at", "createdAt"])];
         let time = times.into_iter().flatten().filter_map(Json::str).find_map(|t| Time::parse(&t));
-        out.time = time.or(out.time.take());
+        let own = time.map(|time| time.arrived_with(out.time.as_ref()));
+        out.time = own.or(out.time.take());
         let role = row.any(&["type", "role"]).and_then(Json::str);
         let f = Fields::read(stored);
         if role.as_deref() == Some("user") {

@@ -70,6 +70,8 @@ pub struct Claude {
     usage: end::LastUsage,
     /// Somebody gave the session its title.
     named: bool,
+    /// The last record was of a file that Claude Code keeps.
+    kept: bool,
     /// A record of the session's own was seen.
     own: bool,
     /// A turn has begun and nothing of it has come whole.
@@ -99,6 +101,7 @@ impl Claude {
             files: Recent::new(MAX_FEW),
             usage: end::LastUsage::default(),
             named: false,
+            kept: false,
             own: false,
             begins: false,
             speaking: false,
@@ -120,6 +123,11 @@ impl Claude {
             self.record(inner.unwrap_or(object), packet.parent, out);
         });
         self.index = index;
+    }
+
+    /// Whether what is read was kept in a file.
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept
     }
 
     /// The ids of the records that were read since this was asked last.
@@ -156,7 +164,9 @@ impl Claude {
             out.quiet += 1;
             return;
         }
-        out.time = r.time.clone().or(out.time.take());
+        self.kept = r.kept;
+        let own = r.time.clone().map(|time| time.arrived_with(out.time.as_ref()));
+        out.time = own.or(out.time.take());
         let kind = r.kind.as_deref().unwrap_or_default();
         if kinds::is_quiet(kind) {
             out.quiet += 1;

@@ -12,6 +12,8 @@ pub(super) struct Record<'a> {
     pub(super) uuid: Option<Json<'a>>,
     pub(super) time: Option<Time>,
     pub(super) session: Option<Json<'a>>,
+    /// It was kept in a file, not printed.
+    pub(super) kept: bool,
     /// The call whose subagent this is of; printed, not kept.
     pub(super) parent: Option<Json<'a>>,
     /// Of a subagent; kept, not printed.
@@ -62,7 +64,7 @@ impl<'a> Record<'a> {
                 (7, "subtype") => r.subtype = value.str(),
                 (7, "agentId") => r.agent = Some(value),
                 (8, "agent_id") => r.agent = Some(value),
-                (9, "sessionId") => r.session = Some(value),
+                (9, "sessionId") => (r.session, r.kept) = (Some(value), true),
                 (9, "timestamp") => r.time = value.str().and_then(|t| Time::parse(&t)),
                 (9, "requestId") => r.request = Some(value),
                 (10, "session_id") => r.session = Some(value),
