@@ -52,7 +52,8 @@ pub struct Session {
     pub bytes: u64,
     /// Milliseconds since 1970.
     pub created_at: i64,
-    /// Milliseconds since 1970, by the clock of whoever wrote it.
+    /// Milliseconds since 1970: when something of it arrived last while its agent worked, else by the dates
+    /// that were kept with it.
     pub updated_at: i64,
     /// When something of it arrived last, in milliseconds since 1970 by the clock of the server.
     pub heard_at: i64,
@@ -136,7 +137,8 @@ pub struct PacketQuery {
     pub first: Option<u64>,
     /// Whether the session is over with the last packet.
     pub end: Option<bool>,
-    /// `now`: packets without a time get that of their arrival; `none`: they get none.
+    /// `now`: packets without a time get that of their arrival, and the session is as new as they are;
+    /// `none`: they get none, and the session has their dates, as for what was recorded before.
     #[param(inline)]
     pub arrived: Option<crate::intake::Arrival>,
     /// Whether each line is an object that says which file and line it comes from.

@@ -29,7 +29,8 @@ pub struct SessionRow {
     pub bytes: u64,
     /// Milliseconds since 1970.
     pub created_at: i64,
-    /// Milliseconds since 1970, by the clock of whoever wrote it.
+    /// Milliseconds since 1970: when something of it arrived last while its agent worked, else by the dates
+    /// that were kept with it.
     pub updated_at: i64,
     /// When something of it arrived last, in milliseconds since 1970 by the clock of this machine.
     pub heard_at: i64,
