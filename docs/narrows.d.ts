@@ -2787,7 +2787,8 @@ export interface components {
             tags: string[];
             /**
              * Format: int64
-             * @description Milliseconds since 1970, by the clock of whoever wrote it.
+             * @description Milliseconds since 1970: when something of it arrived last while its agent worked, else by the dates
+             *     that were kept with it.
              */
             updatedAt: number;
             /**
@@ -4661,7 +4662,10 @@ export interface operations {
                 first?: number;
                 /** @description Whether the session is over with the last packet. */
                 end?: boolean;
-                /** @description `now`: packets without a time get that of their arrival; `none`: they get none. */
+                /**
+                 * @description `now`: packets without a time get that of their arrival, and the session is as new as they are;
+                 *     `none`: they get none, and the session has their dates, as for what was recorded before.
+                 */
                 arrived?: "now" | "none";
                 /** @description Whether each line is an object that says which file and line it comes from. */
                 wrapped?: boolean;

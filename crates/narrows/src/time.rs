@@ -64,25 +64,22 @@ impl Time {
     /// Milliseconds from `earlier` to this; none when the clock stepped back. Where only one of them was
     /// told by the source, both are measured by their arrival, as far as that is known.
     pub fn since(&self, earlier: &Time) -> Option<u64> {
-        let own = || u64::try_from(self.millis - earlier.millis).ok();
-        if self.is_arrival() || earlier.is_arrival() {
-            return self.arrived_since(earlier).unwrap_or_else(own);
-        }
-        own()
+        let (end, start) = self.by_one_clock(earlier).unwrap_or((self.millis, earlier.millis));
+        u64::try_from(end - start).ok()
     }
 
     /// The same, and none when the two are by different clocks.
     pub fn since_by_one_clock(&self, earlier: &Time) -> Option<u64> {
-        if self.is_arrival() || earlier.is_arrival() {
-            return self.arrived_since(earlier).flatten();
-        }
-        self.since(earlier)
+        let (end, start) = self.by_one_clock(earlier)?;
+        u64::try_from(end - start).ok()
     }
 
-    /// From the arrival of `earlier` to that of this, where both are known.
-    fn arrived_since(&self, earlier: &Time) -> Option<Option<u64>> {
-        let (end, start) = self.arrived.zip(earlier.arrived)?;
-        Some(u64::try_from(end - start).ok())
+    /// Both times by one clock, where there is one.
+    fn by_one_clock(&self, earlier: &Time) -> Option<(i64, i64)> {
+        if self.is_arrival() || earlier.is_arrival() {
+            return self.arrived.zip(earlier.arrived);
+        }
+        Some((self.millis, earlier.millis))
     }
 
     /// Whether it is not the source that told this time.

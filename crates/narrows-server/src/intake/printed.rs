@@ -82,7 +82,6 @@ impl Printed {
     }
 }
 
-
 /// The seconds of its turn that rows told last.
 pub(super) fn last_elapsed(turn: &[EventRow]) -> u64 {
     let told = turn.iter().rev().filter_map(|row| row.activity.as_deref());
