@@ -85,12 +85,12 @@ impl Printed {
 /// The seconds of its turn that rows told last.
 pub(super) fn last_elapsed(turn: &[EventRow]) -> u64 {
     let told = turn.iter().rev().filter_map(|row| row.activity.as_deref());
-    let messages = told.flat_map(|told| told.rsplit(|b| *b == b'\n'));
+    let mut messages = told.flat_map(|told| told.rsplit(|b| *b == b'\n'));
     let seconds = |message| {
         let message: serde_json::Value = serde_json::from_slice(message).ok()?;
         message["elapsedSeconds"].as_u64()
     };
-    messages.filter_map(seconds).next().unwrap_or(0)
+    messages.find_map(seconds).unwrap_or(0)
 }
 
 #[cfg(test)]
