@@ -1,8 +1,8 @@
 //! `narrows backup` and `narrows restore`.
 
-use crate::Fault;
 use crate::args::{BackupArgs, RestoreArgs};
 use crate::settings::data_dir;
+use crate::{Fault, fault};
 use std::io::{Error, Write, stdout};
 
 fn failed(error: narrows_store::Error) -> Fault {
@@ -10,6 +10,9 @@ fn failed(error: narrows_store::Error) -> Fault {
 }
 
 pub(crate) fn backup(args: &BackupArgs) -> Result<(), Fault> {
+    if args.file.as_os_str() == "-" {
+        return Err(fault("a backup needs a file: it cannot be written to standard output"));
+    }
     let bytes = narrows_store::backup(&data_dir(&args.data)?, &args.file).map_err(failed)?;
     let file = args.file.display();
     writeln!(stdout().lock(), "{file}: {bytes} bytes").map_err(Fault::new("standard output"))

@@ -10,6 +10,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &ExportArgs) -> Result<(), Fault> {
+    if args.output.as_os_str() == "-" {
+        return print(args);
+    }
     let form = args.format.or_else(|| form_of(&args.output)).ok_or_else(|| {
         fault(format!(
             "the ending of `{}` tells no form: use .md, .html, .json, .jsonl or .txt, or --format",
@@ -30,6 +33,17 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Fault> {
     let bytes = draft.keep(&args.output, args.force)?;
     let mut out = io::stdout().lock();
     writeln!(out, "{name}  {}", words::bytes(bytes)).map_err(Fault::new("standard output"))
+}
+
+/// Writes to standard output, and nothing else there.
+fn print(args: &ExportArgs) -> Result<(), Fault> {
+    let form = args.format.unwrap_or(ShowFormat::Md);
+    let library = Library::open(&args.library)?;
+    let row = library.session(&args.session)?;
+    let session = session(&library, row)?;
+    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    let written = session.write(&mut out, form.into(), &Style::of_file());
+    written.and_then(|()| out.flush()).map_err(Fault::new("standard output"))
 }
 
 fn there_already(name: &str) -> Fault {

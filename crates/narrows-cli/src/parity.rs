@@ -29,7 +29,7 @@ fn items(args: &ParityArgs, file: &Path, only: Option<String>) -> Result<Items, 
     let (paths, secrets) = (hidden.paths, Arc::new(hidden.secrets));
     let config = Config { paths, secrets, only, join: true, ..Config::default() };
     let mut items = Items::new();
-    let outcome = read::session(Some(file), config, |steps, _| {
+    let outcome = read::session(Some(file), config, |steps, _, _| {
         for change in steps.drain(..).flat_map(|step| step.changes) {
             items.apply(change);
         }

@@ -9,6 +9,9 @@ use narrows::{Config, Format, Items, Row, Step};
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::sync::Arc;
 
+/// Bytes that are held back at most.
+const MAX_HELD: usize = 1 << 20;
+
 pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
     // Items are printed at the end: how many steps made them does not show.
     let items = args.view == View::Items || args.view == View::Session;
@@ -24,21 +27,59 @@ pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
     let hidden = hide::Hidden::read(&args.hide)?;
     (config.paths, config.secrets) = (hidden.paths, Arc::new(hidden.secrets));
     let mut printer = Printer::new(args);
-    let outcome = read::session(args.file.as_deref(), config, |steps, when| {
+    let outcome = read::session(args.file.as_deref(), config, |steps, when, tally| {
         printer.steps(steps)?;
-        if when == When::Pause { printer.out.flush() } else { Ok(()) }
+        let pause = when == When::Pause;
+        if tally.decided || pause && tally.is_understood() {
+            printer.out.release()?;
+        }
+        if pause { printer.out.flush() } else { Ok(()) }
     })?;
-    printer.finish().map_err(Fault::new("standard output"))?;
+    let checked = outcome.check();
+    // What only seems to fit is not shown as a session.
+    if checked.is_ok() || args.view == View::Events {
+        printer.finish().map_err(Fault::new("standard output"))?;
+    }
     if let Some(left) = outcome.leftover() {
         let _ = writeln!(io::stderr(), "narrows: {left}");
     }
-    outcome.check()
+    checked
+}
+
+/// Standard output. As long as it is not known what the input is, a bounded part is held back.
+struct Out {
+    held: Option<Vec<u8>>,
+    out: BufWriter<StdoutLock<'static>>,
+}
+
+impl Out {
+    /// Nothing is held back any more.
+    fn release(&mut self) -> io::Result<()> {
+        self.held.take().map_or(Ok(()), |held| self.out.write_all(&held))
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.held {
+            Some(held) if held.len() + bytes.len() <= MAX_HELD => {
+                held.extend_from_slice(bytes);
+                return Ok(bytes.len());
+            }
+            _ => self.release()?,
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Prints one view.
 struct Printer<'a> {
     args: &'a ParseArgs,
-    out: BufWriter<StdoutLock<'static>>,
+    out: Out,
     items: Items,
     activity: Activity,
     messages: Vec<narrows::view::Message>,
@@ -49,7 +90,11 @@ impl<'a> Printer<'a> {
     fn new(args: &'a ParseArgs) -> Self {
         Printer {
             args,
-            out: BufWriter::with_capacity(64 << 10, io::stdout().lock()),
+            out: Out {
+                // Events say themselves what is not known.
+                held: (args.view != View::Events).then(Vec::new),
+                out: BufWriter::with_capacity(64 << 10, io::stdout().lock()),
+            },
             items: Items::new(),
             activity: Activity::new(ActivityConfig {
                 work_order_id: args.session.clone(),
@@ -96,6 +141,7 @@ impl<'a> Printer<'a> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
+        self.out.release()?;
         match self.args.view {
             View::Items => {
                 self.items.settle();

@@ -45,8 +45,16 @@ impl Outcome {
         if self.tally.is_understood() {
             return Ok(());
         }
-        let what =
-            format!("{}: nothing in it was understood: {}", self.name, looks_like(&self.head));
+        let Tally { told, packets, .. } = self.tally;
+        let looks = looks_like(&self.head);
+        let what = match told {
+            0 => format!("{}: nothing in it was understood: {looks}", self.name),
+            // Words that other programs use too.
+            _ => format!(
+                "{}: it was not understood: {looks} ({told} of {packets} packets seem to fit)",
+                self.name
+            ),
+        };
         Err(Fault { code: NOT_UNDERSTOOD, ..fault(what) })
     }
 
@@ -128,11 +136,11 @@ fn keep_head(head: &mut Vec<u8>, bytes: &[u8]) {
     head.extend_from_slice(&bytes[..room]);
 }
 
-/// Reads a session; gives its steps to `take`.
+/// Reads a session; gives its steps to `take`, with what was understood so far.
 pub(crate) fn session(
     file: Option<&Path>,
     config: Config,
-    mut take: impl FnMut(&mut Vec<Step>, When) -> io::Result<()>,
+    mut take: impl FnMut(&mut Vec<Step>, When, Tally) -> io::Result<()>,
 ) -> Result<Outcome, Fault> {
     let mut pipeline = Pipeline::new(config);
     let mut steps = Vec::new();
@@ -148,11 +156,11 @@ pub(crate) fn session(
             }
             Piece::Pause => When::Pause,
         };
-        take(&mut steps, when)
+        take(&mut steps, when, pipeline.tally())
     })?;
     let tally = pipeline.tally();
     pipeline.finish(&mut steps);
-    take(&mut steps, When::Pause).map_err(Fault::new("standard output"))?;
+    take(&mut steps, When::Pause, tally).map_err(Fault::new("standard output"))?;
     let name = file.filter(|p| p.as_os_str() != "-").map(|p| p.display().to_string());
     Ok(Outcome { tally, name: name.unwrap_or_else(|| "standard input".to_owned()), head })
 }

@@ -92,7 +92,7 @@ fn add(file: &Path, sub: bool, totals: &mut Totals) -> Result<(Outcome, Option<S
     let secrets = Arc::new(Secrets::none());
     let config = Config { events_only: true, join: true, secrets, ..Config::default() };
     let mut id = None;
-    let outcome = read::session(Some(file), config, |steps, _| {
+    let outcome = read::session(Some(file), config, |steps, _, _| {
         for event in steps.drain(..).map(|step| step.event) {
             match &event.body {
                 Body::Usage(gauge) => {

@@ -50,6 +50,16 @@ fn the_command_and_the_server_write_the_same() {
                 String::from_utf8_lossy(&by_command),
                 "{name} {format}"
             );
+            let printed = Command::new(NARROWS)
+                .args(["export", &id, "--no-scan", "--format", format, "-o", "-"])
+                .env("NARROWS_DATA", &data)
+                .env_remove("NARROWS_CONFIG")
+                .current_dir(dir.path())
+                .output()
+                .expect("run");
+            assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+            assert!(printed.stdout == over_http, "{name} {format}: standard output has the same");
+            assert!(!dir.path().join("-").exists(), "`-` is no file");
             assert!(over_http.len() > 20 || name.ends_with("empty-input"), "{name} {format}");
         }
     }

@@ -73,6 +73,62 @@ fn what_is_not_understood_is_said_and_ends_in_3() {
     assert_eq!(stdout(&kept), "", "what is not understood makes no session");
 }
 
+/// Lines of programs that use words of the protocol for something else.
+const ALIKE: [(&str, &str, &str); 2] = [
+    (
+        "gemini",
+        r#"{"sessionId":"8b","projectHash":"ac","startTime":"2026-11-15T19:36:16.116Z","kind":"main"}
+{"$set":{"lastUpdated":"2026-11-15T19:36:16.117Z"}}
+{"id":"06","timestamp":"2026-11-15T19:36:16.141Z","type":"user","content":[{"text":"Print something"}]}
+{"id":"64","timestamp":"2026-11-15T19:36:16.822Z","type":"gemini","content":"Printing.","model":"x"}
+{"$set":{"lastUpdated":"2026-11-15T19:36:16.823Z"}}
+"#,
+        "Gemini CLI",
+    ),
+    (
+        "codex",
+        r#"{"type":"thread.started","thread_id":"01"}
+{"type":"turn.started"}
+{"type":"error","message":"Reconnecting... 1/5"}
+{"type":"turn.failed","error":{"message":"exceeded"}}
+"#,
+        "Codex",
+    ),
+];
+
+#[test]
+fn what_only_seems_to_fit_is_not_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    for (name, text, words) in ALIKE {
+        let file = dir.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let file = file.to_str().unwrap();
+        for (command, out) in all(file, data.to_str().unwrap()) {
+            let said = stderr(&out);
+            assert_eq!(out.status.code(), Some(3), "{command} {name}: {said}");
+            assert!(said.contains(words) && said.contains("1 of "), "{command} {name}: {said}");
+            assert!(!said.contains("nothing in it"), "{command} {name}: {said}");
+            assert_eq!(stdout(&out), "", "{command} {name}");
+        }
+        for view in ["session", "activity", "packets"] {
+            let out = narrows(&["parse", "--view", view, file]);
+            assert_eq!((out.status.code(), stdout(&out).as_str()), (Some(3), ""), "{view} {name}");
+        }
+    }
+    // A packet that leaves no doubt makes a session of all before it.
+    let file = dir.path().join("relayed");
+    let said = r#"{"type":"agent_message_chunk","content":{"type":"text","text":"Done."}}"#;
+    std::fs::write(&file, format!("{}{said}\n", ALIKE[0].1)).unwrap();
+    for view in ["items", "packets"] {
+        let out = narrows(&["parse", "--view", view, file.to_str().unwrap()]);
+        assert_eq!(out.status.code(), Some(0), "{view}: {}", stderr(&out));
+        let shown = stdout(&out);
+        assert!(shown.contains("Print something") || view == "packets", "{view}: {shown}");
+        assert!(shown.contains("Done."), "{view}: {shown}");
+    }
+}
+
 #[test]
 fn a_part_that_is_understood_is_enough() {
     let dir = tempfile::tempdir().unwrap();

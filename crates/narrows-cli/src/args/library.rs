@@ -157,10 +157,11 @@ pub(crate) struct WatchArgs {
 pub(crate) struct ExportArgs {
     /// The beginning of a session's id or label, or `latest`
     pub(crate) session: String,
-    /// The file to write; its ending (.md, .html, .json, .jsonl, .txt) tells the form
+    /// The file to write; its ending (.md, .html, .json, .jsonl, .txt) tells the form. `-` is standard
+    /// output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// In which form, where the ending does not tell
+    /// In which form, where the ending does not tell [default for `-`: md]
     #[arg(long, value_enum)]
     pub(crate) format: Option<ShowFormat>,
     /// Write over a file that is there
@@ -312,7 +313,8 @@ request.
 
 Examples:
   narrows export latest -o session.html
-  narrows export 7f3k -o notes.md";
+  narrows export 7f3k -o notes.md
+  narrows export latest -o - --format json | jq .";
 
 pub(super) const STATS_EXAMPLES: &str = "\
 Each answer of a model is counted once, also where a forked session keeps a copy of it. Cost is what

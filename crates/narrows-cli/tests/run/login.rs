@@ -29,10 +29,37 @@ fn a_login_that_is_missing_says_what_to_do() {
         assert!(run["error"].as_str().is_some_and(|e| e.contains("--log-in")), "{run}");
         let kinds: Vec<Value> =
             running.items(&id).iter().map(|item| item["type"].clone()).collect();
-        let errors = kinds.iter().filter(|kind| **kind == "error").count();
-        assert_eq!(errors, 1, "it is said once: {kinds:?}");
+        assert_eq!(kinds, ["user_message", "error"], "each is said once");
+        let (_, row) = running.served.get(&format!("/api/sessions/{id}")).expect("session");
+        assert_eq!(row["prompt"], "say hello", "{row}");
     }
     assert!(running.alive().is_empty(), "{:?}", running.alive());
+}
+
+#[test]
+fn what_was_said_to_an_agent_that_does_not_begin_is_kept() {
+    let running = Running::start("");
+    for agent in ["dead", "mute"] {
+        let id = running.session(agent);
+        let path = format!("/api/sessions/{id}/send-message?wait=false");
+        let picture = json!({"mimeType": "image/png", "data": "iVBORw0KGgo="});
+        let message = json!({"content": "say hello", "images": [picture]});
+        assert_eq!(running.post(&path, &message).0, 202);
+        running.tell(&id, "say more");
+        running.until(&id, "over", |run| run["queue"] == json!([]) && run["turn"].is_null());
+        let items = running.items(&id);
+        let said: Vec<(&str, &str)> = items
+            .iter()
+            .map(|item| (item["type"].as_str().expect("type"), item["text"].as_str().unwrap_or("")))
+            .collect();
+        let expected = [
+            ("user_message", "say hello\n[picture: image/png]"),
+            ("error", ""),
+            ("user_message", "say more"),
+            ("error", ""),
+        ];
+        assert_eq!(said, expected, "{agent}: {items:?}");
+    }
 }
 
 #[test]

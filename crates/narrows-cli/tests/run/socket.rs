@@ -55,3 +55,46 @@ fn a_question_is_answered_over_a_socket() {
         .collect();
     assert!(said.contains("rejected"), "{said}");
 }
+
+#[test]
+fn a_form_is_filled_in_over_a_socket() {
+    let running = Running::start("");
+    for agent in ["acp"] {
+        let id = running.session(agent);
+        let form = json!({"mode": "form", "message": "Where to?", "requestedSchema": {
+            "type": "object", "required": ["zone"], "properties": {
+                "zone": {"type": "string", "pattern": "^[a-z]{2}-\\d$"},
+                "nodes": {"type": "integer", "maximum": 9}}}});
+        let (_, frames) = running.frames(&id, &format!("elicit {form}"), None);
+        let request = running.asked(&id);
+        let answer = |given: Value| {
+            let mut message = json!({"type": "answer", "sessionId": id, "requestId": request});
+            message
+                .as_object_mut()
+                .expect("object")
+                .extend(given.as_object().cloned().expect("object"));
+            message
+        };
+        let messages = [
+            answer(json!({"answers": {"zone": "Europe"}})),
+            answer(json!({"answers": {"zone": "eu-1", "nodes": 10}})),
+            answer(json!({"answers": {"zone": "eu-1", "nodes": 3}})),
+            answer(json!({"outcome": "declined"})),
+        ];
+        let told = exchange(&running, &running.served.token, &messages);
+        for (at, word) in [(0, "pattern"), (1, "at most 9")] {
+            assert_eq!(told[at]["code"], "INVALID_REQUEST", "{agent}: {told:?}");
+            assert!(told[at].to_string().contains(word), "{agent}: {told:?}");
+        }
+        assert_eq!(told[2]["type"], "answered", "{agent}: {told:?}");
+        assert_eq!(told[3]["code"], "ALREADY_ANSWERED", "{agent}: {told:?}");
+        let said: String = frames
+            .filter(|(_, p)| p["type"] == "agent_message_chunk")
+            .filter_map(|(_, p)| p["content"]["text"].as_str().map(str::to_owned))
+            .collect();
+        let got: Value =
+            serde_json::from_str(said.strip_prefix("got ").expect("got")).expect("JSON");
+        let expected = json!({"action": "accept", "content": {"zone": "eu-1", "nodes": 3}});
+        assert_eq!(got, expected, "{agent}: {said}");
+    }
+}

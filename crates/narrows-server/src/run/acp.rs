@@ -10,7 +10,7 @@ mod session;
 
 use super::driver::{Chosen, Effect, Heard, Opening, Prompt, RunChoice, RunOption};
 use choices::Choices;
-use forms::Form;
+use forms::Waiting;
 use leave::Leave;
 use login::Logins;
 use replay::Replay;
@@ -52,7 +52,7 @@ pub(crate) struct Acp {
     asked: HashMap<u64, Asked>,
     leave: HashMap<String, Leave>,
     /// Forms that wait to be filled in.
-    forms: HashMap<String, Form>,
+    forms: HashMap<String, Waiting>,
     /// Requests for something of the machine that are at work.
     wants: HashSet<String>,
     session: Option<String>,

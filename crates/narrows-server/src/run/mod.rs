@@ -10,6 +10,7 @@ mod far;
 mod feed;
 mod files;
 mod folders;
+mod form;
 mod machine;
 mod options;
 mod orphans;

@@ -1,12 +1,13 @@
 //! Turns: how far they are, what is told of them, and what an ended server left of them.
 
 use super::Accepted;
+use super::driver::Prompt;
 use super::feed::Feed;
 use crate::hub::{Ahead, Hub};
 use crate::intake::{self, Intake};
 use crate::stream::{After, Filter, Subscription, View, Wire};
 use bytes::Bytes;
-use narrows::event::{Answer, Decision, Failure, Note, QuestionAnswer, Response};
+use narrows::event::{Answer, Decision, Failure, Message, Note, Origin, QuestionAnswer, Response};
 use narrows::time::Time;
 use narrows::{Body, Format, Raw, Tree};
 use narrows_store::{
@@ -166,6 +167,20 @@ fn dropped() -> Bytes {
         "timestamp": Time::from_millis(narrows_store::now()),
     });
     format!("event: message\ndata: {packet}\n\n").into()
+}
+
+/// What a user said that no agent has heard. Pictures are mentioned: nobody has taken them.
+pub(super) fn said(prompt: &Prompt) -> Body<Raw> {
+    let pictures = prompt.images.iter().map(|image| format!("[picture: {}]", image.mime_type));
+    let text = Some(prompt.text.clone()).filter(|text| !text.is_empty());
+    let lines: Vec<String> = text.into_iter().chain(pictures).collect();
+    Body::UserMessage(Message {
+        text: Raw::new(lines.join("\n")),
+        images: Vec::new(),
+        origin: Origin::Client,
+        block_id: None,
+        whole: false,
+    })
 }
 
 /// Something failed for good: what was open stays undone.

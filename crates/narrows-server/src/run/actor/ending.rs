@@ -97,6 +97,9 @@ impl Actor {
     /// The running turn fails, with words that stay; with `end`, the agent's process ends too.
     pub(super) async fn fail(&mut self, code: &str, what: &str, details: &str, end: bool) {
         let mut bodies = self.withdrawals();
+        // What was said to an agent that did not get as far as to hear it is part of the session.
+        let unsent = self.turn.as_ref().filter(|turn| !turn.sent);
+        bodies.extend(unsent.map(|turn| turns::said(&turn.prompt)));
         bodies.push(turns::failed(what, code, details));
         let before = self.feed.as_ref().map_or(self.session.seq, |f| f.seq);
         self.tell(bodies, false).await;

@@ -133,15 +133,24 @@ fn labels(field: Json<'_>) -> Vec<(String, String)> {
     if field.text("type").as_deref() == Some("boolean") {
         return [("true", "Yes"), ("false", "No")].map(|(v, l)| (v.into(), l.into())).to_vec();
     }
-    let label = |one: Json<'_>| {
+    // Earlier forms have the words in a list of their own.
+    let names: Vec<_> = field
+        .get("enumNames")
+        .into_iter()
+        .flat_map(Json::items)
+        .take(MAX_FIELDS)
+        .map(Json::owned)
+        .collect();
+    let label = |(at, one): (usize, Json<'_>)| {
         if let Some(plain) = one.scalar() {
-            return Some((plain.to_string(), plain.into_owned()));
+            let name = names.get(at).cloned().flatten();
+            return Some((plain.to_string(), name.unwrap_or_else(|| plain.into_owned())));
         }
         let value = one.any(&["const", "title"]).and_then(Json::scalar)?.into_owned();
         let label = one.any(&["title", "const"]).and_then(Json::scalar)?.into_owned();
         Some((value, label))
     };
-    offered(field).take(MAX_FIELDS).filter_map(label).collect()
+    offered(field).take(MAX_FIELDS).enumerate().filter_map(label).collect()
 }
 
 fn offered(field: Json<'_>) -> impl Iterator<Item = Json<'_>> {
