@@ -446,9 +446,22 @@ pub struct Health {
     /// which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damaged: Option<u64>,
+    /// How far the first look at the whole store since the start is, while it is under way: until then,
+    /// `ok` says that no damage is known so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checking: Option<Checking>,
     /// Why the store cannot be written, in words, while it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// How far a look at the whole store is.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct Checking {
+    /// Sessions that were looked at.
+    pub done: u64,
+    /// Sessions that there are; 0 before they were counted.
+    pub all: u64,
 }
 
 /// What was done that cannot be undone.

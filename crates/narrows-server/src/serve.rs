@@ -212,12 +212,14 @@ const BETWEEN: Duration = Duration::from_millis(50);
 
 /// Looks whether everything can still be read; what cannot be is in the log and in `/healthz`.
 async fn look_over(store: Store, stop: CancellationToken) {
+    store.looks();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             // The store says itself what it found.
             _ = store.check(LOOK_OVER, BETWEEN) => {}
         }
+        store.looked();
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(LOOK_OVER) => {}

@@ -1,5 +1,6 @@
 //! What is around the logs: the pages of the database, its indexes, and the rows of other tables.
 
+use crate::beside;
 use crate::blob;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value, params};
@@ -90,7 +91,7 @@ pub(crate) fn is_sound(table: &str, row: &Row<'_>, at: impl Fn(&str) -> usize) -
         "token" => sum::row_holds(row, &TOKEN.map(&at), at("crc")),
         "source" => source_holds(row, &SOURCE.map(&at), at("crc")),
         "blob" => Ok(blob::is_sound(row, at("hash"), at("body"))),
-        _ => Ok(true),
+        other => Ok(beside::is_sound(other, row, at)),
     };
     sound.unwrap_or(false)
 }
@@ -119,7 +120,7 @@ pub(crate) fn proof<'a>(table: &str, get: impl Fn(&str) -> Value<'a>) -> Option<
             (Value::Text(hash), Value::Bytes(body)) => Some(blob::is_named(hash, body)),
             _ => None,
         },
-        _ => None,
+        other => beside::proof(other, get),
     }
 }
 
@@ -127,7 +128,8 @@ pub(crate) fn proof<'a>(table: &str, get: impl Fn(&str) -> Value<'a>) -> Option<
 pub(crate) fn rows(db: &Db<'_>) -> Result<()> {
     looked_at(db, "token", &TOKEN, "a token is not as it was written: whoever has it is refused")?;
     let what = "how far packets or a file were read is not as it was written";
-    looked_at(db, "source", &SOURCE, what)
+    looked_at(db, "source", &SOURCE, what)?;
+    beside::audit(db)
 }
 
 fn looked_at(db: &Db<'_>, table: &str, columns: &[&str], what: &str) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Looking whether a store is whole: every row of every session, and the database around them.
 
 use crate::around;
+use crate::beside;
 use crate::careful::{Careful, Next};
 use crate::damage::{self, Damage, Part};
 use crate::db::{Db, params};
@@ -10,11 +11,23 @@ use crate::store::Store;
 use crate::tail::Tail;
 use crate::which::{Most, Which, take};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Rows that are read in one go.
 const ROWS: usize = 1000;
 const BYTES: usize = 1 << 20;
+
+/// A database of this size is looked at in one go, as the doctor does.
+const WHOLE: u64 = 64 << 20;
+
+/// How far the first look at everything is.
+#[derive(Debug, Default)]
+pub(crate) struct Looking {
+    on: AtomicBool,
+    done: AtomicU64,
+    all: AtomicU64,
+}
 
 /// What was found.
 #[derive(Debug, Clone, Default)]
@@ -48,19 +61,39 @@ impl Store {
         self.damages().count()
     }
 
+    /// From now on the first look at everything is under way, until [`Store::looked`] is called.
+    pub fn looks(&self) {
+        self.looking().on.store(true, Ordering::Relaxed);
+    }
+
+    /// The first look at everything is over.
+    pub fn looked(&self) {
+        self.looking().on.store(false, Ordering::Relaxed);
+    }
+
+    /// How many sessions of how many the first look at everything has passed, while it is under way.
+    pub fn checking(&self) -> Option<(u64, u64)> {
+        let Looking { on, done, all } = self.looking();
+        let of = Ordering::Relaxed;
+        on.load(of).then(|| (done.load(of), all.load(of)))
+    }
+
     /// Looks at everything, for so long at most, with a pause after each part: whoever works with the
     /// store is not held up. What is not looked at is told.
     pub async fn check(&self, patience: Duration, pause: Duration) -> Result<Checked> {
         let until = Instant::now() + patience;
+        let looking = self.looking();
         let mut checked = Checked { complete: true, ..Checked::default() };
         self.check_around(pause, &mut checked).await;
-        if pause.is_zero() {
+        let size = self.size();
+        if pause.is_zero() || size.database + size.wal < WHOLE {
             // One long read, which holds up whoever writes much meanwhile.
             let whole = self.read(move |db| Ok(around::database(db, patience / 2))).await;
             checked.complete &= self.noted(whole);
         }
         let found = self.read(sessions).await;
         let sessions = self.noted_or(found, Vec::new(), &mut checked);
+        looking.all.store(sessions.len() as u64, Ordering::Relaxed);
         for session in sessions {
             let (mut seq, mut from) = (0, 0);
             loop {
@@ -81,6 +114,7 @@ impl Store {
                 break;
             }
             checked.sessions += 1;
+            looking.done.store(checked.sessions, Ordering::Relaxed);
         }
         checked.damage = self.damage().await?;
         Ok(checked)
@@ -204,6 +238,7 @@ fn slice(db: &Db<'_>, session: i64, seq: u64, from: u64) -> Result<Option<(u64, 
             return Ok(Some((numbers.seq, next)));
         }
     }
+    beside::of_session(db, session)?;
     if written && !db.is_postgres() {
         indexes(db, session, numbers.items)?;
     }

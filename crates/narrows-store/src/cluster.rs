@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/postgres/011.sql"),
     include_str!("sql/postgres/012.sql"),
     include_str!("sql/postgres/013.sql"),
+    include_str!("sql/postgres/014.sql"),
 ];
 
 /// Brings the schema up to date; returns the installation's key for the marks of secrets.

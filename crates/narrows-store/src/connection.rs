@@ -1,5 +1,6 @@
 //! Connections to the database, and its schema.
 
+use crate::beside;
 use crate::db::Db;
 use crate::deadline;
 use crate::dir::{DataDir, make_private};
@@ -42,6 +43,7 @@ const MIGRATIONS: &[&[Part]] = &[
     &[Part::Sql(include_str!("sql/011.sql"))],
     &[Part::Sql(include_str!("sql/012.sql"))],
     &[Part::Sql(include_str!("sql/013.sql"))],
+    &[Part::Sql(include_str!("sql/014.sql")), Part::Fill(beside::fill)],
 ];
 
 /// The number of the newest schema.

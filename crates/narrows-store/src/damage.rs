@@ -87,6 +87,7 @@ impl Damage {
                 format!("{} of session {session} cannot be read", range("item", *first, *last))
             }
             Part::Session => format!("the row of session {session} cannot be read"),
+            Part::Other if self.session > 0 => format!("{what} (session {session})"),
             Part::Other => what.clone(),
             Part::Database => format!("the database is damaged: {what}"),
         }
@@ -144,6 +145,12 @@ impl Damages {
         if let Err(Error::Damaged(what)) = made {
             self.keep(vec![Damage::database(what.clone())]);
         }
+    }
+
+    /// What is said so is not so any more.
+    pub(crate) fn forget(&self, what: &str) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|damage| damage.what != what);
     }
 
     pub(crate) fn all(&self) -> Vec<Damage> {

@@ -6,7 +6,7 @@ use crate::items::read_item;
 use crate::log::read_row;
 use crate::pack::text;
 use crate::prompt;
-use crate::rows::{is_there, keep_files};
+use crate::rows::is_there;
 use crate::sum::{self, ItemSum, Sum};
 use narrows::item::ItemBody;
 use narrows::tool::ChangedFile;
@@ -43,7 +43,11 @@ pub(crate) fn items(db: &Db<'_>) -> Result<()> {
     loop {
         let (found, last) = slice(db, after)?;
         for Found { key, session, parent, files } in found {
-            keep_files(db, key, &files)?;
+            // Without checksums, for which there are no columns yet.
+            for ChangedFile { path, added, removed } in &files {
+                let keep = "INSERT OR REPLACE INTO edit VALUES (?1, ?2, ?3, ?4)";
+                db.later(keep, &params![key, path, added, removed])?;
+            }
             if let Some(parent) = parent {
                 let top = !is_there(db, session, &parent)?;
                 let set = "UPDATE item SET parent = ?2, top = ?3 WHERE key = ?1";

@@ -13,6 +13,7 @@ mod around;
 mod audit;
 mod backup;
 mod batch;
+mod beside;
 mod blob;
 mod bundle;
 mod bus;

@@ -9,7 +9,7 @@ use crate::items::{read_item, row};
 use crate::log::{event_key, keys, number};
 use crate::pack::{Kept, text};
 use crate::prompt;
-use crate::sum::ItemSum;
+use crate::sum::{self, ItemSum};
 use crate::threes::Threes;
 use narrows::item::ItemBody;
 use narrows::tool::{ChangedFile, ToolName, ToolStatus};
@@ -359,9 +359,10 @@ pub(crate) fn keep_call(db: &Db<'_>, key: i64, call: &Call, new: bool) -> Result
     let before: Option<i64> =
         if new { None } else { db.optional(known, &params![key], |r| r.get(0))? };
     db.later(
-        "INSERT INTO call VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (key) DO UPDATE SET
-         name = excluded.name, at = excluded.at, ms = excluded.ms, failed = excluded.failed",
-        &params![key, name, at, ms, failed],
+        "INSERT INTO call (key, name, at, ms, failed, crc) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (key) DO UPDATE SET name = excluded.name, at = excluded.at, ms = excluded.ms,
+         failed = excluded.failed, crc = excluded.crc",
+        &params![key, name, at, ms, failed, sum::of(&params![key, name, at, ms, failed])],
     )?;
     if before.is_some() {
         db.later("DELETE FROM edit WHERE key = ?1", &params![key])?;
@@ -374,9 +375,10 @@ pub(crate) fn keep_call(db: &Db<'_>, key: i64, call: &Call, new: bool) -> Result
 pub(crate) fn keep_files(db: &Db<'_>, key: i64, files: &[ChangedFile]) -> Result<()> {
     for ChangedFile { path, added, removed } in files {
         db.later(
-            "INSERT INTO edit VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key, path) DO UPDATE SET
-             added = excluded.added, removed = excluded.removed",
-            &params![key, path, added, removed],
+            "INSERT INTO edit (key, path, added, removed, crc) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (key, path) DO UPDATE SET added = excluded.added,
+             removed = excluded.removed, crc = excluded.crc",
+            &params![key, path, added, removed, sum::of(&params![key, path, added, removed])],
         )?;
     }
     Ok(())

@@ -88,9 +88,10 @@ impl Store {
 
     /// Makes a session in whose place another one is listed, if any, from the beginning.
     pub async fn create_beside(&self, new: NewSession, of: Option<i64>) -> Result<(Session, bool)> {
+        let damages = Arc::clone(self.damages());
         self.write(256, move |db| {
             let known = || match &new.label {
-                Some(label) => find(db, "label", Value::Text(label)),
+                Some(label) => find_by_label(db, &damages, label),
                 None => Ok(None),
             };
             let (key, made) = if let Some(known) = known()? {
@@ -135,11 +136,9 @@ impl Store {
 
     /// A session by the caller's own name for it.
     pub async fn session_by_label(&self, label: &str) -> Result<Session> {
-        let label = label.to_owned();
-        self.read(move |db| {
-            find(db, "label", Value::Text(&label))?.ok_or(Error::NotFound("session"))
-        })
-        .await
+        let (label, damages) = (label.to_owned(), Arc::clone(self.damages()));
+        self.read(move |db| find_by_label(db, &damages, &label)?.ok_or(Error::NotFound("session")))
+            .await
     }
 
     /// A session as lists show it.
@@ -307,8 +306,8 @@ pub(crate) fn mark_touched(db: &Db<'_>, key: i64) -> Result<()> {
 fn add_tags(db: &Db<'_>, key: i64, tags: &[String]) -> Result<usize> {
     let mut added = 0;
     for tag in tags {
-        let sql = "INSERT INTO tag VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        added += db.execute(sql, &params![key, tag])?;
+        let sql = "INSERT INTO tag (session, tag, crc) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+        added += db.execute(sql, &params![key, tag, sum::of(&params![key, tag])])?;
     }
     if added > 0 {
         let sql = "SELECT count(*) FROM tag WHERE session = ?1";
@@ -343,6 +342,20 @@ fn find_by_id(db: &Db<'_>, damages: &Damages, id: &str) -> Result<Option<Session
     match unindexed::key_of(db, damages, "id", id)? {
         Some(key) => find_by_key(db, key),
         None => Ok(None),
+    }
+}
+
+/// A session by its label, also if the index does not lead to it, or leads to another one.
+fn find_by_label(db: &Db<'_>, damages: &Damages, label: &str) -> Result<Option<Session>> {
+    let found = match find(db, "label", Value::Text(label)) {
+        Ok(Some(session)) if session.label.as_deref() == Some(label) => return Ok(Some(session)),
+        Err(error) if !matches!(error, Error::Damaged(_)) => return Err(error),
+        found => found,
+    };
+    match unindexed::key_of(db, damages, "label", label)? {
+        Some(key) => find_by_key(db, key),
+        // What the index leads to is not what it says.
+        None => found.map(|_| None),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::copies::COUNTED;
 use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::store::Store;
+use crate::sum;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -97,13 +98,18 @@ pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()
     // The last one counts; it stays with the session that had it first, unless that was deleted.
     db.at_end(
         &format!("usage {}", row.id),
-        "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+        "INSERT INTO usage (id, session, sub, at, model, input, output, cache_read, cache_write, cost,
+         crc, at_crc, model_crc)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
          ON CONFLICT (id) DO UPDATE SET session = CASE
          WHEN EXISTS (SELECT 1 FROM session WHERE key = usage.session) THEN usage.session
          ELSE excluded.session END, input = excluded.input, output = excluded.output,
          cache_read = excluded.cache_read, cache_write = excluded.cache_write,
          cost = excluded.cost, model = coalesce(excluded.model, usage.model),
-         at = coalesce(usage.at, excluded.at)",
+         at = coalesce(usage.at, excluded.at), crc = excluded.crc,
+         at_crc = CASE WHEN usage.at IS NULL THEN excluded.at_crc ELSE usage.at_crc END,
+         model_crc = CASE WHEN excluded.model IS NULL THEN usage.model_crc
+         ELSE excluded.model_crc END",
         &params![
             row.id,
             session,
@@ -114,7 +120,17 @@ pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()
             row.output,
             row.cache_read,
             row.cache_write,
-            row.cost
+            row.cost,
+            sum::of(&params![
+                row.id,
+                row.input,
+                row.output,
+                row.cache_read,
+                row.cache_write,
+                row.cost
+            ]),
+            sum::of(&params![row.id, row.at]),
+            sum::of(&params![row.id, row.model])
         ],
     )
 }

@@ -1,5 +1,6 @@
 //! The store as the rest of narrows sees it.
 
+use crate::check::Looking;
 use crate::cluster;
 use crate::connection::{SCHEMA, check_schema, open_reader, open_writer};
 use crate::damage::{self, Damages};
@@ -74,6 +75,8 @@ struct Inner {
     far_size: AtomicU64,
     /// What was found that cannot be read.
     damages: Arc<Damages>,
+    /// How far the first look at everything is.
+    looking: Looking,
     /// Tokens that are revoked, whatever the database says.
     revoked: Revoked,
 }
@@ -220,6 +223,10 @@ impl Store {
         self.inner.far_size.store(bytes, Ordering::Relaxed);
     }
 
+    pub(crate) fn looking(&self) -> &Looking {
+        &self.inner.looking
+    }
+
     pub(crate) fn damages(&self) -> &Arc<Damages> {
         &self.inner.damages
     }
@@ -318,6 +325,7 @@ impl Inner {
             mark_key,
             far_size: AtomicU64::new(0),
             damages,
+            looking: Looking::default(),
             revoked,
         }
     }

@@ -155,6 +155,9 @@ impl Token {
 
 const COLUMNS: &str = "id, hash, kind, name, scopes, sessions, tags, created, expires, crc";
 
+/// What is said of a token's row that is not as it was written.
+const DAMAGED: &str = "the row of a token is not as it was written: it opens nothing";
+
 /// A token and what was made by it, however far.
 const MADE: &str = "WITH RECURSIVE these (id) AS (
      SELECT CAST(?1 AS TEXT) UNION
@@ -200,6 +203,30 @@ impl Store {
             )
         })
         .await
+    }
+
+    /// Writes a token again whose own row is not as it was written; false when it is, or is not there.
+    /// What it made stays valid.
+    pub async fn mend_token(&self, token: &Token) -> Result<bool> {
+        let (id, hash) = (token.id.clone(), token.hash);
+        let is_damaged = self
+            .read(move |db| {
+                let sql = format!("SELECT {COLUMNS} FROM token WHERE id = ?1 OR hash = ?2");
+                let sound = db.all(&sql, &params![id, hash[..]], |r| {
+                    Ok(sum::row_holds(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9).unwrap_or(false))
+                })?;
+                Ok(sound.contains(&false))
+            })
+            .await?;
+        if !is_damaged {
+            return Ok(false);
+        }
+        self.keep_token(token.clone()).await?;
+        tracing::warn!(token = %token.id, "a damaged token was written again");
+        // Others may be damaged too: those are found again.
+        self.damages().forget(DAMAGED);
+        self.tokens().await?;
+        Ok(true)
     }
 
     /// Keeps a token that another one made. Refused when that one is revoked.
@@ -306,9 +333,7 @@ impl Store {
 /// A token that is not as it was written opens nothing.
 fn sound(r: &Row<'_>) -> Result<Option<Token>> {
     if !sum::row_holds(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)? {
-        damage::found(Damage::other(
-            "the row of a token is not as it was written: it opens nothing",
-        ));
+        damage::found(Damage::other(DAMAGED));
         return Ok(None);
     }
     read(r).map(Some)

@@ -166,11 +166,19 @@ impl Tokens {
         if self.store.is_shared() {
             // Each node has one of its own.
             id.extend(["-", &hex(&hash[..4])]);
-        } else {
-            let _ = self.revoke(&id).await;
         }
         let new = NewToken { name, scopes: Scopes::all(), ..NewToken::default() };
-        self.keep(token(id, hash, TokenKind::Owner, new), None).await
+        let owner = token(id.clone(), hash, TokenKind::Owner, new);
+        if self.store.mend_token(&owner).await? {
+            self.insert(owner, None);
+            // What it made is known again.
+            self.store.tokens().await?.into_iter().for_each(|token| self.learn(token));
+            return Ok(());
+        }
+        if !self.store.is_shared() {
+            let _ = self.revoke(&id).await;
+        }
+        self.keep(owner, None).await
     }
 
     /// The owner's token of this data directory, if it is known.

@@ -1,7 +1,7 @@
 //! For whoever operates a server.
 
 use super::extract::{Params, limit};
-use crate::api::{AuditPage, AuditQuery, Health, Live};
+use crate::api::{AuditPage, AuditQuery, Checking, Health, Live};
 use crate::api_limits::AllLimits;
 use crate::app::App;
 use crate::auth::Grant;
@@ -41,6 +41,7 @@ pub(super) async fn healthz(State(app): State<App>) -> impl IntoResponse {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         bus: bus.is_shared().then(|| if bus.is_up() { "ok" } else { "down" }.to_owned()),
         damaged: (damaged > 0).then_some(damaged as u64),
+        checking: app.store.checking().map(|(done, all)| Checking { done, all }),
         reason,
     };
     (if works { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(health))

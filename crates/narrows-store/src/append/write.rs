@@ -4,6 +4,7 @@
 use super::growth::{self, Growth};
 use super::{Ready, Request, Row};
 use crate::batch::{Batch, Head};
+use crate::beside;
 use crate::db::{Db, Param, Value, params};
 use crate::error::{Error, Result};
 use crate::log::{MAX_SEQ, event_key};
@@ -123,9 +124,14 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
 
 /// Writes how long something was going on.
 fn keep_active(db: &Db<'_>, active: &BTreeMap<(i64, i64), u64>) -> Result<()> {
-    let rows = active.iter().map(|((s, hour), ms)| [s.value(), hour.value(), ms.value()]).collect();
-    let add = "ON CONFLICT (session, hour) DO UPDATE SET ms = active.ms + excluded.ms";
-    db.insert("active", ["bigint", "bigint", "bigint"], rows, add)
+    let sums: Vec<i64> =
+        active.iter().map(|((s, hour), ms)| beside::active_sum(*s, *hour, *ms)).collect();
+    let rows = active.iter().zip(&sums);
+    let rows =
+        rows.map(|(((s, hour), ms), sum)| [s.value(), hour.value(), ms.value(), sum.value()]);
+    let add = "ON CONFLICT (session, hour) DO UPDATE SET ms = active.ms + excluded.ms,
+         crc = active.crc + excluded.ms * 1048573";
+    db.insert("active", ["bigint", "bigint", "bigint", "bigint"], rows.collect(), add)
 }
 
 /// Writes the events of sessions.

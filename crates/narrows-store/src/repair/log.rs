@@ -126,23 +126,27 @@ impl Log<'_> {
         let (first, last) = keys(self.session);
         let mut count = 0;
         let torn =
-            walk(self.old, ("call", "key, name, at, ms, failed"), (first, last), |_, row| {
-                let values: Result<Vec<Value<'_>>> = (0..5).map(|at| row.value(at)).collect();
-                if let Ok(values) = values {
-                    let insert = "INSERT OR IGNORE INTO call (key, name, at, ms, failed)
-                     VALUES (?1, ?2, ?3, ?4, ?5)";
+            walk(self.old, ("call", "key, name, at, ms, failed, crc"), (first, last), |_, row| {
+                let values: Result<Vec<Value<'_>>> = (0..6).map(|at| row.value(at)).collect();
+                let sound = sum::row_holds(row, &[0, 1, 2, 3, 4], 5).unwrap_or(false);
+                if let Some(values) = values.ok().filter(|_| sound) {
+                    let insert = "INSERT OR IGNORE INTO call (key, name, at, ms, failed, crc)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
                     count += self.db().execute(insert, &values)? as u64;
                 }
                 Ok(())
             })?;
         let (mut refused, sql) = (
             None,
-            "SELECT key, path, added, removed FROM edit WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
+            "SELECT key, path, added, removed, crc FROM edit WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
         );
         let edits = Db::Sqlite(self.old).each(sql, &params![first, last], |row| {
-            let values: Vec<Value<'_>> = (0..4).map(|at| row.value(at)).collect::<Result<_>>()?;
-            let insert =
-                "INSERT OR IGNORE INTO edit (key, path, added, removed) VALUES (?1, ?2, ?3, ?4)";
+            if !sum::row_holds(row, &[0, 1, 2, 3], 4)? {
+                return Err(Error::Damaged("a changed file is not as it was written".to_owned()));
+            }
+            let values: Vec<Value<'_>> = (0..5).map(|at| row.value(at)).collect::<Result<_>>()?;
+            let insert = "INSERT OR IGNORE INTO edit (key, path, added, removed, crc)
+                 VALUES (?1, ?2, ?3, ?4, ?5)";
             if let Err(error) = self.db().execute(insert, &values) {
                 refused = Some(error);
                 return Ok(ControlFlow::Break(()));
