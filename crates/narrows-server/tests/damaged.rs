@@ -60,3 +60,48 @@ async fn events_that_cannot_be_read_have_a_place_and_the_stream_goes_on() {
     assert_eq!(health.json()["status"], "degraded");
     assert_eq!(health.json()["damaged"], 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_look_at_the_whole_store_is_said_until_it_is_over() {
+    let mut server = TestServer::start().await;
+    let session = server.session().await;
+    server.packets(&session, "", &fixture("acp/opencode-1.18-c-files")).await;
+    server.stop().await;
+    let server = server.restart().await;
+    loop {
+        let health = server.get("/healthz").await;
+        assert_eq!(health["status"], "ok", "{health}");
+        let Some(checking) = health.get("checking") else { break };
+        let of = |name: &str| checking[name].as_u64().expect("a number");
+        assert!(of("done") <= of("all") || of("all") == 0, "{health}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_row_of_the_owner_is_written_again_and_what_it_made_stays_valid() {
+    if is_postgres() {
+        return;
+    }
+    let mut server = TestServer::start().await;
+    let made = server.send("POST", "/api/tokens", br#"{"name":"a","scopes":["read"]}"#).await;
+    let made = made.json()["token"].as_str().expect("a secret").to_owned();
+    let database = server.dir.path().join("data").join("narrows.db");
+    server.stop().await;
+    let db = Connection::open(&database).expect("a database");
+    let sql = "UPDATE token SET created = created + 1024 WHERE kind = 'owner'";
+    assert_eq!(db.execute(sql, []).expect("damaged"), 1);
+    drop(db);
+    let server = server.restart().await;
+    let reply = common::request(
+        server.address,
+        "GET",
+        "/api/sessions",
+        &[("authorization", &format!("Bearer {made}"))],
+        b"",
+    )
+    .await;
+    assert_eq!(reply.status, 200, "it was revoked with its maker");
+    let health = server.get("/healthz").await;
+    assert_eq!((&health["status"], health.get("damaged")), (&json!("ok"), None), "{health}");
+}

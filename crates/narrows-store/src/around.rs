@@ -5,6 +5,7 @@ use crate::blob;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value, params};
 use crate::error::{Error, Result};
+use crate::layout;
 use crate::sum::{self, Sum};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -40,6 +41,16 @@ const PICTURES: usize = 20;
 pub(crate) fn database(db: &Db<'_>, patience: Duration) -> bool {
     let _limited = crate::deadline::limit(patience);
     says(db, &format!("PRAGMA integrity_check({LINES})"))
+}
+
+/// Whether the list of tables says what it should.
+pub(crate) fn layout(db: &Db<'_>) -> Result<bool> {
+    if let Db::Sqlite(db) = db
+        && let Some(what) = layout::differs(db)?
+    {
+        damage::found(Damage::database(what));
+    }
+    Ok(true)
 }
 
 /// The same of one small table.

@@ -122,6 +122,8 @@ impl Store {
 
     /// Looks at what is not of the logs.
     async fn check_around(&self, pause: Duration, checked: &mut Checked) {
+        let layout = self.read(around::layout).await;
+        checked.complete &= self.noted(layout);
         for name in around::SMALL {
             let looked = self.read(move |db| Ok(around::table(db, name))).await;
             checked.complete &= self.noted(looked);

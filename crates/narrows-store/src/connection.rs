@@ -138,7 +138,7 @@ pub(crate) fn check_schema(db: &Connection) -> Result<u32> {
 }
 
 /// Each step is one transaction, so a kill in between leaves the one before.
-fn migrate(db: &mut Connection) -> Result<()> {
+pub(crate) fn migrate(db: &mut Connection) -> Result<()> {
     let found = check_schema(db)?;
     for (at, parts) in MIGRATIONS.iter().enumerate().skip(found as usize) {
         let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -37,6 +37,7 @@ mod housework;
 mod index;
 mod intact;
 mod items;
+mod layout;
 mod left_out;
 mod link;
 mod list;

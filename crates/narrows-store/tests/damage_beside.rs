@@ -269,7 +269,8 @@ async fn whoever_looks_comes_to_the_same_verdict() {
         let all = verdicts(&place).await;
         damaged += u64::from(all[0]);
         if all.iter().any(|one| *one != all[0]) {
-            other.push(format!("flip {n} at {at} (page {}): {all:?}", at / 4096 + 1));
+            let report = repair(&place, true, |_| ()).unwrap();
+            other.push(format!("flip {n} at {at} (page {}): {all:?}: {report:?}", at / 4096 + 1));
         }
     }
     assert!(damaged > 0, "the test looks at nothing");

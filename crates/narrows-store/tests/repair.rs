@@ -159,7 +159,6 @@ async fn spoiled(from: &Path, all: &[Written], what: &str, spoil: impl FnOnce(&P
     copy(from, &place);
     spoil(&place);
     let report = repair(&place, false, |_| ()).unwrap_or_else(|e| panic!("{what}: {e}"));
-    assert!(report.damaged, "{what}");
     compare(&place, all, &report, what).await;
     report
 }
@@ -191,7 +190,9 @@ async fn whatever_is_cut_off_the_rest_is_kept() {
             let length = size * part / 64 + part % 3 * 100;
             let what = format!("{which}, cut to {length} of {size} bytes");
             let spoil = |place: &Path| cut(&place.join("narrows.db"), length);
-            spoiled(&from, sessions, &what, spoil).await;
+            let report = spoiled(&from, sessions, &what, spoil).await;
+            // A write-ahead log may have all that was cut off.
+            assert!(report.damaged || which == "running", "{what}");
         }
     }
     // Only the write-ahead log is left, and it has a session.

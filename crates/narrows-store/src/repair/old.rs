@@ -4,6 +4,7 @@ use crate::connection::{SCHEMA, check_schema, open_reader, open_writer};
 use crate::db::{Db, params};
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
+use crate::layout;
 use rusqlite::{Connection, OpenFlags};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -78,17 +79,11 @@ fn plain(dir: &DataDir, new: &Connection) -> Result<Connection> {
     for table in Db::Sqlite(new).all(tables, &[], |r| r.get::<String>(0))? {
         let missing = |error: rusqlite::Error| Error::Damaged(format!("{table}: {error}"));
         db.prepare(&format!("SELECT * FROM \"{table}\" LIMIT 0")).map_err(missing)?;
-        if names(&db, &table)? != names(new, &table)? {
-            return Err(Error::Damaged(format!("{table}: it has other columns")));
-        }
+    }
+    if let Some(what) = layout::differs(&db)? {
+        return Err(Error::Damaged(what));
     }
     Ok(db)
-}
-
-/// The columns of a table.
-fn names(db: &Connection, table: &str) -> Result<Vec<String>> {
-    let sql = "SELECT name FROM pragma_table_info(?1) ORDER BY cid";
-    Db::Sqlite(db).all(sql, &params![table], |r| r.get(0))
 }
 
 /// Removes the copies, if some were made.
