@@ -1049,6 +1049,19 @@ export interface components {
             /** @description The subscription, on a socket. */
             subscription?: string | null;
         };
+        /** @description How far a look at the whole store is. */
+        Checking: {
+            /**
+             * Format: int64
+             * @description Sessions that there are; 0 before they were counted.
+             */
+            all: number;
+            /**
+             * Format: int64
+             * @description Sessions that were looked at.
+             */
+            done: number;
+        };
         /** @description One answer on offer to a question for leave. */
         Choice: {
             /** @description `allow_once`, `allow_always`, `reject_once`, `reject_always`. */
@@ -1482,6 +1495,7 @@ export interface components {
         Health: {
             /** @description `ok`, or `down` while nodes cannot wake each other; only where there may be several. */
             bus?: string | null;
+            checking?: components["schemas"]["Checking"] | null;
             /**
              * Format: int64
              * @description Places of the store that cannot be read, where there are some: the log and `narrows doctor` say
