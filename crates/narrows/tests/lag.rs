@@ -22,6 +22,11 @@ fn stream() -> TextStream {
 
 /// The most words, and bytes, that are held back behind any of the pieces.
 fn lag(text: &str, size: usize) -> (usize, String) {
+    lag_by(text, size, words)
+}
+
+/// The same by another count.
+fn lag_by(text: &str, size: usize, words: impl Fn(&str) -> usize) -> (usize, String) {
     let mut stream = stream();
     let (mut shown, mut sent) = (String::new(), 0);
     let mut most = (0, String::new());
@@ -53,6 +58,69 @@ fn at_most_one_word_is_held_back_in_every_script() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Words that something else than a blank keeps apart, which is part of no token.
+#[test]
+fn a_word_ends_at_every_sign_that_nothing_to_hide_goes_over() {
+    let mut wrong = Vec::new();
+    for joint in
+        ["\u{a0}", "\u{202f}", "\u{2003}", "\u{3000}", "—", "…", "·", "»", "|", "||", "|\u{a0}"]
+    {
+        let words = ["The", "parser", "reads", "every", "line", "at", "once", "keyless", "tokens"];
+        let text = words.join(joint);
+        for size in [1, 2, 3, 7] {
+            let (_, held) = lag_by(&text, size, str::len);
+            // One word with its joint, and what came with the last piece.
+            if held.chars().count() > 10 + joint.chars().count() + size {
+                wrong.push(format!("{joint:?} in pieces of {size}: {held:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is hidden stays so beside such signs, and where they are part of it.
+#[test]
+fn nothing_to_hide_is_cut_by_what_ends_a_word() {
+    let token = concat!("ghp_", "Zq7Wd2Lm9Xc4Vb8Nn3Kp6Rt1Yh5Gf0JsAbCd");
+    let value = "Zq7Wd2Lm9Xc4Vb8Nn3Kp6";
+    let id = "9c7662c1-785f-4f1c-b9e0-9021ddbf2893";
+    let known = "qwop\u{a0}hip|po\u{2014}42";
+    for joint in ["\u{a0}", "\u{2003}", "—", "…", "|", "·"] {
+        let root = format!("/srv/my{joint}run/wörk{joint}qzvx");
+        let mut paths = Paths::new();
+        paths.add_root(&root);
+        for text in [
+            format!("see{joint}{token}{joint}now"),
+            format!("a{joint}password={value}{joint}b"),
+            format!("a{joint}password:{joint}{value}"),
+            format!("--token {value}{joint}x"),
+            format!("https://bob:pa{joint}{value}@db.example/x{joint}y"),
+            format!("https://bob:{value}{joint}a{joint}b@db.example/x"),
+            format!("{{\"api_key\":\"{value}\"}}{joint}x"),
+            format!("at{joint}{root}/src/a.rs{joint}and"),
+            format!("at {root}{joint}and"),
+            format!("in{joint}/Users/Jo{joint}Doe/x{joint}y"),
+            format!("is{joint}{known}{joint}so"),
+            format!("in /Zq7Wd2/a{joint}b/sandboxes/{id}/sessions/{id}/x{joint}y")
+                .replace("a|b", "ab"),
+        ] {
+            let mut secrets = Secrets::default();
+            assert!(secrets.add_known(known));
+            let mut stream = TextStream::new(paths.clone(), secrets.clone());
+            let mut shown = shown_of(&mut stream, &text);
+            shown.push_str(&stream.finish());
+            let whole = narrows::TextCleaner::new(paths.clone(), secrets)
+                .text(&text, narrows::sanitize::Mode::Text);
+            assert_eq!(shown, whole.as_str(), "of {text:?}");
+            for part in [&token[4..], "qzvx", "my", "hip", "Zq7Wd2"] {
+                // A name whose value stands beyond such a sign has none.
+                let beside = text.contains(&format!("password:{joint}"));
+                assert!(beside || !shown.contains(part), "{shown:?} of {text:?}");
+            }
+        }
+    }
 }
 
 /// Feeds a text character by character; what was shown before its end.

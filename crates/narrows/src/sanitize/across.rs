@@ -3,7 +3,7 @@
 use super::clean::{Cleaner, floor};
 use super::paths::{Mode, Paths, Root};
 use super::scan::{Scan, TOPS};
-use super::segment::{is_alone, is_blank};
+use super::segment::{is_alone, is_blank, is_joint};
 use super::view::View;
 use super::walk::is_stop;
 use memchr::{memchr, memchr2, memchr2_iter, memchr3, memmem, memrchr2};
@@ -35,7 +35,7 @@ impl Holds {
     pub(super) fn new(paths: &Paths, known: &[String]) -> Holds {
         let begun = |v: &String| -> Vec<String> {
             v.char_indices()
-                .filter(|(_, c)| c.is_whitespace() || is_alone(*c))
+                .filter(|(_, c)| c.is_whitespace() || *c == '|' || is_alone(*c))
                 .map(|(i, c)| v[..i + c.len_utf8()].to_owned())
                 .collect()
         };
@@ -50,7 +50,7 @@ impl Holds {
 
 /// Whether a text might be cut within the names of a root.
 fn is_wide(root: &Root) -> bool {
-    root.parts.iter().any(|part| part.chars().any(|c| c == ' ' || c == '\t' || is_alone(c)))
+    root.parts.iter().any(|part| part.chars().any(|c| matches!(c, ' ' | '\t' | '|') || is_alone(c)))
 }
 
 impl Cleaner {
@@ -147,9 +147,18 @@ impl Cleaner {
     /// begins at the top of a host, or of the login of an address.
     fn is_word_open(&self, line: &str) -> bool {
         let ends = |c: char| (c.is_ascii() && is_stop(c as u8)) || is_sign(c);
-        let from = line.char_indices().rev().find(|(_, c)| ends(*c));
-        let word = &line.as_bytes()[from.map_or(0, |(i, c)| i + c.len_utf8())..];
-        if memmem::find(word, b"://").is_some_and(|at| is_login_open(&word[at + 3..])) {
+        let behind = |from: Option<(usize, char)>| {
+            &line.as_bytes()[from.map_or(0, |(i, c)| i + c.len_utf8())..]
+        };
+        // A password may have a bar in it, a path has none.
+        let login = behind(line.char_indices().rev().find(|(_, c)| *c != '|' && ends(*c)));
+        if memmem::find(login, b"://").is_some_and(|at| is_login_open(&login[at + 3..])) {
+            return true;
+        }
+        let word = behind(line.char_indices().rev().find(|(_, c)| ends(*c)));
+        // Such signs stand in names of folders too: all of a path is waited for.
+        let is_name = || line.chars().next_back().is_some_and(is_joint);
+        if memchr2(b'/', b'\\', word).is_some() && is_name() {
             return true;
         }
         // What stands before a separator may have been told already: it says nothing.

@@ -1,6 +1,6 @@
 //! Where a text may be cut so that each part can be cleaned alone.
 //!
-//! A segment ends behind a blank, or behind a character of a script that puts no blanks between its
+//! A segment ends behind a blank, a sign that is part of no token, or a character of a script that puts no blanks between its
 //! words, where nothing that may have to be hidden goes over that place: no known root or value, no
 //! name of a secret with its value, no path of another machine. Whether a place is such an end
 //! depends on the text around it and on nothing else, so a stream and a whole text are cut at the
@@ -38,6 +38,8 @@ impl Cleaner {
             Some(b'\n' | b'\r') => return true,
             // Only the first blank of several: the others add nothing.
             Some(b' ' | b'\t') if p < 2 || !is_blank(b[p - 2]) => {}
+            // No token and no path goes over it.
+            Some(b'|') => {}
             Some(0x80..) if is_word_end(text, p, more) => {}
             _ => return false,
         }
@@ -136,7 +138,7 @@ pub(super) fn has_end(text: &str) -> bool {
 
 /// Whether a byte may be the last one of a segment.
 fn is_last(c: u8) -> bool {
-    is_white(c) || c >= 0x80
+    is_white(c) || c == b'|' || c >= 0x80
 }
 
 /// The last place up to `at` at which a segment may have begun; not much before it.
@@ -167,7 +169,8 @@ fn is_word_end(text: &str, p: usize, more: bool) -> bool {
 /// Whether a character stands for itself.
 pub(super) fn is_alone(c: char) -> bool {
     // Joiners and the like are not seen: what reads as one token may go on behind them.
-    matches!(c,
+    is_joint(c)
+        || matches!(c,
         // Thai, Lao, Tibetan, Burmese; Khmer; Tai Le to Tai Tham; Balinese to Batak.
         '\u{0e00}'..='\u{0fff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{1950}'..='\u{1aaf}' | '\u{1b00}'..='\u{1bff}'
@@ -178,6 +181,12 @@ pub(super) fn is_alone(c: char) -> bool {
         | '\u{ff00}'..='\u{ff9f}' | '\u{1b000}'..='\u{1b2ff}' | '\u{20000}'..='\u{3ffff}'
         // Javanese to Tai Viet; Korean.
         | '\u{a980}'..='\u{aadf}' | '\u{ac00}'..='\u{d7af}')
+}
+
+/// Blanks, dashes, quotes and dots that are part of no token, though they may be of a path.
+pub(super) fn is_joint(c: char) -> bool {
+    matches!(c, '\u{a0}' | '\u{ab}' | '\u{b7}' | '\u{bb}' | '\u{2000}'..='\u{200a}')
+        || matches!(c, '\u{2010}'..='\u{2029}' | '\u{202f}'..='\u{205f}')
 }
 
 pub(super) fn is_blank(c: u8) -> bool {

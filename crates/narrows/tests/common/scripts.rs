@@ -99,5 +99,5 @@ pub fn has_no_blanks(c: char) -> bool {
 /// a script without them, where a word is seldom shorter.
 pub fn words(text: &str) -> usize {
     let count = |word: &str| word.chars().filter(|c| has_no_blanks(*c)).count().div_ceil(2).max(1);
-    text.split_whitespace().map(count).sum()
+    text.split(|c: char| c.is_whitespace() || c == '|').filter(|w| !w.is_empty()).map(count).sum()
 }
