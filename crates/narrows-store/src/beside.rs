@@ -62,6 +62,12 @@ pub(crate) fn active_sum(session: i64, hour: i64, ms: u64) -> i64 {
     ms.wrapping_add(hour.wrapping_mul(8191)).wrapping_add(session.wrapping_mul(127))
 }
 
+/// What the marks that hide a session are checked by: the session in whose place another is listed, and
+/// whether it is left out.
+pub(crate) fn hidden(copy_of: &str, left_out: &str) -> String {
+    format!("(coalesce({copy_of}, 0) * 8191 + {left_out} * 524287 + 1)")
+}
+
 /// Whether a row has a checksum that says what it is; none where it has no checksum.
 pub(crate) fn proof<'a>(table: &str, get: impl Fn(&str) -> Value<'a>) -> Option<bool> {
     if table == "active" {

@@ -205,13 +205,15 @@ pub(crate) fn sessions(db: &Db<'_>) -> Result<Vec<i64>> {
 fn slice(db: &Db<'_>, session: i64, seq: u64, from: u64) -> Result<Option<(u64, u64)>> {
     let sql = format!(
         "SELECT {NUMBERS}, id, epoch, label, name_crc, info, title, agent, model, status, facts_crc,
-         state, state_crc FROM session WHERE key = ?1"
+         state, state_crc, hidden = {} FROM session WHERE key = ?1",
+        beside::hidden("copy_of", "left_out")
     );
     let found = db.optional(&sql, &params![session], |r| {
         use crate::sum::row_holds;
         let sound = row_holds(r, &[5, 6, 7], 8)?
             && row_holds(r, &[9, 10, 11, 12, 13], 14)?
-            && row_holds(r, &[15], 16)?;
+            && row_holds(r, &[15], 16)?
+            && r.get::<bool>(17)?;
         if !sound {
             damage::found(Damage::new(session, Part::Session, 0, 0));
         }

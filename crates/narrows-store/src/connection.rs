@@ -44,6 +44,7 @@ const MIGRATIONS: &[&[Part]] = &[
     &[Part::Sql(include_str!("sql/012.sql"))],
     &[Part::Sql(include_str!("sql/013.sql"))],
     &[Part::Sql(include_str!("sql/014.sql")), Part::Fill(beside::fill)],
+    &[Part::Sql(include_str!("sql/015.sql"))],
 ];
 
 /// The number of the newest schema.

@@ -1,6 +1,7 @@
 //! Sessions that came by two ways: what was recorded between an agent and its client is in the
 //! agent's own file too. Both logs are kept, one of them is listed.
 
+use crate::beside;
 use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
 use crate::list::is_live;
@@ -69,14 +70,20 @@ impl Store {
 }
 
 pub(crate) fn set_copy(db: &Db<'_>, key: i64, of: Option<i64>) -> Result<()> {
-    db.later("UPDATE session SET copy_of = ?2 WHERE key = ?1", &params![key, of])?;
+    set(db, "key = ?1", key, of)?;
     mark_touched(db, key)
 }
 
 /// A session has another row from now on: what is listed in its place stays, and in whose place it is.
 pub(crate) fn follow(db: &Db<'_>, of: Option<i64>, old: i64, new: i64) -> Result<()> {
-    db.later("UPDATE session SET copy_of = ?2 WHERE key = ?1", &params![new, of])?;
-    db.later("UPDATE session SET copy_of = ?2 WHERE copy_of = ?1", &params![old, new])
+    set(db, "key = ?1", new, of)?;
+    set(db, "copy_of = ?1", old, Some(new))
+}
+
+fn set(db: &Db<'_>, which: &str, key: i64, of: Option<i64>) -> Result<()> {
+    let hidden = beside::hidden("CAST(?2 AS BIGINT)", "left_out");
+    let sql = format!("UPDATE session SET copy_of = ?2, hidden = {hidden} WHERE {which}");
+    db.later(&sql, &params![key, of])
 }
 
 /// Deletes a session, and those in whose place it is listed.

@@ -1,5 +1,6 @@
 //! Sessions of projects that are left out since they were read: kept, and shown nowhere.
 
+use crate::beside;
 use crate::db::{Db, params};
 use crate::error::Result;
 use crate::sessions::mark_touched;
@@ -31,8 +32,10 @@ impl Store {
                 &params![&b"1"[..]],
             )?;
             for (key, id, out) in &wanted {
-                let sql = "UPDATE session SET left_out = ?2 WHERE key = ?1";
-                db.later(sql, &params![*key, i64::from(*out)])?;
+                let sum = beside::hidden("copy_of", "CAST(?2 AS BIGINT)");
+                let sql =
+                    format!("UPDATE session SET left_out = ?2, hidden = {sum} WHERE key = ?1");
+                db.later(&sql, &params![*key, i64::from(*out)])?;
                 mark_touched(db, *key)?;
                 hidden.extend(out.then(|| id.clone()));
             }

@@ -11,7 +11,8 @@ mod common;
 use common::written::{Dice, FIXTURES, copy, flip, written};
 use common::{Book, data, fresh, steps};
 use narrows_store::{
-    Append, Error, NewAudit, NewSession, Options, StatsBy, StatsFilter, Store, UsageRow, repair,
+    Append, Error, ListFilter, NewAudit, NewSession, Options, StatsBy, StatsFilter, Store,
+    UsageRow, repair,
 };
 use rusqlite::Connection;
 use std::path::Path;
@@ -176,6 +177,7 @@ async fn a_store_of_the_version_before_gets_these_checksums() {
         ("active", "crc"),
     ];
     let db = Connection::open(from.join("narrows.db")).unwrap();
+    db.execute_batch("ALTER TABLE session DROP COLUMN hidden").unwrap();
     for (table, crc) in sums {
         db.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {crc}")).unwrap();
     }
@@ -232,6 +234,39 @@ async fn a_label_that_the_index_lacks_still_leads_to_its_session() {
     assert!(!other.is_ok_and(|session| session.key == own.key), "it leads to another's session");
     assert!(store.damaged_places() > 0);
     store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_damage_hides_is_said_and_shown_again() {
+    if common::is_postgres() {
+        return;
+    }
+    let (dir, ids) = full().await;
+    let (from, place) = (data(&dir), dir.path().join("place"));
+    let listed = async |store: &Store| {
+        let list = ListFilter { limit: 9, ..ListFilter::default() };
+        let mut ids: Vec<String> =
+            store.list(list).await.unwrap().sessions.into_iter().map(|row| row.id).collect();
+        ids.sort();
+        ids
+    };
+    let mut all = ids.clone();
+    all.sort();
+    for set in ["left_out = 1", "left_out = 64", "copy_of = 2", "copy_of = 77", "hidden = 3"] {
+        copy(&from, &place);
+        let db = Connection::open(place.join("narrows.db")).unwrap();
+        db.execute(&format!("UPDATE session SET {set} WHERE key = 1"), []).unwrap();
+        drop(db);
+        let store = Store::open(&place, &Options::default()).unwrap();
+        assert!(!says(&store, Duration::ZERO).await.is_empty(), "{set}");
+        store.close().await;
+        let report = repair(&place, false, |_| ()).unwrap();
+        assert_eq!(report.sessions.len(), 1, "{set}: {report:?}");
+        let store = Store::open(&place, &Options::default()).unwrap();
+        assert_eq!(listed(&store).await, all, "{set}");
+        assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new(), "{set}");
+        store.close().await;
+    }
 }
 
 /// Whether the doctor, a server and a repair find damage.

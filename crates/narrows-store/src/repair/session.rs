@@ -4,6 +4,7 @@ use super::copy::{Table, walk};
 use super::log::{Copied, Log};
 use super::{From, Repaired, RepairedSession};
 use crate::append::SessionFacts;
+use crate::beside;
 use crate::careful::{Careful, Next};
 use crate::damage::Damage;
 use crate::db::{Db, params};
@@ -46,6 +47,8 @@ struct Own {
     names: bool,
     facts: bool,
     state: bool,
+    /// Whether it is known if it was shown.
+    shown: bool,
 }
 
 impl<'a> Sessions<'a> {
@@ -153,8 +156,9 @@ impl<'a> Sessions<'a> {
     fn own(&self, key: i64) -> Result<Own> {
         let sql = format!(
             "SELECT {NUMBERS}, id, epoch, label, name_crc, info, title, agent, model, status,
-             facts_crc, state, state_crc, ended, project, calls, coalesce(nullif(title, ''), prompt)
-             FROM session WHERE key = ?1"
+             facts_crc, state, state_crc, ended, project, calls, coalesce(nullif(title, ''), prompt),
+             hidden = {} FROM session WHERE key = ?1",
+            beside::hidden("copy_of", "left_out")
         );
         Db::Sqlite(self.new).one(&sql, &params![key], |r| {
             Ok(Own {
@@ -168,6 +172,7 @@ impl<'a> Sessions<'a> {
                 project: r.get(18).unwrap_or_default(),
                 calls: r.get(19).unwrap_or_default(),
                 title: r.get(20).unwrap_or_default(),
+                shown: r.get(21).unwrap_or_default(),
             })
         })
     }
@@ -192,6 +197,7 @@ impl<'a> Sessions<'a> {
             && own.names
             && own.facts
             && own.state
+            && own.shown
             && numbers.hold()
             && !copied.torn
             && copied.gaps.is_empty()
@@ -268,6 +274,11 @@ impl<'a> Sessions<'a> {
         }
         if torn {
             prompt::find(&db, key)?;
+        }
+        if !own.shown {
+            let show = "UPDATE session SET copy_of = NULL, left_out = 0, hidden = 1 WHERE key = ?1";
+            db.execute(show, &params![key])?;
+            told.notes.push("whether it was hidden is not known: it is shown".into());
         }
         // Whoever has seen it is told to read it again.
         let epoch = new_epoch()?;
