@@ -6,6 +6,7 @@ use crate::careful::{Careful, Next};
 use crate::damage::{self, Damage, Part};
 use crate::db::{Db, params};
 use crate::error::{Error, Result};
+use crate::index;
 use crate::log::{NUMBERS, Numbers, after, keys};
 use crate::store::Store;
 use crate::tail::Tail;
@@ -243,6 +244,9 @@ fn slice(db: &Db<'_>, session: i64, seq: u64, from: u64) -> Result<Option<(u64, 
         }
     }
     beside::of_session(db, session)?;
+    if !index::leads(db, session)? {
+        damage::found(Damage::database(index::ASTRAY));
+    }
     if written && !db.is_postgres() {
         indexes(db, session, numbers.items)?;
     }

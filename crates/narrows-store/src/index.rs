@@ -157,6 +157,44 @@ pub(crate) fn put(db: &Db<'_>, key: i64, tokens: &str) -> Result<()> {
     db.later("INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)", &params![key, tokens])
 }
 
+/// Items of a session that are looked for, and words of each.
+const PROBES: (usize, usize) = (3, 8);
+
+/// Whether the index leads to some of the last items of a session. What an earlier version indexed may
+/// differ in some words, never in all.
+pub(crate) fn leads(db: &Db<'_>, session: i64) -> Result<bool> {
+    if db.is_postgres() {
+        return Ok(true);
+    }
+    let (first, last) = crate::log::keys(session);
+    let sql = format!(
+        "SELECT {} FROM item WHERE key BETWEEN ?1 AND ?2 AND open = 0
+         AND NOT EXISTS (SELECT 1 FROM fresh WHERE fresh.key = item.key) ORDER BY key DESC LIMIT ?3",
+        items::COLUMNS
+    );
+    let mut threes = Threes::default();
+    let known = db.all(&sql, &params![first, last, PROBES.0], |row| {
+        let body = items::sound(row).and_then(|(_, body)| pack::text(body).ok());
+        Ok((row.get::<i64>(0)?, said(&body.unwrap_or_default(), &mut threes)))
+    })?;
+    for (key, tokens) in known.iter().filter(|(_, tokens)| !tokens.is_empty()) {
+        let words: Vec<&str> = tokens.split(' ').collect();
+        let some = words.iter().step_by(words.len().div_ceil(PROBES.1));
+        let mut found = false;
+        for word in some {
+            let sql = "SELECT 1 FROM search WHERE search MATCH ?1 AND rowid = ?2";
+            found = found || db.exists(sql, &params![word, key])?;
+        }
+        if !found {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What is said of an index that leads to nothing.
+pub(crate) const ASTRAY: &str = "the index of search does not lead to what is there";
+
 /// The index knows an item no more.
 pub(crate) fn remove(db: &Db<'_>, key: i64) -> Result<()> {
     let column = if db.is_postgres() { "key" } else { "rowid" };

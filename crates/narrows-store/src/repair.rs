@@ -170,6 +170,10 @@ fn make(dir: &DataDir, fresh: &DataDir, tell: &mut impl FnMut(Repairing)) -> Res
     for (done, key) in (0..).zip(sessions.keys.iter().copied()) {
         say("copying sessions", done, all);
         sessions.one(key, &before, &mut repaired)?;
+        // It is made anew, whatever is wrong with it.
+        if from.rescued.is_none() && !index::leads(&Db::Sqlite(rows), key).unwrap_or(true) {
+            repaired.database = vec![index::ASTRAY.to_owned()];
+        }
         new.execute_batch("COMMIT; BEGIN")?;
     }
     let known: HashSet<i64> = sessions.keys.iter().copied().collect();

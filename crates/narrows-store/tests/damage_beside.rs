@@ -11,7 +11,7 @@ mod common;
 use common::written::{Dice, FIXTURES, copy, flip, written};
 use common::{Book, data, fresh, steps};
 use narrows_store::{
-    Append, Error, ListFilter, NewAudit, NewSession, Options, StatsBy, StatsFilter, Store,
+    Append, Error, ListFilter, NewAudit, NewSession, Options, Query, StatsBy, StatsFilter, Store,
     UsageRow, repair,
 };
 use rusqlite::Connection;
@@ -267,6 +267,37 @@ async fn a_session_that_damage_hides_is_said_and_shown_again() {
         assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new(), "{set}");
         store.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_of_search_that_leads_nowhere_is_said_and_made_anew() {
+    if common::is_postgres() {
+        return;
+    }
+    let (dir, _) = full().await;
+    let place = data(&dir);
+    let hits = async |store: &Store| {
+        let query = Query { text: "the".to_owned(), limit: 9, ..Query::default() };
+        store.search(query).await.unwrap().hits.len()
+    };
+    let store = Store::open(&place, &Options::default()).unwrap();
+    let before = hits(&store).await;
+    assert!(before > 0);
+    store.close().await;
+    // SQLite itself finds nothing wrong with this.
+    let db = Connection::open(place.join("narrows.db")).unwrap();
+    db.execute_batch("INSERT INTO search (search) VALUES ('delete-all')").unwrap();
+    drop(db);
+    let store = Store::open(&place, &Options::default()).unwrap();
+    assert_eq!(hits(&store).await, 0);
+    let said = says(&store, Duration::ZERO).await;
+    assert!(said.iter().any(|line| line.contains("index of search")), "{said:?}");
+    store.close().await;
+    assert!(repair(&place, false, |_| ()).unwrap().damaged);
+    let store = Store::open(&place, &Options::default()).unwrap();
+    assert_eq!(hits(&store).await, before);
+    assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new());
+    store.close().await;
 }
 
 /// Whether the doctor, a server and a repair find damage.
