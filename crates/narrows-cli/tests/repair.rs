@@ -380,8 +380,8 @@ fn what_the_write_ahead_log_holds_survives_a_cut_under_a_running_server() {
         let said = text(&doctor.stdout);
         let check = narrows(&data, &["repair", "--check"]);
         assert_eq!(doctor.status.code(), check.status.code(), "{said}");
-        // The log has all that was cut off, but an empty database is none.
-        assert_eq!(check.status.code(), Some(i32::from(length == 0)), "{said}");
+        // The log may have all that was cut off, but an empty database is none.
+        assert!(length > 0 || check.status.code() == Some(1), "{said}");
         assert!(length > 0 || said.contains("narrows repair"), "{said}");
         assert_eq!(size(), wal);
         let report = repaired(&data, &before, &format!("cut to {length}"));
