@@ -84,6 +84,15 @@ async fn told(store: &Store, ids: &[String]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_a_store_that_is_whole_nothing_is_said() {
+    let (dir, _) = full().await;
+    let store = common::open(&dir);
+    assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new());
+    assert_eq!(says(&store, Duration::from_millis(1)).await, Vec::<String>::new());
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_changed_is_said_and_is_not_kept() {
     if common::is_postgres() {
         return;
