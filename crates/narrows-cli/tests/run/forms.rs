@@ -1,7 +1,7 @@
 //! Forms that an agent wants to be filled in, addresses to visit, and requests that are taken back.
 
 use crate::agents::until;
-use crate::helper::{Running, last, said};
+use crate::helper::{BOTH, Running, last, said};
 use serde_json::{Value, json};
 
 fn form() -> Value {
@@ -29,80 +29,90 @@ fn got(running: &Running, id: &str) -> Value {
 #[test]
 fn a_form_is_filled_in() {
     let running = Running::start("");
-    let id = running.session("acp");
-    running.tell(&id, &format!("elicit {}", form()));
-    let request = running.asked(&id);
-    let open = question(&running, &id);
-    assert_eq!((&open["requestId"], &open["answers"]), (&json!(request), &Value::Null));
-    let names: Vec<&Value> =
-        open["questions"].as_array().expect("questions").iter().map(|q| &q["name"]).collect();
-    assert_eq!(names, ["place", "nodes", "fast"]);
-    // What does not fit is said, and asked again.
-    for (wrong, word) in [
-        (json!({"answers": {"nodes": "3"}}), "place"),
-        (json!({"answers": {"place": "Asia"}}), "Europe, America"),
-        (json!({"answers": {"place": "Europe", "nodes": 99}}), "at most 9"),
-        (json!({"answers": {"place": "Europe", "what": 1}}), "these fields"),
-        (json!({"optionId": "allow"}), "on offer"),
-    ] {
-        let (status, said) = running.answer(&id, &request, &wrong);
-        assert_eq!(status, 400, "{said}");
-        assert!(said.to_string().contains(word), "{said}");
-    }
-    let answers = json!({"answers": {"place": "Europe", "nodes": "5", "fast": "Yes"}});
-    assert_eq!(running.answer(&id, &request, &answers).0, 200);
-    assert_eq!(
-        got(&running, &id),
-        json!({"action": "accept", "content": {"place": "eu-1", "nodes": 5, "fast": true}})
-    );
-    let done = question(&running, &id);
-    let given: Vec<&Value> =
-        done["answers"].as_array().expect("answers").iter().map(|a| &a["answer"]).collect();
-    assert_eq!(given, ["Europe", "5", "Yes"], "{done}");
-    assert_eq!(running.answer(&id, &request, &answers).0, 409);
-
-    for (answer, action) in
-        [(json!({"outcome": "declined"}), "decline"), (json!({"outcome": "cancelled"}), "cancel")]
-    {
+    for agent in BOTH {
+        let id = running.session(agent);
         running.tell(&id, &format!("elicit {}", form()));
         let request = running.asked(&id);
-        assert_eq!(running.answer(&id, &request, &answer).0, 200);
-        assert_eq!(got(&running, &id), json!({ "action": action }));
-        assert!(question(&running, &id)["answers"].is_array());
+        let open = question(&running, &id);
+        assert_eq!((&open["requestId"], &open["answers"]), (&json!(request), &Value::Null));
+        let names: Vec<&Value> =
+            open["questions"].as_array().expect("questions").iter().map(|q| &q["name"]).collect();
+        assert_eq!(names, ["place", "nodes", "fast"]);
+        // What does not fit is said, and asked again.
+        for (wrong, word) in [
+            (json!({"answers": {"nodes": "3"}}), "place"),
+            (json!({"answers": {"place": "Asia"}}), "Europe, America"),
+            (json!({"answers": {"place": "Europe", "nodes": 99}}), "at most 9"),
+            (json!({"answers": {"place": "Europe", "what": 1}}), "these fields"),
+            (json!({"optionId": "allow"}), "on offer"),
+        ] {
+            let (status, said) = running.answer(&id, &request, &wrong);
+            assert_eq!(status, 400, "{said}");
+            assert!(said.to_string().contains(word), "{said}");
+        }
+        let answers = json!({"answers": {"place": "Europe", "nodes": "5", "fast": "Yes"}});
+        assert_eq!(running.answer(&id, &request, &answers).0, 200);
+        assert_eq!(
+            got(&running, &id),
+            json!({"action": "accept", "content": {"place": "eu-1", "nodes": 5, "fast": true}})
+        );
+        let done = question(&running, &id);
+        let given: Vec<&Value> =
+            done["answers"].as_array().expect("answers").iter().map(|a| &a["answer"]).collect();
+        assert_eq!(given, ["Europe", "5", "Yes"], "{done}");
+        assert_eq!(running.answer(&id, &request, &answers).0, 409);
+
+        for (answer, action) in [
+            (json!({"outcome": "declined"}), "decline"),
+            (json!({"outcome": "cancelled"}), "cancel"),
+        ] {
+            running.tell(&id, &format!("elicit {}", form()));
+            let request = running.asked(&id);
+            assert_eq!(running.answer(&id, &request, &answer).0, 200);
+            assert_eq!(got(&running, &id), json!({ "action": action }));
+            assert!(question(&running, &id)["answers"].is_array());
+        }
     }
 }
 
 #[test]
 fn an_address_is_visited() {
     let running = Running::start("");
-    let id = running.session("acp");
-    let visit = json!({"mode": "url", "message": "Log in there", "elicitationId": "e1", "url": "https://example.com/login"});
-    running.tell(&id, &format!("elicit {visit}"));
-    let request = running.asked(&id);
-    let part = question(&running, &id)["questions"][0].clone();
-    assert_eq!(part["format"], "url");
-    assert!(part["question"].as_str().is_some_and(|q| q.ends_with("https://example.com/login")));
-    assert_eq!(running.answer(&id, &request, &json!({"answers": {}})).0, 200);
-    assert_eq!(got(&running, &id), json!({"action": "accept"}));
-    // What nobody knows is refused, and the agent goes on.
-    let packets = running.turn(&id, r#"elicit {"mode": "_dance", "message": "x"}"#);
-    assert!(said(&packets).contains("-32602"), "{packets:?}");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let visit = json!({"mode": "url", "message": "Log in there", "elicitationId": "e1", "url": "https://example.com/login"});
+        running.tell(&id, &format!("elicit {visit}"));
+        let request = running.asked(&id);
+        let part = question(&running, &id)["questions"][0].clone();
+        assert_eq!(part["format"], "url");
+        assert!(
+            part["question"].as_str().is_some_and(|q| q.ends_with("https://example.com/login"))
+        );
+        assert_eq!(running.answer(&id, &request, &json!({"answers": {}})).0, 200);
+        assert_eq!(got(&running, &id), json!({"action": "accept"}));
+        // What nobody knows is refused, and the agent goes on.
+        let packets = running.turn(&id, r#"elicit {"mode": "_dance", "message": "x"}"#);
+        let refused = if agent == "acp" { "-32602" } else { "got null" };
+        assert!(said(&packets).contains(refused), "{packets:?}");
+    }
 }
 
 #[test]
 fn a_form_goes_with_its_turn_or_its_agent() {
     let running = Running::start("");
-    let id = running.session("acp");
-    running.tell(&id, &format!("elicit {}", form()));
-    running.asked(&id);
-    running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
-    running.until(&id, "idle", |run| run["state"] == "idle" && run["requests"] == json!([]));
-    assert!(question(&running, &id)["answers"].is_array(), "nobody is asked any more");
-    running.tell(&id, &format!("elicit {}", form()));
-    running.asked(&id);
-    running.post(&format!("/api/sessions/{id}/stop"), &json!({}));
-    running.until(&id, "ended", |run| run["state"] == "ended");
-    assert!(question(&running, &id)["answers"].is_array(), "nobody is asked any more");
+    for agent in BOTH {
+        let id = running.session(agent);
+        running.tell(&id, &format!("elicit {}", form()));
+        running.asked(&id);
+        running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
+        running.until(&id, "idle", |run| run["state"] == "idle" && run["requests"] == json!([]));
+        assert!(question(&running, &id)["answers"].is_array(), "nobody is asked any more");
+        running.tell(&id, &format!("elicit {}", form()));
+        running.asked(&id);
+        running.post(&format!("/api/sessions/{id}/stop"), &json!({}));
+        running.until(&id, "ended", |run| run["state"] == "ended");
+        assert!(question(&running, &id)["answers"].is_array(), "nobody is asked any more");
+    }
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn a_question_is_answered_over_a_socket() {
 #[test]
 fn a_form_is_filled_in_over_a_socket() {
     let running = Running::start("");
-    for agent in ["acp"] {
+    for agent in crate::helper::BOTH {
         let id = running.session(agent);
         let form = json!({"mode": "form", "message": "Where to?", "requestedSchema": {
             "type": "object", "required": ["zone"], "properties": {

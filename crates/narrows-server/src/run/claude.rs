@@ -1,6 +1,9 @@
 //! Speaking to Claude Code: JSON lines in both directions.
 
+mod forms;
+
 use super::driver::{Chosen, Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice};
+use super::form::Form;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -25,6 +28,8 @@ pub(crate) struct Claude {
     initialize: String,
     ready: bool,
     requests: HashMap<String, Ask>,
+    /// Forms that wait to be filled in.
+    forms: HashMap<String, Form>,
     /// What was sent and has not come back yet.
     echoes: VecDeque<String>,
     in_turn: bool,
@@ -98,6 +103,7 @@ impl Claude {
             initialize,
             ready: false,
             requests: HashMap::new(),
+            forms: HashMap::new(),
             echoes: VecDeque::new(),
             in_turn: false,
             told_login: false,
@@ -159,7 +165,7 @@ impl Claude {
             "control_cancel_request" => {
                 let id = serde_json::from_slice::<Value>(line).unwrap_or_default();
                 if let Some(id) = id["request_id"].as_str()
-                    && self.requests.remove(id).is_some()
+                    && (self.requests.remove(id).is_some() || self.forms.remove(id).is_some())
                 {
                     heard.effects.push(Effect::Withdrawn(id.to_owned()));
                 }
@@ -174,6 +180,9 @@ impl Claude {
                     self.echoes.remove(at);
                     heard.log = false;
                 }
+            }
+            "system" if record.subtype.as_deref() == Some("elicitation_complete") => {
+                self.form_is_done(line, &mut heard);
             }
             "system" => {
                 let told = matches!(record.subtype.as_deref(), Some("init" | "status"));
@@ -234,12 +243,11 @@ impl Claude {
         let record = serde_json::from_slice::<Value>(line).unwrap_or_default();
         let Some(id) = record["request_id"].as_str() else { return };
         let request = &record["request"];
+        if request["subtype"] == "elicitation" {
+            return self.form_asked(id, request, heard);
+        }
         if request["subtype"] != "can_use_tool" || self.requests.len() >= MAX_REQUESTS {
-            let error = json!({"type": "control_response", "response": {
-                "subtype": "error", "request_id": id, "error": "narrows does not do this",
-            }});
-            heard.effects.push(Effect::Send(error.to_string()));
-            return;
+            return heard.effects.push(forms::refused(id, "narrows does not do this"));
         }
         let question = request["tool_name"] == "AskUserQuestion";
         let suggestions = request["permission_suggestions"].as_array();
@@ -289,6 +297,9 @@ impl Claude {
     }
 
     pub(crate) fn answer(&mut self, request: &str, reply: &Reply) -> Result<Vec<Effect>, Refused> {
+        if self.forms.contains_key(request) {
+            return self.fill_in(request, reply);
+        }
         let ask = self.requests.get(request).ok_or(Refused::Unknown)?;
         let given = match reply {
             Reply::Answers(answers) if ask.question => {
@@ -351,7 +362,7 @@ impl Claude {
     }
 
     fn requests(&self) -> Vec<String> {
-        self.requests.keys().cloned().collect()
+        self.requests.keys().chain(self.forms.keys()).cloned().collect()
     }
 
     pub(crate) fn modes(&self) -> (&[RunChoice], Option<&str>) {

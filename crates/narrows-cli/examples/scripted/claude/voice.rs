@@ -260,7 +260,17 @@ impl Voice for ClaudeVoice<'_> {
     }
 
     fn elicit(&mut self, params: &str, _until: Option<&str>) {
-        self.say(params);
+        let asked: Value = serde_json::from_str(params).unwrap_or_default();
+        let id = uuid();
+        let receiver = self.room.expect(&id);
+        wire::send(&json!({"type": "control_request", "request_id": id, "request": {
+            "subtype": "elicitation", "mcp_server_name": "harbor", "message": asked["message"],
+            "mode": asked["mode"], "url": asked["url"], "elicitation_id": asked["elicitationId"],
+            "requested_schema": asked["requestedSchema"]}}));
+        match self.room.answered(&receiver) {
+            Some(answer) => self.say(&format!("got {answer}")),
+            None => wire::send(&json!({"type": "control_cancel_request", "request_id": id})),
+        }
     }
 
     fn subagent(&mut self, text: &str) {

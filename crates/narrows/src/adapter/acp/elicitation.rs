@@ -11,7 +11,7 @@ const MAX_FIELDS: usize = 64;
 
 /// A form that waits to be filled in: the question that it is, and its fields.
 #[derive(Debug, Default)]
-pub(super) struct Form {
+pub(in crate::adapter) struct Form {
     call: String,
     message: String,
     fields: Vec<Field>,
@@ -32,6 +32,25 @@ pub(super) fn is_elicitation(method: &str) -> bool {
 impl Acp {
     /// The agent asks for something that the user knows.
     pub(super) fn elicit(&mut self, id: &str, params: Option<Json<'_>>, out: &mut Yield) {
+        let (form, question) = Form::read(id, params);
+        out.push(Body::QuestionRequest(Box::new(question)));
+        let (place, new) = self.forms.open(id);
+        *place = form;
+        self.waiting += u32::from(new);
+    }
+
+    /// The user filled in a form, or did not want to; false when there is no such form.
+    pub(super) fn elicited(&mut self, id: &str, result: Option<Json<'_>>, out: &mut Yield) -> bool {
+        let Some(form) = self.forms.take(id) else { return false };
+        self.waiting = self.waiting.saturating_sub(1);
+        out.push(form.answered(result));
+        true
+    }
+}
+
+impl Form {
+    /// Reads a request with this id: the form, and the question that it is.
+    pub(in crate::adapter) fn read(id: &str, params: Option<Json<'_>>) -> (Form, Question<Raw>) {
         let get = |names: &[&str]| params.and_then(|p| p.any(names));
         let message = get(&["message", "title"]).and_then(Json::owned).unwrap_or_default();
         // A call may ask several times: each form is a question of its own.
@@ -96,16 +115,12 @@ impl Acp {
             form.message = words;
         }
         let (request_id, tool_call_id) = (Some(Raw::new(id)), Raw::new(form.call.as_str()));
-        out.push(Body::QuestionRequest(Box::new(Question { request_id, tool_call_id, questions })));
-        let (place, new) = self.forms.open(id);
-        *place = form;
-        self.waiting += u32::from(new);
+        (form, Question { request_id, tool_call_id, questions })
     }
 
-    /// The user filled in a form, or did not want to; false when there is no such form.
-    pub(super) fn elicited(&mut self, id: &str, result: Option<Json<'_>>, out: &mut Yield) -> bool {
-        let Some(form) = self.forms.take(id) else { return false };
-        self.waiting = self.waiting.saturating_sub(1);
+    /// What was answered: the fields that were filled in, or the word that was said instead.
+    pub(in crate::adapter) fn answered(self, result: Option<Json<'_>>) -> Body<Raw> {
+        let form = self;
         let action = result.and_then(|r| {
             let action = r.get("action")?;
             action.owned().or_else(|| action.get("action").and_then(Json::owned))
@@ -123,8 +138,7 @@ impl Acp {
             answers.push(GivenAnswer { question: Raw::new(form.message), answer: Raw::new(word) });
         }
         let tool_call_id = Raw::new(form.call);
-        out.push(Body::QuestionAnswer(Box::new(QuestionAnswer { tool_call_id, answers })));
-        true
+        Body::QuestionAnswer(Box::new(QuestionAnswer { tool_call_id, answers }))
     }
 }
 

@@ -17,6 +17,7 @@ mod tool;
 mod tool_output;
 mod update;
 
+pub(super) use elicitation::Form;
 pub(super) use update::is_own_update;
 
 use super::{Yield, objects};

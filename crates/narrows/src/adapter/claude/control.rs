@@ -3,7 +3,7 @@
 use super::call::{diffs, questions};
 use super::record::Record;
 use super::system::commands;
-use super::{Claude, suggestion, unknown};
+use super::{Claude, Form, suggestion, unknown};
 use crate::adapter::Yield;
 use crate::adapter::input::read_input;
 use crate::event::{Answer, Ask, Body, Choice, Decision, Info, Question, ToolEvent};
@@ -38,12 +38,16 @@ impl Claude {
         let id = r.request.and_then(Json::scalar).unwrap_or_default();
         match kind {
             "control_request" => self.request(&id, object, out),
+            "control_cancel_request" if self.filled_in(&id, None, out) => {}
             "control_cancel_request" => self.answered(&id, Decision::Cancelled, None, out),
             _ => {
                 let response = object.get("response");
                 let get = |name: &str| response.and_then(|r| r.get(name));
                 let id = get("request_id").and_then(Json::scalar).unwrap_or_default();
                 let given = get("response");
+                if self.filled_in(&id, given, out) {
+                    return;
+                }
                 if let Some(list) = given.and_then(|g| g.get("commands")) {
                     let commands = commands(Some(list));
                     return self.learn(Info { commands, ..Info::default() }, out);
@@ -73,6 +77,7 @@ impl Claude {
         };
         match request.text("subtype").as_deref() {
             Some("can_use_tool") => {}
+            Some("elicitation") => return self.elicit(id, request, out),
             Some(
                 "initialize"
                 | "interrupt"
@@ -124,6 +129,31 @@ impl Claude {
         let title = exact.or_else(|| told.or_else(named).map(Raw::new));
         let ask = Ask { request_id, tool_call_id, title, options, call: None };
         out.push(Body::PermissionRequest(Box::new(ask)));
+    }
+
+    /// A server that the agent works with asks for something that the user knows.
+    fn elicit(&mut self, id: &str, request: Json<'_>, out: &mut Yield) {
+        // The request may come again for somebody who joins later.
+        if self.forms.has(id) {
+            out.quiet += 1;
+            return;
+        }
+        let (form, mut question) = Form::read(id, Some(request));
+        let server = request.any(&["display_name", "mcp_server_name"]).and_then(Json::owned);
+        if let Some(first) = question.questions.first_mut() {
+            first.header = first.header.take().or(server.map(Raw::new));
+        }
+        *self.forms.open(id).0 = form;
+        self.waiting += 1;
+        out.push(Body::QuestionRequest(Box::new(question)));
+    }
+
+    /// The user filled in a form, or nobody will any more; false when there is no such form.
+    fn filled_in(&mut self, id: &str, given: Option<Json<'_>>, out: &mut Yield) -> bool {
+        let Some(form) = self.forms.take(id) else { return false };
+        self.waiting = self.waiting.saturating_sub(1);
+        out.push(form.answered(given));
+        true
     }
 
     /// The call as it is asked for, which is what will be done; its command or its file.

@@ -71,6 +71,8 @@ pub(super) fn is_quiet_system(subtype: &str) -> bool {
     matches!(
         subtype,
         "background_tasks_changed"
+            // What had to be done at an address is done: the answer to the request tells it.
+            | "elicitation_complete"
             | "files_persisted"
             | "hook_progress"
             | "hook_started"

@@ -24,6 +24,7 @@ pub use kinds::launched;
 pub(super) use kinds::{is_kept_kind, is_own_kind};
 pub use suggestion::suggested;
 
+use super::acp::Form;
 use super::{Yield, objects};
 use crate::event::{Body, Info, Unknown};
 use crate::json::{Index, Json};
@@ -63,6 +64,10 @@ pub struct Claude {
     partials: Vec<partial::Partial>,
     tasks: tasks::Tasks,
     requests: Recent<control::Request>,
+    /// Forms of servers that wait to be filled in, by the id of their request.
+    forms: Recent<Form>,
+    /// Forms of this turn whose answer has not come.
+    waiting: u32,
     /// A compaction whose summary has not come.
     compaction: Option<system::Boundary>,
     /// Files into which output was put, and the calls that gave it.
@@ -97,6 +102,8 @@ impl Claude {
             partials: Vec::new(),
             tasks: tasks::Tasks::default(),
             requests: Recent::new(MAX_FEW),
+            forms: Recent::new(MAX_FEW),
+            waiting: 0,
             compaction: None,
             files: Recent::new(MAX_FEW),
             usage: end::LastUsage::default(),
@@ -185,7 +192,10 @@ impl Claude {
             "assistant" => self.said(&r, object, parent, out),
             "user" => self.user(&r, parent.as_ref(), out),
             "system" => self.system(&r, object, parent.as_ref(), out),
-            "result" => self.end(&r, object, out),
+            "result" => {
+                self.waiting = 0;
+                self.end(&r, object, out);
+            }
             "stream_event" => self.partial(&r, parent.as_ref(), out),
             "attachment" => self.attachment(&r, object, parent.as_ref(), out),
             "control_request" | "control_response" | "control_cancel_request" => {

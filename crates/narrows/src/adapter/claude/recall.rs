@@ -13,12 +13,13 @@ use crate::tool::{Output, ToolCall, ToolName, ToolStatus};
 use std::collections::HashSet;
 
 impl Claude {
-    /// Whether nothing is half read: no message, no compaction, no subagent among the session's own
-    /// records, no beginning of a turn whose prompt is still to come.
+    /// Whether nothing is half read: no message, no form, no compaction, no subagent among the
+    /// session's own records, no beginning of a turn whose prompt is still to come.
     pub(in crate::adapter) fn is_at_rest(&self) -> bool {
         let begins = self.begins && self.is_old();
         !begins
             && !self.speaking
+            && self.waiting == 0
             && self.compaction.is_none()
             && self.guessed.is_empty()
             && self.partials.iter().all(Partial::is_done)
@@ -78,7 +79,9 @@ impl Claude {
                     tool_call_id,
                     answers: None,
                     ..
-                } => self.requests.open(request_id).0.call = tool_call_id.to_string(),
+                } if !tool_call_id.starts_with("elicitation-") => {
+                    self.requests.open(request_id).0.call = tool_call_id.to_string();
+                }
                 _ => {}
             }
         }
