@@ -21,6 +21,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{agent}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sessions that an agent keeps by itself.
+         * @description The agent is started for it. One that does not offer `session/list` answers `NOT_SUPPORTED`.
+         */
+        get: operations["list_agent_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{agent}/sessions/{session}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Let an agent forget one of the sessions that it keeps. What narrows has of it stays.
+         * @description One that does not offer `session/delete` answers `NOT_SUPPORTED`.
+         */
+        delete: operations["delete_agent_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/audit": {
         parameters: {
             query?: never;
@@ -767,6 +807,22 @@ export interface components {
             timestamp: string | null;
             /** @enum {string} */
             type: "agent_plan_update";
+        };
+        /** @description A session that an agent keeps by itself. */
+        AgentSession: {
+            /** @description The agent's own id of it. */
+            id: string;
+            /** @description The last name of the folder in which it works. */
+            project?: string | null;
+            /** @description What it is called. */
+            title?: string | null;
+            /** @description When something happened in it last. */
+            updatedAt?: string | null;
+        };
+        /** @description Sessions that an agent keeps by itself. */
+        AgentSessions: {
+            /** @description Up to 1000 of them, as the agent orders them. */
+            sessions: components["schemas"]["AgentSession"][];
         };
         /** @description More of what the agent thinks. */
         AgentThoughtChunkPacket: {
@@ -1767,6 +1823,11 @@ export interface components {
         };
         /** @description A session to be run. */
         NewRun: {
+            /**
+             * @description Other folders in which it may work, as whole paths. An agent that cannot be given any says so
+             *     in the session.
+             */
+            additionalDirectories?: string[];
             /** @description The agent's name. */
             agent: string;
             /**
@@ -3770,6 +3831,93 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgentList"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_agent_sessions: {
+        parameters: {
+            query?: {
+                /** @description Only those of this folder, as a whole path on the server's machine. */
+                cwd?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The agent's name */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentSessions"];
+                };
+            };
+            /** @description The agent failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    delete_agent_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The agent's name */
+                agent: string;
+                /** @description The agent's own id of the session */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is forgotten */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description The agent failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description Refused */

@@ -118,6 +118,14 @@ fn take(
             sessions.close(session);
             Ok(json!({}))
         }
+        "session/list" if options.newer => Ok(sessions.list(params["cursor"].as_str())),
+        "session/delete" if options.newer => {
+            if sessions.forget(session) {
+                Ok(json!({}))
+            } else {
+                Err(missing())
+            }
+        }
         "session/prompt" if !known => Err(missing()),
         "session/prompt" if room.turns.load(Ordering::SeqCst) > 0 => {
             Err(json!({"code": -32600, "message": "A turn is running"}))
@@ -151,7 +159,7 @@ fn initialize(options: &Options) -> Value {
         "agentCapabilities": {
             "loadSession": !options.no_load,
             "mcpCapabilities": {"http": false, "sse": false},
-            "sessionCapabilities": if options.newer { json!({"resume": {}, "close": {}, "additionalDirectories": {}}) } else { json!({}) },
+            "sessionCapabilities": if options.newer { json!({"resume": {}, "close": {}, "list": {}, "delete": {}, "additionalDirectories": {}}) } else { json!({}) },
             "promptCapabilities": {"embeddedContext": true, "image": true},
         },
         "authMethods": if options.login || options.login_late { methods() } else { json!([]) },

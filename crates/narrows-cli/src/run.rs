@@ -174,8 +174,14 @@ fn begin(args: &RunArgs, client: &Client) -> Result<String, Fault> {
         None => std::env::current_dir().map_err(Fault::new("this folder"))?,
     };
     let cwd = cwd.canonicalize().map_err(Fault::new(cwd.display().to_string()))?;
+    let mut beside = Vec::new();
+    for dir in &args.add_dir {
+        let real = dir.canonicalize().map_err(Fault::new(dir.display().to_string()))?;
+        beside.push(real.to_string_lossy().into_owned());
+    }
     let body = json!({
         "agent": agent.name, "cwd": cwd.to_string_lossy(), "mode": args.mode, "model": args.model,
+        "additionalDirectories": beside,
     });
     Ok(client.post::<Made>("/api/runs", &body)?.id)
 }

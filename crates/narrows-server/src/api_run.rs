@@ -1,6 +1,6 @@
 //! Runs on the wire.
 
-use crate::run::{OptionValue, PromptImage, Protocol};
+use crate::run::{AgentSession, OptionValue, PromptImage, Protocol};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
@@ -43,6 +43,11 @@ pub struct NewRun {
     #[serde(default)]
     #[schema(max_length = 4096)]
     pub cwd: Option<String>,
+    /// Other folders in which it may work, as whole paths. An agent that cannot be given any says so
+    /// in the session.
+    #[serde(default)]
+    #[schema(max_items = 16)]
+    pub additional_directories: Vec<String>,
     /// The mode to begin with, as `plan`.
     #[serde(default)]
     #[schema(max_length = 200)]
@@ -146,6 +151,23 @@ pub struct GiveAnswer {
     /// `declined`: a question is not answered, and the agent goes on without; `cancelled`: neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+}
+
+/// Which sessions of an agent to list.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSessionQuery {
+    /// Only those of this folder, as a whole path on the server's machine.
+    #[param(max_length = 4096)]
+    pub cwd: Option<String>,
+}
+
+/// Sessions that an agent keeps by itself.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AgentSessions {
+    /// Up to 1000 of them, as the agent orders them.
+    pub sessions: Vec<AgentSession>,
 }
 
 /// Whether something was done.

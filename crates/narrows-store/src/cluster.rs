@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/postgres/013.sql"),
     include_str!("sql/postgres/014.sql"),
     include_str!("sql/postgres/015.sql"),
+    include_str!("sql/postgres/016.sql"),
 ];
 
 /// Brings the schema up to date; returns the installation's key for the marks of secrets.

@@ -45,6 +45,7 @@ const MIGRATIONS: &[&[Part]] = &[
     &[Part::Sql(include_str!("sql/013.sql"))],
     &[Part::Sql(include_str!("sql/014.sql")), Part::Fill(beside::fill)],
     &[Part::Sql(include_str!("sql/015.sql"))],
+    &[Part::Sql(include_str!("sql/016.sql"))],
 ];
 
 /// The number of the newest schema.

@@ -29,6 +29,8 @@ pub struct RunRow {
     pub model: Option<String>,
     /// Processes so far.
     pub runs: u32,
+    /// Folders beside `cwd` in which it may work.
+    pub directories: Vec<String>,
 }
 
 /// How far a message is.
@@ -83,7 +85,7 @@ pub struct MessageRow {
 }
 
 /// The columns of a [`RunRow`].
-const RUN: &str = "session, agent, cwd, native, mode, model, runs";
+const RUN: &str = "session, agent, cwd, native, mode, model, runs, directories";
 
 fn run_row(row: &Row<'_>) -> Result<RunRow> {
     Ok(RunRow {
@@ -94,6 +96,10 @@ fn run_row(row: &Row<'_>) -> Result<RunRow> {
         mode: row.get(4)?,
         model: row.get(5)?,
         runs: row.get(6)?,
+        directories: row
+            .get::<Option<String>>(7)?
+            .and_then(|list| serde_json::from_str(&list).ok())
+            .unwrap_or_default(),
     })
 }
 
@@ -129,12 +135,14 @@ impl Store {
     pub async fn keep_run(&self, run: RunRow, fence: Option<u64>) -> Result<()> {
         self.write(512, move |db| {
             lease::guard(db, run.session, fence)?;
+            let directories = (!run.directories.is_empty())
+                .then(|| serde_json::json!(run.directories).to_string());
             db.later(
-                "INSERT INTO run (session, agent, cwd, native, mode, model, runs)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                "INSERT INTO run (session, agent, cwd, native, mode, model, runs, directories)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                  ON CONFLICT (session) DO UPDATE SET agent = excluded.agent, cwd = excluded.cwd,
                  native = excluded.native, mode = excluded.mode, model = excluded.model,
-                 runs = excluded.runs",
+                 runs = excluded.runs, directories = excluded.directories",
                 &params![
                     run.session,
                     run.agent,
@@ -142,7 +150,8 @@ impl Store {
                     run.native,
                     run.mode,
                     run.model,
-                    run.runs
+                    run.runs,
+                    directories
                 ],
             )
         })

@@ -26,6 +26,23 @@ impl State {
         }
     }
 
+    /// The sessions that are kept, by name.
+    pub fn names(&self) -> Vec<String> {
+        let folder = self.0.as_ref().and_then(|folder| std::fs::read_dir(folder).ok());
+        let files = folder.into_iter().flatten().flatten();
+        let name = |file: std::fs::DirEntry| {
+            file.file_name().to_str()?.strip_suffix(".jsonl").map(str::to_owned)
+        };
+        let mut names: Vec<String> = files.filter_map(name).collect();
+        names.sort();
+        names
+    }
+
+    /// Forgets a session; false when there is none.
+    pub fn forget(&self, session: &str) -> bool {
+        self.file(session).is_some_and(|file| std::fs::remove_file(file).is_ok())
+    }
+
     /// What was kept of a session, if it is there.
     pub fn kept(&self, session: &str) -> Option<Vec<Value>> {
         let text = std::fs::read_to_string(self.file(session)?).ok()?;

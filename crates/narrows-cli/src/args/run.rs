@@ -14,8 +14,11 @@ pub(crate) struct RunArgs {
     /// The folder in which it works [default: this one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    /// Another folder in which it may work; may be given several times
+    #[arg(long, value_name = "DIR")]
+    pub(crate) add_dir: Vec<PathBuf>,
     /// Go on with a session that was run before
-    #[arg(long, value_name = "ID", conflicts_with_all = ["agent", "cwd", "mode", "model"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["agent", "cwd", "add_dir", "mode", "model"])]
     pub(crate) session: Option<String>,
     /// The mode to begin with, as `plan`
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! Every route, in one table: what is not in it does not exist, and each says what it needs.
 
+mod agent_sessions;
 mod arriving;
 mod export;
 mod extract;
@@ -92,6 +93,8 @@ fn table() -> Vec<Line> {
         (g.clone(), "/api/facets", READ, get(overview::facets)),
         (g.clone(), "/api/sources", READ, get(overview::sources)),
         (g.clone(), "/api/agents", READ, get(run::agents)),
+        (g.clone(), "/api/agents/{agent}/sessions", RUN, get(agent_sessions::list)),
+        (d.clone(), "/api/agents/{agent}/sessions/{session}", RUN, delete(agent_sessions::remove)),
         (p.clone(), "/api/runs", RUN, post(run::create)),
         (g.clone(), "/api/sessions/{id}/run", READ, get(run::state)),
         (Method::PATCH, "/api/sessions/{id}/run", RUN, patch(run::choose)),
@@ -153,7 +156,9 @@ async fn nothing(State(app): State<App>, method: Method, uri: Uri, headers: Head
         sessions::list, sessions::create, sessions::show, sessions::tag, sessions::remove, sessions::prune,
         packets::ingest, packets::state, items::window, items::one, items::blob, items::search,
         overview::outline, overview::facets, overview::sources,
-        run::agents, run::create, run::state, run::choose, run::send, run::cancel, run::stop, run::take_back,
+        run::agents,
+        agent_sessions::list,
+        agent_sessions::remove, run::create, run::state, run::choose, run::send, run::cancel, run::stop, run::take_back,
         run::answer, export::export, stream::events, stream::sessions, stream::socket,
     ),
     components(schemas(

@@ -95,14 +95,15 @@ pub(super) async fn create(
     grant: Grant,
     Json(new): Json<NewRun>,
 ) -> ApiResult<Response> {
-    app.runs.check(&new.agent, new.cwd.as_deref())?;
+    app.runs.check(&new.agent, new.cwd.as_deref(), &new.additional_directories)?;
     // The agent's own file, when it is found, is known by this name.
     let native = app.runs.native(&new.agent);
     let label = new.label.clone().or_else(|| native.clone());
     let session = NewSession { label, tags: new.tags.clone() };
     let (made, status) = make(&app, &grant, session).await?;
     let choice = (new.mode.clone(), new.model.clone());
-    app.runs.adopt(&made, &new.agent, new.cwd.as_deref(), native, choice).await?;
+    let folders = (new.cwd.as_deref(), new.additional_directories.as_slice());
+    app.runs.adopt(&made, &new.agent, folders, native, choice).await?;
     audit(&app, &grant, "run", &made.id).await;
     let row = app.store.session_row(&made.id).await?;
     Ok((status, axum::Json(row)).into_response())

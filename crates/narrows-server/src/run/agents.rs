@@ -143,10 +143,12 @@ pub fn presets() -> Vec<AgentSpec> {
 }
 
 impl AgentSpec {
-    /// The folders beside that of the session, as they really are; and those that are not there.
-    pub(crate) fn directories(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    /// The folders beside that of the session, its own ones too, as they really are; and those that
+    /// are not there.
+    pub(crate) fn directories(&self, own: &[String]) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let (mut there, mut missing) = (Vec::new(), Vec::new());
-        for path in &self.directories {
+        let own: Vec<PathBuf> = own.iter().map(PathBuf::from).collect();
+        for path in self.directories.iter().chain(&own) {
             let real = path.is_absolute().then(|| path.canonicalize().ok()).flatten();
             match real.filter(|real| real.is_dir() && real.to_str().is_some()) {
                 Some(real) if !there.contains(&real) => there.push(real),

@@ -1,11 +1,13 @@
 //! Speaking to Claude Code: JSON lines in both directions.
 
+mod ask;
 mod forms;
 
 use super::driver::{Chosen, Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice};
 use super::form::Form;
+use ask::{Ask, by_question};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
@@ -40,27 +42,6 @@ pub(crate) struct Claude {
     mode: Option<String>,
     models: Vec<RunChoice>,
     model: Option<String>,
-}
-
-#[derive(Debug)]
-struct Ask {
-    input: Value,
-    question: bool,
-    /// What it proposes to allow from now on.
-    suggestions: Vec<Value>,
-}
-
-/// How the id of a suggestion begins, before its place in the list.
-const ALWAYS: &str = "allow_always:";
-
-impl Ask {
-    /// The suggestion that an option names, if it was offered.
-    fn suggestion(&self, option: &str) -> Option<&Value> {
-        let at: usize = option.strip_prefix(ALWAYS)?.parse().ok()?;
-        let found = self.suggestions.get(at)?;
-        // What nobody can say in words is not offered.
-        narrows::adapter::suggested(&found.to_string()).map(|_| found)
-    }
 }
 
 /// A record, looked at no deeper than needed.
@@ -377,14 +358,6 @@ impl Claude {
         let message = json!({"type": "control_request", "request_id": id, "request": request});
         Effect::Send(message.to_string())
     }
-}
-
-/// Answers by the agent's own words: what a person saw of a question was cleaned.
-fn by_question(questions: &Value, answers: &Map<String, Value>) -> Map<String, Value> {
-    let words = questions.as_array().into_iter().flatten().filter_map(|q| q["question"].as_str());
-    let given = |at: usize, words: &str| answers.get(words).or_else(|| answers.values().nth(at));
-    let found = words.enumerate().filter_map(|(at, words)| Some((words, given(at, words)?)));
-    found.map(|(words, answer)| (words.to_owned(), answer.clone())).collect()
 }
 
 /// A random UUID (version 4), as Claude Code names sessions and records.

@@ -4,18 +4,42 @@ use super::Refusal;
 use narrows_store::Error;
 use std::path::Path;
 
-/// A folder that somebody named.
+/// Folders beside that of a session.
+const MAX_DIRECTORIES: usize = 16;
+
+/// The folder in which somebody wants an agent to work.
 pub(super) fn named_root(cwd: &str) -> Result<String, Refusal> {
-    let told = |what: String| Refusal::Store(Error::Invalid(what));
-    let path = Path::new(cwd);
+    named_folder("cwd", cwd)
+}
+
+/// Folders beside it that somebody named, each once.
+pub(super) fn named_directories(list: &[String]) -> Result<Vec<String>, Refusal> {
+    if list.len() > MAX_DIRECTORIES {
+        let what = format!("`additionalDirectories` has more than {MAX_DIRECTORIES} folders");
+        return Err(Refusal::Store(Error::Invalid(what)));
+    }
+    let mut named = Vec::new();
+    for path in list {
+        let folder = named_folder("additionalDirectories", path)?;
+        if !named.contains(&folder) {
+            named.push(folder);
+        }
+    }
+    Ok(named)
+}
+
+/// A folder that somebody named in the field `name`.
+fn named_folder(name: &str, path: &str) -> Result<String, Refusal> {
+    let told = |what: String| Refusal::Store(Error::Invalid(format!("`{name}`{what}")));
+    let path = Path::new(path);
     if !path.is_absolute() {
-        return Err(told("`cwd` is a whole path".to_owned()));
+        return Err(told(" is a whole path".to_owned()));
     }
-    let real = path.canonicalize().map_err(|e| told(format!("`cwd`: {}", e.kind())))?;
+    let real = path.canonicalize().map_err(|e| told(format!(": {}", e.kind())))?;
     if !real.is_dir() {
-        return Err(told("`cwd` is no folder".to_owned()));
+        return Err(told(" is no folder".to_owned()));
     }
-    real.into_os_string().into_string().map_err(|_| told("`cwd` is no text".to_owned()))
+    real.into_os_string().into_string().map_err(|_| told(" is no text".to_owned()))
 }
 
 /// A folder of the session's own, for what it makes and for what it is given.

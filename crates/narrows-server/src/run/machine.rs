@@ -23,8 +23,12 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(root: PathBuf, spec: Arc<AgentSpec>, options: Arc<RunOptions>) -> Self {
-        let (directories, _) = spec.directories();
+    pub(super) fn new(
+        root: PathBuf,
+        directories: Vec<PathBuf>,
+        spec: Arc<AgentSpec>,
+        options: Arc<RunOptions>,
+    ) -> Self {
         Machine { root, directories, terminals: Terminals::default(), spec, options }
     }
 

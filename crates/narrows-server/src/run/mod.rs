@@ -2,6 +2,7 @@
 
 mod acp;
 mod actor;
+mod agent_sessions;
 mod agents;
 mod child;
 mod claude;
@@ -22,6 +23,8 @@ mod turns;
 mod wanted;
 mod writers;
 
+pub use agent_sessions::AgentSession;
+pub(crate) use agent_sessions::Unlisted;
 pub use agents::{AgentSpec, Protocol, presets};
 use claude::new_uuid;
 pub(crate) use driver::{Chosen, Prompt, Reply};
@@ -35,7 +38,7 @@ use crate::hub::Hub;
 use crate::intake::Intake;
 use actor::Order;
 use far::{Leases, Serving, Shown, Wakes};
-use folders::{made_root, named_root};
+use folders::{made_root, named_directories, named_root};
 use narrows_store::{Error, Result, RunRow, Session, Store};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -136,9 +139,15 @@ impl Runs {
     }
 
     /// Whether a session could be run so.
-    pub(crate) fn check(&self, agent: &str, cwd: Option<&str>) -> std::result::Result<(), Refusal> {
+    pub(crate) fn check(
+        &self,
+        agent: &str,
+        cwd: Option<&str>,
+        directories: &[String],
+    ) -> std::result::Result<(), Refusal> {
         let spec = self.agent(agent)?;
         spec.program(self.options().path()).map_err(Refusal::NoAgent)?;
+        named_directories(directories)?;
         cwd.map_or(Ok(()), |cwd| named_root(cwd).map(drop))
     }
 
@@ -153,7 +162,7 @@ impl Runs {
         &self,
         session: &Session,
         agent: &str,
-        cwd: Option<&str>,
+        (cwd, directories): (Option<&str>, &[String]),
         native: Option<String>,
         (mode, model): (Option<String>, Option<String>),
     ) -> std::result::Result<(), Refusal> {
@@ -173,6 +182,7 @@ impl Runs {
             mode,
             model,
             runs: 0,
+            directories: named_directories(directories)?,
         };
         Ok(self.inner.store.keep_run(run, None).await?)
     }

@@ -164,6 +164,7 @@ impl Call {
         let mut path = route.path.replace("{id}", &id).replace("{item}", &place.item);
         path = path.replace("{hash}", &place.hash).replace("{file}", "app.js");
         path = path.replace("{request}", "r1.0").replace("{message}", "1");
+        path = path.replace("{agent}", "claude").replace("{session}", "ses_1");
         if path.contains("{token}") {
             path = path.replace("{token}", &token(server, json!({"scopes": ["read"]})).await.0);
         }
@@ -185,6 +186,10 @@ impl Call {
             ("POST", "/api/sessions/{id}/cancel" | "/api/sessions/{id}/stop") => (Value::Null, 409),
             ("POST", "/api/sessions/{id}/permissions/{request}") => (json!({"optionId": "x"}), 409),
             ("PATCH", "/api/sessions/{id}/run") => (json!({"mode": "x"}), 409),
+            // There is no agent here.
+            (_, "/api/agents/{agent}/sessions" | "/api/agents/{agent}/sessions/{session}") => {
+                (Value::Null, 422)
+            }
             ("DELETE", "/api/sessions/{id}/queue/{message}") => (Value::Null, 409),
             ("PATCH", _) => (json!({"addTags": ["more"]}), 200),
             ("DELETE", _) => (Value::Null, 204),

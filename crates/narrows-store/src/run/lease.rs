@@ -85,10 +85,10 @@ pub(super) fn lock(db: &Db<'_>, session: i64) -> Result<()> {
 fn holding(row: &Row<'_>) -> Result<Holding> {
     Ok(Holding {
         run: super::run_row(row)?,
-        node: row.get(7)?,
-        fence: row.get(8)?,
-        left: row.get(9)?,
-        shown: row.get(10)?,
+        node: row.get(8)?,
+        fence: row.get(9)?,
+        left: row.get(10)?,
+        shown: row.get(11)?,
     })
 }
 

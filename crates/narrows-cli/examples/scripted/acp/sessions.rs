@@ -67,6 +67,27 @@ impl Sessions {
         self.state.keep(&format!("closed-{id}"), &Value::Null);
     }
 
+    /// One page of the kept sessions: one session, and where to go on.
+    pub(crate) fn list(&self, cursor: Option<&str>) -> Value {
+        let mut names = self.state.names();
+        names.retain(|name| name.starts_with("ses_"));
+        let at = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+        let told = |id: &String| {
+            let kept = self.state.kept(id).unwrap_or_default();
+            let prompt = kept.iter().find(|told| told["sessionUpdate"] == "user_message_chunk");
+            let title = prompt.map(|told| told["content"]["text"].clone());
+            json!({"sessionId": id, "cwd": "/srv/harbor/app", "title": title,
+                "updatedAt": "2026-11-18T09:30:00Z"})
+        };
+        let page: Vec<Value> = names.iter().skip(at).take(1).map(told).collect();
+        let next = (at + 1 < names.len()).then(|| (at + 1).to_string());
+        json!({"sessions": page, "nextCursor": next})
+    }
+
+    pub(crate) fn forget(&self, id: &str) -> bool {
+        self.state.forget(id)
+    }
+
     pub(crate) fn has(&self, id: &str) -> bool {
         lock(&self.open).contains_key(id)
     }

@@ -59,9 +59,9 @@ impl Actor {
         self.error = None;
         self.run.runs += 1;
         let store = |e: narrows_store::Error| e.to_string();
-        let (directories, missing) = self.known.spec.directories();
+        let (beside, missing) = self.known.spec.directories(&self.run.directories);
         let text = |path: &std::path::PathBuf| path.to_str().map(str::to_owned);
-        let directories: Vec<String> = directories.iter().filter_map(text).collect();
+        let directories: Vec<String> = beside.iter().filter_map(text).collect();
         if let Some(missing) = missing.first() {
             tracing::warn!(path = %missing.display(), "a folder of an agent is not there");
         }
@@ -100,7 +100,7 @@ impl Actor {
         let (writers, key) = (Arc::clone(&self.writers), self.session.key);
         let files = tokio::task::spawn_blocking(move || Files::watch(&folder, key, writers)).await;
         let (files, now) = (files.map_err(|e| e.to_string())?, Instant::now());
-        let machine = Machine::new(root.to_owned(), Arc::clone(spec), Arc::clone(options));
+        let machine = Machine::new(root.to_owned(), beside, Arc::clone(spec), Arc::clone(options));
         let effects = driver.start();
         self.feed = Some(feed);
         self.process = Some(Process {

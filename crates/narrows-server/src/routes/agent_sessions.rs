@@ -1,0 +1,83 @@
+//! The sessions that an agent keeps by itself.
+
+use super::extract::{Names, Params};
+use crate::api_run::{AgentSessionQuery, AgentSessions, Done};
+use crate::app::App;
+use crate::auth::Grant;
+use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::run::Unlisted;
+use axum::extract::State;
+use http::StatusCode;
+use narrows_store::NewAudit;
+
+impl From<Unlisted> for ApiError {
+    fn from(why: Unlisted) -> Self {
+        match why {
+            Unlisted::Refused(refusal) => refusal.into(),
+            Unlisted::Unable(what) => ApiError::new(StatusCode::CONFLICT, "NOT_SUPPORTED", what),
+            Unlisted::Failed(what) => ApiError::new(StatusCode::BAD_GATEWAY, "AGENT_FAILED", what),
+        }
+    }
+}
+
+/// An agent's sessions are those of everybody who uses it.
+fn sees_all(grant: &Grant) -> ApiResult<()> {
+    if grant.sight.is_all() {
+        return Ok(());
+    }
+    let what = "a token that is limited to some sessions cannot see those that an agent keeps";
+    Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what))
+}
+
+/// List the sessions that an agent keeps by itself.
+///
+/// The agent is started for it. One that does not offer `session/list` answers `NOT_SUPPORTED`.
+#[utoipa::path(get, path = "/api/agents/{agent}/sessions", operation_id = "list_agent_sessions",
+    params(("agent" = String, Path, description = "The agent's name"), AgentSessionQuery),
+    security(("token" = ["run"])), responses(
+    (status = 200, description = "The sessions", body = AgentSessions),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+    (status = 502, description = "The agent failed", body = ErrorBody),
+))]
+pub(super) async fn list(
+    State(app): State<App>,
+    grant: Grant,
+    Names(agent): Names<String>,
+    Params(query): Params<AgentSessionQuery>,
+) -> ApiResult<axum::Json<AgentSessions>> {
+    sees_all(&grant)?;
+    let sessions = app.runs.agent_sessions(&agent, query.cwd.as_deref()).await?;
+    Ok(axum::Json(AgentSessions { sessions }))
+}
+
+/// Let an agent forget one of the sessions that it keeps. What narrows has of it stays.
+///
+/// One that does not offer `session/delete` answers `NOT_SUPPORTED`.
+#[utoipa::path(delete, path = "/api/agents/{agent}/sessions/{session}", operation_id = "delete_agent_session",
+    params(
+        ("agent" = String, Path, description = "The agent's name"),
+        ("session" = String, Path, description = "The agent's own id of the session"),
+    ),
+    security(("token" = ["run"])), responses(
+    (status = 200, description = "It is forgotten", body = Done),
+    (status = "4XX", description = "Refused", body = ErrorBody),
+    (status = 502, description = "The agent failed", body = ErrorBody),
+))]
+pub(super) async fn remove(
+    State(app): State<App>,
+    grant: Grant,
+    Names((agent, session)): Names<(String, String)>,
+) -> ApiResult<axum::Json<Done>> {
+    sees_all(&grant)?;
+    app.runs.delete_agent_session(&agent, &session).await?;
+    let line = NewAudit {
+        token: grant.token.clone(),
+        action: "forget",
+        session: None,
+        detail: Some(session),
+    };
+    if let Err(error) = app.store.audit(line).await {
+        tracing::warn!(%error, "the audit log could not be written");
+    }
+    Ok(axum::Json(Done { done: true }))
+}

@@ -1,0 +1,33 @@
+//! Requests for leave and questions of Claude Code, and their answers.
+
+use serde_json::{Map, Value};
+
+/// A request that waits.
+#[derive(Debug)]
+pub(super) struct Ask {
+    pub(super) input: Value,
+    pub(super) question: bool,
+    /// What it proposes to allow from now on.
+    pub(super) suggestions: Vec<Value>,
+}
+
+/// How the id of a suggestion begins, before its place in the list.
+const ALWAYS: &str = "allow_always:";
+
+impl Ask {
+    /// The suggestion that an option names, if it was offered.
+    pub(super) fn suggestion(&self, option: &str) -> Option<&Value> {
+        let at: usize = option.strip_prefix(ALWAYS)?.parse().ok()?;
+        let found = self.suggestions.get(at)?;
+        // What nobody can say in words is not offered.
+        narrows::adapter::suggested(&found.to_string()).map(|_| found)
+    }
+}
+
+/// Answers by the agent's own words: what a person saw of a question was cleaned.
+pub(super) fn by_question(questions: &Value, answers: &Map<String, Value>) -> Map<String, Value> {
+    let words = questions.as_array().into_iter().flatten().filter_map(|q| q["question"].as_str());
+    let given = |at: usize, words: &str| answers.get(words).or_else(|| answers.values().nth(at));
+    let found = words.enumerate().filter_map(|(at, words)| Some((words, given(at, words)?)));
+    found.map(|(words, answer)| (words.to_owned(), answer.clone())).collect()
+}
