@@ -1,5 +1,7 @@
 //! The stages in a row: parse, clean, complete, fold. Glue only.
 
+mod ends;
+
 use crate::adapter::{Adapter, Blob, Yield};
 use crate::calls::{Calls, Doing};
 use crate::change::{Change, Items};
@@ -7,7 +9,7 @@ use crate::event::{Body, Event, Malformed};
 use crate::fold::Fold;
 use crate::id::EventId;
 use crate::packet::{Format, Given, Packet, Told};
-use crate::sanitize::{Clean, Paths, Removed, Sanitizer, Secrets};
+use crate::sanitize::{Clean, Paths, Removed, Sanitizer, Secrets, Shown};
 use crate::tally::Tally;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,6 +87,8 @@ pub struct Pipeline {
     last: Vec<EventId>,
     /// What is being read was read before.
     again: bool,
+    /// What the last text said before the cut.
+    shown: Option<Shown>,
 }
 
 impl Default for Pipeline {
@@ -115,6 +119,7 @@ impl Pipeline {
             read: BTreeMap::new(),
             last: Vec::new(),
             again: false,
+            shown: None,
         }
     }
 
@@ -154,6 +159,7 @@ impl Pipeline {
             pipeline.sanitizer.resume_answered();
         }
         pipeline.calls = Calls::resume(items);
+        pipeline.shown = Shown::last(items);
         pipeline.adapter.recall(items, since);
         pipeline
     }
@@ -284,6 +290,9 @@ impl Pipeline {
         self.flush(&mut Vec::new());
         self.again = false;
         self.read.clear();
+        if let Some(shown) = self.shown.take() {
+            self.sanitizer.recall_shown(&shown);
+        }
         let place = |id: &&EventId| (id.source, id.packet) == self.packet;
         let last = std::mem::take(&mut self.last);
         self.index = last.iter().find(place).map_or(0, |id| id.index.saturating_add(1));
@@ -342,29 +351,6 @@ impl Pipeline {
         self.flush(out);
         self.adapter.offloaded(name, text, &mut self.yielded);
         self.clean_until(usize::MAX, out);
-    }
-
-    /// What of the text that is held back can be shown while its source pauses: changes to be shown
-    /// beside the items, until the next step. They never become steps themselves.
-    pub fn preview(&mut self) -> Vec<Change> {
-        let Some(fold) = &self.fold else { return Vec::new() };
-        let (text, outputs) = self.sanitizer.preview();
-        let mut changes = text.map_or_else(Vec::new, |event| fold.preview(&event));
-        let output = |(id, text)| Change::Append { id, field: "rawOutput", text };
-        changes.extend(outputs.into_iter().map(output));
-        changes
-    }
-
-    /// The input is over: lets go of what was held back.
-    pub fn finish(&mut self, out: &mut Vec<Step>) {
-        self.caught_up();
-        self.flush(out);
-        self.adapter.finish(&mut self.yielded);
-        for event in self.yielded.events.drain(..) {
-            self.sanitizer.push(event, &mut self.clean);
-        }
-        self.sanitizer.finish(&mut self.clean);
-        self.complete(out);
     }
 
     /// What was removed so far, by kind and count.

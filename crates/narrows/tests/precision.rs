@@ -15,7 +15,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files that are full of samples.
-const SAMPLES: [&str; 18] = [
+const SAMPLES: [&str; 19] = [
+    "ends.rs",
     "rules.rs",
     "vendors.rs",
     "secrets.txt",

@@ -359,6 +359,28 @@ impl Live {
         }
     }
 
+    /// Whether the end of an answer is held back, and nothing is being read again.
+    pub(super) fn waits_answered(&self) -> bool {
+        self.pipeline.waits_answered() && self.marks.values().all(|m| m.fed >= m.read)
+    }
+
+    /// A while has passed since the turn was answered: tells the rest of its text.
+    pub(super) async fn settle_answered(&mut self, store: &Store, hub: &Hub) {
+        if !self.waits_answered() {
+            return;
+        }
+        self.land().await;
+        if self.broken.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut steps = Vec::new();
+        self.pipeline.settle_answered(&mut steps);
+        self.look_for_rest(steps.len());
+        let sent = self.keep(store, hub, &mut steps, |_| Ok(None), Rows::All).await;
+        self.left.extend(sent.ok().flatten());
+        self.land().await;
+    }
+
     /// Writes all rows and waits until they are kept. What is held back is not clean, and its source is
     /// not over: it is not among them, and whoever goes on sends it again.
     pub(super) async fn rest(&mut self, store: &Store, hub: &Hub) {

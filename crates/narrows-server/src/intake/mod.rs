@@ -41,6 +41,8 @@ pub(crate) const MAX_QUIET: usize = 512;
 pub(crate) const MAX_QUIET_BYTES: usize = 64 << 20;
 /// Its open items are written to their rows sooner.
 const SETTLE: Duration = Duration::from_secs(1);
+/// So long after the answer to a turn nothing more of its text comes.
+pub(crate) const ANSWER_SETTLES: Duration = Duration::from_secs(3);
 
 /// What is hidden in every session.
 #[derive(Debug, Clone, Default)]
@@ -71,6 +73,8 @@ pub struct Reading {
     pub heard: Option<i64>,
     /// Whether the source is over with the last packet.
     pub end: bool,
+    /// Whether the agent itself is gone at that end: nothing can go on that was begun.
+    pub gone: bool,
     /// More roots to hide.
     pub roots: Vec<String>,
     /// The number by which a node runs the session's agent: with an older one nothing is written.
@@ -222,6 +226,11 @@ impl Intake {
         for (session, slot) in self.slots() {
             let since = slot.used.elapsed();
             let Ok(mut guard) = Arc::clone(&slot.gate).try_lock_owned() else { continue };
+            if since > ANSWER_SETTLES.min(idle)
+                && let Some(live) = guard.as_mut()
+            {
+                live.settle_answered(&self.inner.store, &self.inner.hub).await;
+            }
             let held = guard.as_ref().is_some_and(|live| {
                 !live.placed && !live.broken.load(Ordering::Relaxed) && !live.is_at_rest()
             });

@@ -276,6 +276,19 @@ impl Take {
         self.keep(false, Rows::Closed).await
     }
 
+    /// Whether the end of an answer is held back, as long as more may come.
+    pub fn waits_answered(&self) -> bool {
+        self.steps.is_empty() && self.live.as_ref().is_some_and(Live::waits_answered)
+    }
+
+    /// A while has passed since the turn was answered, and nothing came: tells the rest of its text.
+    pub async fn settle_answered(&mut self) {
+        let (store, hub) = (&self.intake.inner.store, &self.intake.inner.hub);
+        if let Some(live) = self.live.as_mut() {
+            live.settle_answered(store, hub).await;
+        }
+    }
+
     /// The request is over. Returns when everything is durable.
     pub async fn finish(mut self) -> Result<Answer> {
         if let Some(Err(other)) = self.body.as_ref().map(|body| body.finish()) {
@@ -302,10 +315,13 @@ impl Take {
             self.keep(false, Rows::Closed).await?;
             self.withdraw();
         }
-        let Take { live, steps, .. } = &mut self;
+        let Take { live, steps, reading, .. } = &mut self;
         let Some(live) = live.as_mut() else { return Err(Error::Closed) };
         if all {
-            live.pipeline.finish(steps);
+            match reading.gone {
+                true => live.pipeline.finish(steps),
+                false => live.pipeline.suspend(reading.wrapped || reading.placed, steps),
+            }
             live.look_for_rest(steps.len());
         }
         // What adds nothing to a session that is over leaves it so.

@@ -6,11 +6,12 @@ use crate::api::{PacketAnswer, PacketQuery, PacketState, SourceState};
 use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
-use crate::intake::{Answer, Reading};
+use crate::intake::{ANSWER_SETTLES, Answer, Reading, Take};
 use crate::source;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
+use bytes::Bytes;
 use http::HeaderMap;
 use narrows::Format;
 use narrows_store::{Error, Session};
@@ -149,7 +150,7 @@ async fn stream(
         } else {
             take.flush().await?;
             fed = 0;
-            body.next().await
+            after_answer(&mut take, &mut body).await
         };
         match next {
             Ok(Some(data)) => {
@@ -164,6 +165,17 @@ async fn stream(
             }
         }
     }
+}
+
+/// What comes next. If that is long after the answer to a turn, all of the answer is shown before.
+async fn after_answer(take: &mut Take, body: &mut Arriving<'_>) -> ApiResult<Option<Bytes>> {
+    if take.waits_answered() {
+        match tokio::time::timeout(ANSWER_SETTLES, body.next()).await {
+            Ok(next) => return next,
+            Err(_) => take.settle_answered().await,
+        }
+    }
+    body.next().await
 }
 
 /// The session, which is looked up once; and whether it was known.
@@ -208,6 +220,7 @@ fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
         placed: false,
         heard: None,
         end: query.end.unwrap_or(false),
+        gone: false,
         roots: query.root.iter().flat_map(|r| r.lines()).map(str::to_owned).collect(),
         fence: None,
         trust: false,

@@ -108,7 +108,7 @@ impl Feed {
 
     fn reading(&self, format: Format, end: bool) -> Reading {
         let (roots, fence, lost) = (self.roots.clone(), self.fence, self.lost);
-        Reading { format, end, roots, fence, lost, ..Reading::default() }
+        Reading { format, end, gone: end, roots, fence, lost, ..Reading::default() }
     }
 
     /// Keeps lines; returns when they are durable. Meanwhile the agent waits.

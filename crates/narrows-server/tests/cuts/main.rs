@@ -8,4 +8,5 @@ mod bed;
 mod captures;
 #[path = "../common/mod.rs"]
 mod common;
+mod ends;
 mod planted;

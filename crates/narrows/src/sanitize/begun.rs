@@ -1,11 +1,45 @@
 //! What has begun at the end of a text: part of a root, part of an id.
 
 use super::clean::{Cleaner, floor};
+use super::growing::MORE;
 use super::paths::{Mode, Paths, Root};
 use super::scan::{Scan, is_long_id};
+use super::secret::{OPEN, turns};
 use super::segment::is_key;
+use super::tree;
 use super::view::View;
 use memchr::memmem;
+
+/// How much of a text is looked at, from its end.
+const TAIL: usize = 4096;
+/// How often the end of a text is looked at again, when it was left out.
+const MAX_ROUNDS: usize = 16;
+/// Shortest beginning of a known value that is left out.
+const MIN_BEGUN: usize = 3;
+/// Shortest run of letters and digits that may be part of a token.
+const MIN_RUN: usize = 5;
+/// Length of a UUID as text.
+const UUID: usize = 36;
+/// What tokens begin with that are found by what they decode to: an object, a line of dashes.
+const ENCODED: [&[u8]; 2] = [b"eyJ", b"LS0t"];
+
+/// How much must be there of something to hide for it to have begun.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Begun {
+    /// Bytes of a token that is known by how it begins.
+    least: usize,
+    /// Whether a word that has the shape of a token is enough.
+    by_shape: bool,
+}
+
+impl Begun {
+    /// It may have begun.
+    pub(super) const PERHAPS: Begun = Begun { least: 0, by_shape: true };
+    /// It has begun by what it says, not by its shape alone.
+    pub(super) const CLEAR: Begun = Begun { least: 0, by_shape: false };
+    /// The same, and there is more of a token than what all of its kind begin with.
+    pub(super) const IN_PART: Begun = Begun { least: 6, by_shape: false };
+}
 
 /// Where a known root or id has begun at the end of the text; the text's end when none has.
 ///
@@ -139,4 +173,138 @@ impl Scan<'_> {
         }
         false
     }
+}
+
+impl Cleaner {
+    /// The text without what may have begun at its end, with `mark` in its place; nothing when
+    /// nothing has.
+    pub(super) fn settled(&self, text: &str, mark: &str, level: Begun) -> Option<String> {
+        let at = self.settled_end(text, level);
+        (at < text.len()).then(|| [&text[..at], mark].concat())
+    }
+
+    /// The same for a value of a tree.
+    pub(super) fn settled_value(&self, text: &str, key: &str, level: Begun) -> Option<String> {
+        if tree::is_path(key) {
+            return self.path_has_begun(text, level).then(|| MORE.to_owned());
+        }
+        // What the key says is a secret may be too short as yet to be one.
+        if !text.is_empty() && !text.contains(' ') && self.secrets.is_name(key) {
+            return Some(MORE.to_owned());
+        }
+        self.settled(text, MORE, level)
+    }
+
+    /// Whether a path may go on into something to hide. A whole root is shown as none of its names.
+    pub(super) fn path_has_begun(&self, path: &str, level: Begun) -> bool {
+        !self.paths.is_root(path) && self.settled_end(path, level) < path.len()
+    }
+
+    /// Where in a text that may go on something to hide has begun; its end when nothing has.
+    pub(super) fn settled_end(&self, text: &str, level: Begun) -> usize {
+        // A field may close what it opened each time: "`curl …`".
+        let mut end = text.trim_end_matches(['`', '"', '\'', ')', ']', '}', '>', '…', '.']).len();
+        let whole = end;
+        for _ in 0..MAX_ROUNDS {
+            let low = floor(text, end.saturating_sub(TAIL));
+            let tail = &text[low..end];
+            let view = View::new(tail);
+            let at = self.begun_at(&view.b, level);
+            if at == view.b.len() {
+                return if end == whole { text.len() } else { end };
+            }
+            // What stands before may end within something else now.
+            end = low + floor(tail, view.source(at, at).0);
+        }
+        0
+    }
+
+    fn begun_at(&self, b: &[u8], level: Begun) -> usize {
+        let mut at = grown(&self.paths, b);
+        // What is whole shows none of its names, though it may be a part of something longer.
+        if !level.by_shape && self.is_whole_root(&b[at..]) {
+            at = b.len();
+        }
+        let is_enough = |start: &usize| start + level.least <= b.len();
+        let vendor = self.secrets.begun(b, b.len(), 0).map(|secret| secret.start);
+        at = at.min(vendor.filter(is_enough).unwrap_or(b.len()));
+        for value in self.secrets.known() {
+            let value = value.as_bytes();
+            let longest = (value.len() - 1).min(b.len());
+            let begun = (MIN_BEGUN..=longest).rev().find(|n| b.ends_with(&value[..*n]));
+            at = begun.map_or(at, |n| at.min(b.len() - n));
+        }
+        let line = memchr::memrchr2(b'\n', b'\r', b).map_or(0, |i| i + 1);
+        let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
+        let token = token(&b[word..], level.by_shape).map(|start| word + start);
+        at = at.min(token.filter(is_enough).unwrap_or(b.len()));
+        if let Some(password) = password(&b[word..]) {
+            at = at.min(word + password);
+        }
+        self.secrets.spans(&b[line..], true, |from, to| {
+            if to == OPEN {
+                at = at.min(self.value_at(b, line + from));
+            }
+        });
+        at
+    }
+
+    /// Whether a path is a root as it stands, or the folder of a session, perhaps with a full stop.
+    fn is_whole_root(&self, path: &[u8]) -> bool {
+        let path = path.strip_suffix(b".").unwrap_or(path);
+        let name = path.rsplit(|c| is_separator(*c)).next().unwrap_or_default();
+        is_long_id(name) || str::from_utf8(path).is_ok_and(|path| self.paths.is_root(path))
+    }
+
+    /// Where the value begins of the name at `from`; the end of the text when only a name stands there.
+    fn value_at(&self, b: &[u8], from: usize) -> usize {
+        let is_sign = |c: &u8| matches!(c, b' ' | b'\t' | b'=' | b':' | b'"' | b'\'');
+        let rest = &b[from..];
+        if let Some(i) = rest.iter().rposition(is_sign) {
+            return from + i + 1;
+        }
+        let word = rest.iter().all(u8::is_ascii_alphabetic);
+        let name = word || str::from_utf8(rest).is_ok_and(|name| self.secrets.is_name(name));
+        if name { b.len() } else { from }
+    }
+}
+
+/// Where in the last word of a text a token may have begun that is told by what it is made of: what
+/// begins as encoded objects and keys do, or, `by_shape`, letters and digits in turn.
+fn token(word: &[u8], by_shape: bool) -> Option<usize> {
+    let encoded = ENCODED.iter().filter_map(|known| memchr::memmem::find(word, known)).min();
+    let mut jumbled = memchr::memmem::find(word, b"Q~");
+    let mut at = 0;
+    while by_shape && jumbled.is_none() && at < word.len() {
+        let rest = &word[at..];
+        // A whole UUID is an id, and says nothing.
+        if rest.get(..UUID).is_some_and(is_uuid) {
+            at += UUID;
+            continue;
+        }
+        let len = rest.iter().position(|c| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        jumbled = (len >= MIN_RUN && turns(&rest[..len]) >= 2).then_some(at);
+        at += len + 1;
+    }
+    let starts = |at: usize| {
+        let is_part = |c: &u8| c.is_ascii_alphanumeric() || b"_-.~+".contains(c);
+        at - word[..at].iter().rev().take_while(|c| is_part(c)).count()
+    };
+    encoded.into_iter().chain(jumbled.map(starts)).min()
+}
+
+fn is_uuid(text: &[u8]) -> bool {
+    let dash = |i: usize| matches!(i, 8 | 13 | 18 | 23);
+    let fits = |(i, c): (usize, &u8)| if dash(i) { *c == b'-' } else { c.is_ascii_hexdigit() };
+    text.len() == UUID && text.iter().enumerate().all(fits)
+}
+
+/// Where in the last word of a text the password of an address begins, when it does not end there.
+fn password(word: &[u8]) -> Option<usize> {
+    let login = memchr::memmem::find(word, b"://")? + 3;
+    let rest = &word[login..];
+    let from = memchr::memchr(b':', rest)? + 1;
+    let is_port = rest.len() - from < 6 && rest[from..].iter().all(u8::is_ascii_digit);
+    let is_over = memchr::memchr2(b'@', b'/', rest).is_some_and(|i| rest[i] == b'@' || i < from);
+    (!is_port && !is_over).then_some(login + from)
 }

@@ -4,13 +4,11 @@
 //! What may have begun there is left out, and the whole field is kept aside: until the call ends, a
 //! person is asked about it, or the field comes again.
 
-use super::begun;
-use super::clean::{Cleaner, floor};
+use super::begun::Begun;
+use super::clean::Cleaner;
 use super::event;
-use super::secret::{OPEN, turns};
 use super::text::{Raw, Tree};
 use super::tree;
-use super::view::View;
 use crate::event::Event;
 use crate::tool::{Diff, Output, ToolCall};
 use std::collections::VecDeque;
@@ -19,18 +17,6 @@ use std::collections::VecDeque;
 /// more.
 const MAX_CALLS: usize = 256;
 const MAX_BYTES: usize = 16 << 20;
-/// How much of a text is looked at, from its end.
-const TAIL: usize = 4096;
-/// How often the end of a text is looked at again, when it was left out.
-const MAX_ROUNDS: usize = 16;
-/// Shortest beginning of a known value that is left out.
-const MIN_BEGUN: usize = 3;
-/// Shortest run of letters and digits that may be part of a token.
-const MIN_RUN: usize = 5;
-/// Length of a UUID as text.
-const UUID: usize = 36;
-/// What tokens begin with that are found by what they decode to: an object, a line of dashes.
-const ENCODED: [&[u8]; 2] = [b"eyJ", b"LS0t"];
 /// What stands for the end of a field that is left out. Output has none, so that it only grows.
 pub(super) const MORE: &str = "…";
 
@@ -81,7 +67,7 @@ impl Growing {
             return;
         }
         if tool.grows {
-            hold_back(cleaner, &mut tool.call, &mut held);
+            hold_back(cleaner, Begun::PERHAPS, &mut tool.call, &mut held);
         }
         let bytes = weight(&mut held);
         if bytes == 0 {
@@ -101,6 +87,20 @@ impl Growing {
     /// What is kept aside of one call: its fields are final.
     pub(super) fn settle(&mut self, id: &str) -> Option<Event<Raw>> {
         self.remove(id).and_then(Held::whole)
+    }
+
+    /// What is kept aside of the calls in which nothing to hide has clearly begun.
+    pub(super) fn suspend(&mut self, cleaner: &Cleaner) -> Vec<Event<Raw>> {
+        let has_begun = |held: &Held| {
+            let mut begun = ToolCall::unknown();
+            hold_back(cleaner, Begun::CLEAR, &mut held.call.clone(), &mut begun);
+            weight(&mut begun) > 0
+        };
+        let (kept, over): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.calls).into_iter().partition(has_begun);
+        self.calls = kept.into();
+        self.bytes = self.calls.iter().map(|held| held.bytes).sum();
+        over.into_iter().filter_map(Held::whole).collect()
     }
 
     /// What is kept aside of the oldest call.
@@ -207,57 +207,59 @@ fn weight(held: &mut ToolCall<Raw>) -> usize {
 }
 
 /// Leaves out what may have begun at the ends of fields, and keeps these aside.
-fn hold_back(cleaner: &Cleaner, call: &mut ToolCall<Raw>, held: &mut ToolCall<Raw>) {
+fn hold_back(cleaner: &Cleaner, level: Begun, call: &mut ToolCall<Raw>, held: &mut ToolCall<Raw>) {
     for (text, held) in texts(call).into_iter().zip(texts(held)) {
-        if let Some(part) = text.as_ref().and_then(|t| cleaner.settled(t.peek(), MORE)) {
+        if let Some(part) = text.as_ref().and_then(|t| cleaner.settled(t.peek(), MORE, level)) {
             *held = text.replace(Raw::new(part));
         }
     }
     for (tree, held) in trees(call).into_iter().zip(trees(held)) {
-        let part = |text: &str, key: &str| cleaner.settled_value(text, key);
+        let part = |text: &str, key: &str| cleaner.settled_value(text, key, level);
         if let Some(part) = tree.as_ref().and_then(|t| tree::hold_back(t, part)) {
             *held = tree.replace(part);
         }
     }
     if let Some(Output::Whole(text)) = &mut call.output
-        && let Some(part) = cleaner.settled(text.peek(), "")
+        && let Some(part) = cleaner.settled(text.peek(), "", level)
     {
         held.output = Some(Output::Whole(std::mem::replace(text, Raw::new(part))));
     }
-    let begun = |path: &Raw| cleaner.path_has_begun(path.peek());
+    let begun = |path: &Raw| cleaner.path_has_begun(path.peek(), level);
     if call.file_path.as_ref().is_some_and(begun) {
         held.file_path = call.file_path.take();
     }
     if call.locations.iter().flatten().any(|l| begun(&l.path)) {
         held.locations = call.locations.take();
     }
-    if let Some(part) = call.diffs.as_ref().and_then(|diffs| settled_diffs(cleaner, diffs)) {
+    if let Some(part) = call.diffs.as_ref().and_then(|diffs| settled_diffs(cleaner, level, diffs)) {
         held.diffs = call.diffs.replace(part);
     }
-    let open = |text: &Raw| cleaner.settled(text.peek(), MORE).is_some();
+    let open = |text: &Raw| cleaner.settled(text.peek(), MORE, level).is_some();
     if call.todos.iter().flatten().any(|t| open(&t.content) || open(&t.active_form)) {
         held.todos = call.todos.take();
     }
 }
 
 /// The diffs without what may have begun, when something has.
-fn settled_diffs(cleaner: &Cleaner, diffs: &[Diff<Raw>]) -> Option<Vec<Diff<Raw>>> {
+fn settled_diffs(cleaner: &Cleaner, level: Begun, diffs: &[Diff<Raw>]) -> Option<Vec<Diff<Raw>>> {
     let mut any = false;
     let mut part = Vec::with_capacity(diffs.len());
     for diff in diffs {
-        if cleaner.path_has_begun(diff.path.peek()) {
+        if cleaner.path_has_begun(diff.path.peek(), level) {
             any = true;
             continue;
         }
         let mut diff = diff.clone();
         for text in [&mut diff.old_text, &mut diff.new_text, &mut diff.patch] {
-            if let Some(settled) = text.as_ref().and_then(|t| cleaner.settled(t.peek(), MORE)) {
+            if let Some(settled) =
+                text.as_ref().and_then(|t| cleaner.settled(t.peek(), MORE, level))
+            {
                 *text = Some(Raw::new(settled));
                 any = true;
             }
         }
         for line in diff.hunks.iter_mut().flatten().filter_map(|hunk| hunk.lines.last_mut()) {
-            if let Some(settled) = cleaner.settled(line.peek(), MORE) {
+            if let Some(settled) = cleaner.settled(line.peek(), MORE, level) {
                 *line = Raw::new(settled);
                 any = true;
             }
@@ -265,128 +267,4 @@ fn settled_diffs(cleaner: &Cleaner, diffs: &[Diff<Raw>]) -> Option<Vec<Diff<Raw>
         part.push(diff);
     }
     any.then_some(part)
-}
-
-impl Cleaner {
-    /// The text without what may have begun at its end, with `mark` in its place; nothing when
-    /// nothing has.
-    pub(super) fn settled(&self, text: &str, mark: &str) -> Option<String> {
-        let at = self.settled_end(text);
-        (at < text.len()).then(|| [&text[..at], mark].concat())
-    }
-
-    /// The same for a value of a tree.
-    fn settled_value(&self, text: &str, key: &str) -> Option<String> {
-        if tree::is_path(key) {
-            return self.path_has_begun(text).then(|| MORE.to_owned());
-        }
-        // What the key says is a secret may be too short as yet to be one.
-        if !text.is_empty() && !text.contains(' ') && self.secrets.is_name(key) {
-            return Some(MORE.to_owned());
-        }
-        self.settled(text, MORE)
-    }
-
-    /// Whether a path may go on into something to hide. A whole root is shown as none of its names.
-    fn path_has_begun(&self, path: &str) -> bool {
-        !self.paths.is_root(path) && self.settled_end(path) < path.len()
-    }
-
-    /// Where in a field that may go on something to hide may have begun; its end when nothing has.
-    fn settled_end(&self, text: &str) -> usize {
-        // A field may close what it opened each time: "`curl …`".
-        let mut end = text.trim_end_matches(['`', '"', '\'', ')', ']', '}', '>', '…', '.']).len();
-        let whole = end;
-        for _ in 0..MAX_ROUNDS {
-            let low = floor(text, end.saturating_sub(TAIL));
-            let tail = &text[low..end];
-            let view = View::new(tail);
-            let at = self.begun_at(&view.b);
-            if at == view.b.len() {
-                return if end == whole { text.len() } else { end };
-            }
-            // What stands before may end within something else now.
-            end = low + floor(tail, view.source(at, at).0);
-        }
-        0
-    }
-
-    fn begun_at(&self, b: &[u8]) -> usize {
-        let mut at = begun::grown(&self.paths, b);
-        if let Some(secret) = self.secrets.begun(b, b.len(), 0) {
-            at = at.min(secret.start);
-        }
-        for value in self.secrets.known() {
-            let value = value.as_bytes();
-            let longest = (value.len() - 1).min(b.len());
-            let begun = (MIN_BEGUN..=longest).rev().find(|n| b.ends_with(&value[..*n]));
-            at = begun.map_or(at, |n| at.min(b.len() - n));
-        }
-        let line = memchr::memrchr2(b'\n', b'\r', b).map_or(0, |i| i + 1);
-        let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
-        if let Some(token) = token(&b[word..]) {
-            at = at.min(word + token);
-        }
-        if let Some(password) = password(&b[word..]) {
-            at = at.min(word + password);
-        }
-        self.secrets.spans(&b[line..], true, |from, to| {
-            if to == OPEN {
-                at = at.min(self.value_at(b, line + from));
-            }
-        });
-        at
-    }
-
-    /// Where the value begins of the name at `from`; the end of the text when only a name stands there.
-    fn value_at(&self, b: &[u8], from: usize) -> usize {
-        let is_sign = |c: &u8| matches!(c, b' ' | b'\t' | b'=' | b':' | b'"' | b'\'');
-        let rest = &b[from..];
-        if let Some(i) = rest.iter().rposition(is_sign) {
-            return from + i + 1;
-        }
-        let word = rest.iter().all(u8::is_ascii_alphabetic);
-        let name = word || str::from_utf8(rest).is_ok_and(|name| self.secrets.is_name(name));
-        if name { b.len() } else { from }
-    }
-}
-
-/// Where in the last word of a text a token may have begun that is told by its shape alone: letters and
-/// digits in turn, or what begins as encoded objects and keys do.
-fn token(word: &[u8]) -> Option<usize> {
-    let encoded = ENCODED.iter().filter_map(|known| memchr::memmem::find(word, known)).min();
-    let mut jumbled = memchr::memmem::find(word, b"Q~");
-    let mut at = 0;
-    while jumbled.is_none() && at < word.len() {
-        let rest = &word[at..];
-        // A whole UUID is an id, and says nothing.
-        if rest.get(..UUID).is_some_and(is_uuid) {
-            at += UUID;
-            continue;
-        }
-        let len = rest.iter().position(|c| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-        jumbled = (len >= MIN_RUN && turns(&rest[..len]) >= 2).then_some(at);
-        at += len + 1;
-    }
-    let starts = |at: usize| {
-        let is_part = |c: &u8| c.is_ascii_alphanumeric() || b"_-.~+".contains(c);
-        at - word[..at].iter().rev().take_while(|c| is_part(c)).count()
-    };
-    encoded.into_iter().chain(jumbled.map(starts)).min()
-}
-
-fn is_uuid(text: &[u8]) -> bool {
-    let dash = |i: usize| matches!(i, 8 | 13 | 18 | 23);
-    let fits = |(i, c): (usize, &u8)| if dash(i) { *c == b'-' } else { c.is_ascii_hexdigit() };
-    text.len() == UUID && text.iter().enumerate().all(fits)
-}
-
-/// Where in the last word of a text the password of an address begins, when it does not end there.
-fn password(word: &[u8]) -> Option<usize> {
-    let login = memchr::memmem::find(word, b"://")? + 3;
-    let rest = &word[login..];
-    let from = memchr::memchr(b':', rest)? + 1;
-    let is_port = rest.len() - from < 6 && rest[from..].iter().all(u8::is_ascii_digit);
-    let is_over = memchr::memchr2(b'@', b'/', rest).is_some_and(|i| rest[i] == b'@' || i < from);
-    (!is_port && !is_over).then_some(login + from)
 }

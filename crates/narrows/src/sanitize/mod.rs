@@ -25,6 +25,7 @@ mod segment;
 mod short;
 mod snapshot;
 mod stream;
+mod suspend;
 mod text;
 mod tree;
 mod view;
@@ -35,6 +36,7 @@ pub use paths::{Mode, Paths};
 pub use removed::Removed;
 pub use secret::{MIN_KEYWORD, MIN_KNOWN, Rule, RuleError, Secrets, UserRule};
 pub use stream::TextStream;
+pub(crate) use suspend::Shown;
 pub use text::{Clean, Raw, Tree};
 pub use whole::{TextCleaner, sanitize_paths_in_text, strip_session_prefix};
 
@@ -75,8 +77,9 @@ struct OpenText {
     /// An empty event of the block, to be filled with the rest at its end.
     shell: Event,
     seam: Seam,
-    /// Whether something of it came out.
+    /// Whether something of it came out, and how many bytes of text.
     told: bool,
+    told_len: usize,
     /// When its turn was answered.
     answered: Option<i64>,
     /// Its turn was answered, and nothing of it came since.
@@ -95,6 +98,7 @@ impl OpenText {
     /// Tells the next part of the text.
     fn tell(&mut self, part: Option<Clean>, out: &mut Vec<Event>) {
         let Some(part) = part else { return };
+        self.told_len += part.len();
         let mut event = self.shell.clone();
         if let Some(text) = event.body.text_mut() {
             *text = part;
@@ -110,6 +114,16 @@ struct OpenOutput {
     /// An event of the call that says nothing, to be filled likewise.
     shell: Event,
     seam: Seam,
+}
+
+impl OpenOutput {
+    /// An event with the next part of the output.
+    fn more(&self, part: Clean) -> Option<Event> {
+        let mut event = self.shell.clone();
+        let Body::ToolCallProgress(tool) = &mut event.body else { return None };
+        tool.call.output = Some(Output::More(part));
+        Some(event)
+    }
 }
 
 impl Sanitizer {
@@ -250,6 +264,7 @@ impl Sanitizer {
                 shell,
                 seam: Seam::new(Mode::Text),
                 told: false,
+                told_len: 0,
                 answered: None,
                 is_over: false,
             }
@@ -270,6 +285,7 @@ impl Sanitizer {
             if let Some(text) = shown.body.text_mut() {
                 *text = ready;
             }
+            open.told_len += shown.body.text_mut().map_or(0, |text| text.len());
             open.told = true;
             out.push(shown);
         }
@@ -368,9 +384,6 @@ impl Sanitizer {
             return;
         };
         let rest = open.seam.finish(&mut self.cleaner);
-        if let (Some(rest), Body::ToolCallProgress(tool)) = (rest, &mut open.shell.body) {
-            tool.call.output = Some(Output::More(rest));
-            out.push(open.shell);
-        }
+        out.extend(rest.and_then(|rest| open.more(rest)));
     }
 }

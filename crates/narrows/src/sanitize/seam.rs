@@ -3,6 +3,7 @@
 //! Law: whatever the pieces, what comes out joins to the cleaned whole. It holds because pieces
 //! are put together to the same segments as the whole text has, and segments are cleaned alone.
 
+use super::begun::Begun;
 use super::clean::{Cleaner, Flow, Kind, floor};
 use super::escape::{self, Escapes};
 use super::paths::Mode;
@@ -148,16 +149,34 @@ impl Seam {
         }
     }
 
+    /// Whether what is held back has begun to be something to hide.
+    pub(super) fn has_begun(&self, cleaner: &Cleaner, level: Begun) -> bool {
+        let text = &self.held[self.start..];
+        !self.flow.is_idle() || cleaner.settled_end(text, level) < text.len()
+    }
+
     /// Shows what is held back, without ending the stream, but for what may have begun to be
     /// something to hide.
     pub(super) fn pause(&mut self, cleaner: &mut Cleaner) -> Option<Clean> {
+        let end = cleaner.may_begin(&self.held[self.start..]);
+        self.show_until(cleaner, end)
+    }
+
+    /// The same, but for what has begun.
+    pub(super) fn suspend(&mut self, cleaner: &mut Cleaner, level: Begun) -> Option<Clean> {
+        let end = cleaner.settled_end(&self.held[self.start..], level);
+        self.show_until(cleaner, end)
+    }
+
+    /// Shows the first `end` bytes of what is held back, without ending the stream.
+    fn show_until(&mut self, cleaner: &mut Cleaner, end: usize) -> Option<Clean> {
         if self.start == self.held.len() || !self.flow.is_idle() {
             self.is_told = self.flow.is_idle() && self.escapes.is_idle();
             return None;
         }
         let text = &self.held[self.start..];
         let whole = text.len();
-        let text = &text[..cleaner.may_begin(text)];
+        let text = &text[..end];
         self.is_told = text.len() == whole && self.escapes.is_idle();
         let counted = cleaner.removed.clone();
         let all = cleaner.run(&mut Flow::default(), text, 0..text.len(), self.mode, true);
@@ -166,6 +185,25 @@ impl Seam {
         let out = self.told(all.clone());
         self.shown = Clean(all);
         out
+    }
+
+    /// More of what is held back was shown than this knows; whether that is so.
+    pub(super) fn recall(&mut self, cleaner: &mut Cleaner, more: &str) -> bool {
+        if more.is_empty() || self.start == self.held.len() || !self.flow.is_idle() {
+            return false;
+        }
+        let text = &self.held[self.start..];
+        let counted = cleaner.removed.clone();
+        let all = cleaner.run(&mut Flow::default(), text, 0..text.len(), self.mode, true);
+        cleaner.removed = counted;
+        let all = Clean(all.unwrap_or_else(|| text.into()));
+        let len = self.shown.len() + more.len();
+        let Some(shown) = all.before(len).filter(|shown| shown.ends_with(more)) else {
+            return false;
+        };
+        self.is_told = len == all.len() && self.escapes.is_idle();
+        self.shown = shown;
+        true
     }
 
     /// What can be shown of what is held back, as long as the stream pauses here.

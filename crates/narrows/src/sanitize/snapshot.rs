@@ -4,6 +4,7 @@
 //! it comes again, or the turn is answered. A title that comes between turns is shown as it is: nothing
 //! would follow that could tell that it is whole.
 
+use super::begun::Begun;
 use super::clean::Cleaner;
 use super::growing::MORE;
 use super::text::Raw;
@@ -40,7 +41,7 @@ impl Snapshots {
             Body::PromptResponse(_) => self.answered = true,
             Body::PlanUpdate(plan) => {
                 self.plan = None;
-                let settled = |text: &Raw| cleaner.settled(text.peek(), MORE);
+                let settled = |text: &Raw| cleaner.settled(text.peek(), MORE, Begun::PERHAPS);
                 if plan.entries.iter().all(|entry| settled(&entry.content).is_none()) {
                     return;
                 }
@@ -59,7 +60,7 @@ impl Snapshots {
                 if self.answered {
                     return;
                 }
-                if let Some(part) = cleaner.settled(title.peek(), MORE) {
+                if let Some(part) = cleaner.settled(title.peek(), MORE, Begun::PERHAPS) {
                     let whole = std::mem::replace(title, Raw::new(part));
                     let whole = Info { title: Some(whole), named: info.named, ..Info::default() };
                     let mut aside = event.clone();
@@ -69,6 +70,18 @@ impl Snapshots {
             }
             _ => {}
         }
+    }
+
+    /// What is kept aside, but for that in which something to hide has clearly begun.
+    pub(super) fn suspend(&mut self, cleaner: &Cleaner) -> impl Iterator<Item = Event<Raw>> {
+        let begun = |text: &Raw| cleaner.settled(text.peek(), MORE, Begun::CLEAR).is_some();
+        let has_begun = |event: &mut Event<Raw>| match &event.body {
+            Body::PlanUpdate(plan) => plan.entries.iter().any(|entry| begun(&entry.content)),
+            Body::SessionInfo(info) => info.title.as_ref().is_some_and(begun),
+            _ => false,
+        };
+        let plan = self.plan.take_if(|plan| !has_begun(plan));
+        plan.into_iter().chain(self.title.take_if(|title| !has_begun(title)))
     }
 
     /// All that is kept aside: nothing of it grows any more.
