@@ -478,6 +478,10 @@ pub(crate) struct IngestArgs {
     /// A word to find it by; may be given several times
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
+    /// The place of the first packet of standard input in the session, from 1, to send some again
+    /// [default: after those that were read]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) first: Option<u64>,
     #[command(flatten)]
     pub(crate) hide: HideArgs,
     /// The packets, or the folder of a session; `-` is standard input

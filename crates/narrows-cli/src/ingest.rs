@@ -26,6 +26,11 @@ pub(crate) fn run(args: &IngestArgs) -> Result<(), Fault> {
         let what = io::ErrorKind::NotFound.into();
         return Err(Fault::new(args.file.display().to_string())(what));
     }
+    if !live && args.first.is_some() {
+        let what =
+            Error::other("goes with standard input (`-`): the lines of a file have their places");
+        return Err(Fault::new("--first")(what));
+    }
     // What nobody can read makes no session.
     if !live {
         probe(&args.file, format(args.from))?.check()?;
@@ -74,6 +79,7 @@ pub(crate) fn sample(data: &DataArgs) -> Result<(), Fault> {
         from: From::ClaudeHistory,
         label: Some("sample".to_owned()),
         tags: vec!["sample".to_owned()],
+        first: None,
         hide: crate::args::HideArgs { root: Vec::new(), home: None, config: None, no_env: true },
         file,
     });
@@ -129,6 +135,7 @@ fn to_server(
     }
     if live {
         path.push_str("&end=true");
+        path.extend(args.first.map(|first| format!("&first={first}")));
         let input = Watched { input: io::stdin().lock(), seen };
         return Ok((session.id, client.stream(&path, input)?));
     }
@@ -178,6 +185,7 @@ async fn to_store(
         format: format(args.from),
         arrival: if live { Arrival::Now } else { Arrival::None },
         wrapped: !live,
+        first: args.first,
         end: true,
         roots: args.hide.root.clone(),
         ..Reading::default()

@@ -5,6 +5,8 @@ mod served;
 
 use serde_json::{Value, json};
 use served::{Served, serve};
+use std::io::Write;
+use std::process::Stdio;
 
 const ROOT: &str = "/srv/acme-q7-checkout/app";
 
@@ -86,4 +88,49 @@ fn a_server_that_ends_within_a_secret_shows_nothing_of_it_and_asks_for_it_again(
             assert_eq!(found["hits"], json!([]), "{part} is found");
         }
     }
+}
+
+/// `narrows ingest` without a server: of a file that grows, and of standard input in two parts.
+#[test]
+fn what_ingest_reads_in_two_parts_shows_no_half_of_a_secret() {
+    let dir = tempfile::tempdir().expect("folder");
+    let (data, file) = (dir.path().join("data"), dir.path().join("session.jsonl"));
+    let narrows = |args: &[&str], input: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_narrows"));
+        command.args(args).args(["--data".as_ref(), data.as_os_str()]).env("HOME", dir.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("narrows");
+        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("written");
+        child.wait_with_output().expect("its end")
+    };
+    let all = packets();
+    for at in [1, 2] {
+        let label = format!("file-{at}");
+        for lines in [&all[..at], &all] {
+            std::fs::write(&file, lines.concat()).expect("a file");
+            let name = file.to_str().expect("a name");
+            let done = narrows(&["ingest", "--label", &label, "--root", ROOT, name], "");
+            assert!(done.status.success(), "{done:?}");
+        }
+        let label = format!("input-{at}");
+        let ingest = ["ingest", "--label", &label, "--root", ROOT, "-"];
+        assert!(narrows(&ingest, &all[..at].concat()).status.success());
+        let refused = narrows(&ingest, &all[at..].concat());
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        // The one step that it names.
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains("`first=1`") && said.contains("--first"), "{said}");
+        let again = [&ingest[..], &["--first", "1"]].concat();
+        assert!(narrows(&again, &all.concat()).status.success());
+        for label in [format!("file-{at}"), format!("input-{at}")] {
+            let shown = narrows(&["show", "--no-scan", &label], "");
+            let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+            assert!(shown.contains("keys.txt, done."), "{label}: {shown}");
+            for part in ["16C7e42F", "2c6912E7", "8347Ae17", "acme-q7"] {
+                assert!(!shown.contains(part), "{label}: {part} is shown: {shown}");
+            }
+        }
+    }
+    let wrong = narrows(&["ingest", "--first", "2", file.to_str().expect("a name")], "");
+    assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
 }

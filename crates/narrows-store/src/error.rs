@@ -114,7 +114,7 @@ impl fmt::Display for Error {
             Error::Resend { acknowledged, .. } => write!(
                 f,
                 "what was held back of packets before these is gone: in one request, send again all that \
-                 comes after packet {acknowledged}, these included, with `first={}`",
+                 comes after packet {acknowledged}, these included, with `first={}` (`narrows ingest --first`)",
                 acknowledged + 1
             ),
             Error::Fenced => f.write_str("another node has taken this session over"),

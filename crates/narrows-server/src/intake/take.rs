@@ -318,9 +318,10 @@ impl Take {
         let Take { live, steps, reading, .. } = &mut self;
         let Some(live) = live.as_mut() else { return Err(Error::Closed) };
         if all {
-            match reading.gone {
-                true => live.pipeline.finish(steps),
-                false => live.pipeline.suspend(reading.wrapped || reading.placed, steps),
+            if reading.gone {
+                live.pipeline.finish(steps);
+            } else {
+                live.pipeline.suspend(reading.wrapped || reading.placed, steps);
             }
             live.look_for_rest(steps.len());
         }
