@@ -20,5 +20,5 @@ export default defineConfig({
       "/api": { target: server, ws: true, changeOrigin: true, headers: { origin: server } },
     },
   },
-  test: { environment: "happy-dom", include: ["tests/**/*.test.{ts,tsx}"] },
+  test: { environment: "happy-dom", include: ["tests/**/*.test.{ts,tsx}"], testTimeout: 60_000 },
 });

@@ -18,7 +18,7 @@ async function stranger(test, narrows, session) {
       const element = Object.assign(document.createElement(tag), more);
       element.onload = () => done("loaded");
       element.onerror = () => done("refused");
-      setTimeout(() => done("silent"), 1500);
+      setTimeout(() => done("silent"), 20_000);
       document.body.append(element);
     });
     window.tried = Promise.all([

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{append, beside, event, fresh, is_postgres, postgres, session, until};
-use narrows_store::{Append, Asked, Error, MessageState, RunRow, Session, Store};
+use narrows_store::{Append, Asked, Error, MessageState, RunRow, Session, Store, now};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Duration;
@@ -262,7 +262,9 @@ async fn what_is_asked_is_done_once() {
     let (s, age) = (run(&a, "asked").await, LONG);
     let fence = take(&a, &s, "a", LONG).await.unwrap();
     let one = b.ask(s.key, "one".to_owned()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(2)).await;
+    // They are taken in the order of their times.
+    let asked = now();
+    until("the clock goes on", async || now() > asked).await;
     let two = b.ask(s.key, "two".to_owned()).await.unwrap();
     assert_eq!(b.asked(one.clone()).await, Ok(Asked::Open));
     assert_eq!(a.asked_sessions().await.unwrap(), [s.key]);

@@ -90,11 +90,15 @@ function Asked({ item, call }: { item: PermissionItem; call?: ToolCall }) {
   const wants = call && wantsOf(call, diffs.length > 0);
   const title = item.title?.trim() || "The agent wants to use a tool";
   const exact = [command, path, wants].some((words) => words?.trim() === title);
+  const says = !(wants && (exact || plan));
+  // The agent's own words come last where this page says what is asked for: they may be long, and what is
+  // exact stays in sight.
+  const words = says && <p className={styles.what}>{visible(title).slice(0, rest ? 400 : 4000)}</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, by keys too
     <section className={styles.scroll} tabIndex={0} aria-label="What is asked for">
       {wants && <p className={styles.what}>{visible(wants).slice(0, 4000)}</p>}
-      {!(wants && (exact || plan)) && <p className={styles.what}>{visible(title).slice(0, 4000)}</p>}
+      {!wants && words}
       {command && <pre className={styles.exact}>{visible(command)}</pre>}
       {!command && !plan && path && path !== item.title && (
         <pre className={styles.exact}>{visible(path)}</pre>
@@ -102,6 +106,7 @@ function Asked({ item, call }: { item: PermissionItem; call?: ToolCall }) {
       {plan && <Markdown text={plan} />}
       {rest && <pre className={styles.exact}>{visible(rest)}</pre>}
       {diffs.length > 0 && <DiffView diffs={diffs} openKey={`${item.id}/diff`} />}
+      {wants && words}
     </section>
   );
 }

@@ -161,6 +161,14 @@ describe("a permission", () => {
     expect(card.textContent).not.toContain("Just list");
   });
 
+  test("shows the exact command before the words of the agent, however many these are", () => {
+    const { toolCall } = call("c", { command: "rm -r tmp && reboot" });
+    show([{ ...permission, title: `Tidy up ${"gently ".repeat(300)}`, toolCall }], ["r1.0"]);
+    const told = screen.getByRole("region", { name: "What is asked for" }).textContent ?? "";
+    expect(told.indexOf("rm -r tmp && reboot")).toBeGreaterThan(0);
+    expect(told.indexOf("rm -r tmp && reboot")).toBeLessThan(told.indexOf("Tidy up"));
+  });
+
   test("to carry out a plan shows the plan, as text and not as JSON", () => {
     const plan = "# Steps\n\n- first\n- second";
     const { toolCall } = call("c", { command: "", toolName: "plan_mode", plan, input: { plan } });

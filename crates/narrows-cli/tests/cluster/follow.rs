@@ -81,7 +81,7 @@ impl Follower {
 
     /// What it has heard, when it is all there.
     pub fn wait_for(&self, count: usize) -> Vec<Value> {
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_mins(3);
         loop {
             let heard = self.heard.lock().expect("heard");
             if heard.len() >= count {

@@ -83,7 +83,7 @@ impl Cluster {
 
     /// Starts a node; while the database is away it is tried again.
     pub fn start_node(&self, node: usize) {
-        let until = Instant::now() + Duration::from_secs(40);
+        let until = Instant::now() + Duration::from_mins(3);
         let more = ["--store", &self.store, "--bus", &self.bus];
         let served = loop {
             match serve(&self.data(node), &[], &more) {
@@ -130,7 +130,7 @@ impl Cluster {
     pub fn settle(&self) {
         for node in 0..NODES {
             let client = self.client(node, Duration::from_secs(10));
-            let until = Instant::now() + Duration::from_mins(1);
+            let until = Instant::now() + Duration::from_mins(3);
             loop {
                 let health = client.get("/healthz");
                 if health.as_ref().is_ok_and(|(code, told)| *code == 200 && told["status"] == "ok")

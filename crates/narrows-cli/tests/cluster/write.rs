@@ -120,7 +120,7 @@ impl Writer {
 
     /// Sends what is missing, and ends the session; returns all packets.
     pub fn finish(&self, cluster: &Cluster) -> Vec<String> {
-        let until = Instant::now() + Duration::from_mins(1);
+        let until = Instant::now() + Duration::from_mins(3);
         loop {
             let client = cluster.client(0, Duration::from_secs(20));
             let done = self.finish_at(&client);

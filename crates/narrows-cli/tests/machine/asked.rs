@@ -155,7 +155,7 @@ fn a_linked_folder_is_followed_and_what_lies_below_is_not_walked() {
     // What is written into a linked folder is told at once all the same.
     let script = Script::empty(2, "/srv/linked").asks("by a link");
     fs::write(deep.join(format!("{}.jsonl", script.id)), &script.text).expect("write");
-    within(Duration::from_secs(40), "the session behind the link", || server.session(&script));
+    within(SOON, "the session behind the link", || server.session(&script));
 }
 
 #[test]
@@ -167,9 +167,9 @@ fn a_place_that_is_a_link_is_followed() {
     let server = machine.serve(&[]);
     let script = Script::new(1, "one");
     machine.write(&script);
-    within(Duration::from_secs(40), "the session", || server.session(&script));
+    within(SOON, "the session", || server.session(&script));
     let grown = machine.grow(&script, script.clone().says("a word that is new"));
-    within(Duration::from_secs(40), "the rest", || {
+    within(SOON, "the rest", || {
         let id = server.session(&grown)?["id"].as_str()?.to_owned();
         server
             .text(&format!("/api/sessions/{id}/items"))
