@@ -110,6 +110,14 @@ await test("phone", async (test) => {
   await nav.getByRole("button", { name: "Hide the list of sessions" }).tap();
   await nav.waitFor({ state: "hidden" });
 
+  // An address that leads nowhere says so, and the list is one tap away.
+  await page.goto(`${narrows.url}/nonsense`);
+  await page.getByRole("heading", { name: "Not found" }).waitFor();
+  assert.ok(!(await nav.isVisible()), "the list does not cover it");
+  await page.getByRole("button", { name: "All sessions" }).tap();
+  await nav.waitFor();
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes("404")));
+
   // Every card closed, then everything open; looked at screen by screen.
   await open(page, narrows, id);
   assert.ok(!(await nav.isVisible()), "a link leads to the session, not to the list");

@@ -30,7 +30,7 @@ export function App({ socket, list, usedTicket }: Props) {
   const route = useRoute();
   const view = useSyncExternalStore(list.subscribe, list.getView);
   const link = useSyncExternalStore(socket.subscribe, socket.getLink);
-  const [shown, setShown] = useState(() => !isNarrow() || !route.session);
+  const [shown, setShown] = useState(() => !isNarrow() || !(route.session || route.unknown));
   const [query, setQuery] = useState("");
   const leave = useLeave(socket);
   const [help, setHelp] = useState(false);

@@ -81,7 +81,13 @@ fn told(repaired: &Repaired, dry: bool, out: &mut impl Write) -> io::Result<()> 
         writeln!(out, "the database itself was damaged in {lines} or more")?;
     }
     match &repaired.aside {
-        Some(aside) => writeln!(out, "the store as it was is kept as {}", aside.display()),
+        Some(aside) => {
+            // Of a database that was deleted, only the write-ahead log is left.
+            let mut log = aside.clone().into_os_string();
+            log.push("-wal");
+            let kept = if aside.exists() { aside.as_os_str() } else { &log };
+            writeln!(out, "the store as it was is kept as {}", kept.display())
+        }
         None if dry => writeln!(out, "nothing was changed: `narrows repair` does it"),
         None => Ok(()),
     }

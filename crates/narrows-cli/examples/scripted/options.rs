@@ -57,6 +57,13 @@ impl Options {
                 "--sleep" => super::acts::sleep(words.any(|word| word == "--deaf")),
                 "--daemon" => super::acts::detach(words.any(|word| word == "--deaf")),
                 "--exit-at-start" => std::process::exit(number(value())),
+                // The first process of all ends at once.
+                "--exit-once" => {
+                    let mark = value().unwrap_or_default();
+                    if std::fs::File::create_new(mark).is_ok() {
+                        std::process::exit(1);
+                    }
+                }
                 "--slow-start" => {
                     std::thread::sleep(Duration::from_millis(number::<u64>(value())));
                 }

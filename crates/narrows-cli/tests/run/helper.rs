@@ -29,12 +29,20 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
     };
     let beside = folder.join("beside").display().to_string();
     let directories = format!("directories = [{beside:?}, \"/nowhere/at/all\"]\n");
+    let once = |name: &str| {
+        format!(
+            ", \"--exit-once\", {:?}",
+            folder.join(format!("once-{name}")).display().to_string()
+        )
+    };
     let text = [
         agent("acp", "acp", ""),
         agent("claude", "claude", ""),
         agent("no-load", "acp", ", \"--no-load\""),
         agent("mute", "acp", ", \"--mute\""),
         agent("dead", "acp", ", \"--exit-at-start\", \"7\""),
+        agent("once-acp", "acp", &once("acp")),
+        agent("once-claude", "claude", &once("claude")),
         agent("options", "acp", ", \"--config-options\""),
         agent("valued", "acp", "") + "env = { VALUED_API_KEY = \"quiet-harbor-4711-lantern\" }\n",
         agent("login", "acp", ", \"--login\""),

@@ -1,6 +1,6 @@
 //! Agents that need a login.
 
-use crate::helper::{Running, last, said};
+use crate::helper::{BOTH, Running, last, said};
 use serde_json::{Value, json};
 
 /// The last error of a session.
@@ -59,6 +59,21 @@ fn what_was_said_to_an_agent_that_does_not_begin_is_kept() {
             ("error", ""),
         ];
         assert_eq!(said, expected, "{agent}: {items:?}");
+    }
+}
+
+/// The next process begins the session: there is nothing that it could take up.
+#[test]
+fn an_agent_that_died_before_it_said_anything_begins_anew() {
+    let running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(&format!("once-{agent}"));
+        running.tell(&id, "say hello");
+        running.until(&id, "over", |run| run["queue"] == json!([]) && run["turn"].is_null());
+        let errors = running.items(&id).iter().filter(|item| item["type"] == "error").count();
+        assert_eq!(errors, 1, "{agent}");
+        let turn = running.turn(&id, "say again");
+        assert!(said(&turn).contains("again"), "{agent}: {turn:?}");
     }
 }
 

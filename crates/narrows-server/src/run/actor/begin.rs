@@ -1,6 +1,7 @@
 //! Beginnings: of turns and of processes.
 
 use super::{Actor, Process};
+use crate::run::agents::Protocol;
 use crate::run::child::{Child, environment};
 use crate::run::driver::{Driver, Opening};
 use crate::run::feed::Feed;
@@ -9,11 +10,20 @@ use crate::run::machine::Machine;
 use crate::run::patience::insist;
 use crate::run::state::Known;
 use crate::run::turns::Progress;
-use narrows_store::MessageState;
+use narrows_store::{MessageState, Store};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Whether Claude Code has begun a session: it then says by which version and model. Its id was given to
+/// it, and says nothing.
+async fn has_begun(store: &Store, id: &str) -> Result<bool, narrows_store::Error> {
+    let row = store.session_row(id).await?;
+    let info: Value = serde_json::from_str(row.info.get()).unwrap_or_default();
+    Ok(info["model"].is_string() || info["version"].is_string())
+}
 
 impl Actor {
     /// Begins the next turn when there is one, and nothing else goes on.
@@ -74,7 +84,10 @@ impl Actor {
         let feed = || Feed::open(kept, intake, session.clone(), roots.clone(), fence);
         let feed = insist(fence.is_some(), feed).await.map_err(store)?;
         // Something was said before: it is taken up, not begun.
-        let resume = feed.seq > 0 && self.run.native.is_some() && self.run.runs > 1;
+        let mut resume = feed.seq > 0 && self.run.native.is_some() && self.run.runs > 1;
+        if resume && self.known.spec.protocol == Protocol::Claude {
+            resume = insist(fence.is_some(), || has_begun(kept, id)).await.map_err(store)?;
+        }
         let Known { spec, options } = &self.known;
         let opening = Opening {
             run: format!("r{}", self.run.runs),
