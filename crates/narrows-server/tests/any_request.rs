@@ -219,5 +219,5 @@ async fn no_request_is_answered_with_a_fault_of_the_server() {
     // It did reach what works, and what is refused.
     assert!([200, 400, 404].iter().all(|s| statuses.contains_key(s)), "{statuses:?}");
     let works = server.get("/healthz").await;
-    assert_eq!(works["status"], "ok");
+    assert_eq!(works["status"], "ok", "{works}");
 }

@@ -63,6 +63,9 @@ fn says(db: &Db<'_>, sql: &str) -> bool {
     if db.is_postgres() {
         return true;
     }
+    // SQLite's check of a full-text index trusts what this connection knew of it, which may be older than
+    // the index; a query looks whether it is.
+    let _ = db.exists("SELECT 1 FROM search WHERE rowid = 0", &[]);
     // What was found before the time is over counts as well.
     let looked = db.each(sql, &[], |r| {
         let told = r.get::<String>(0)?;

@@ -187,6 +187,7 @@ async fn a_store_of_the_version_before_gets_these_checksums() {
     ];
     let db = Connection::open(from.join("narrows.db")).unwrap();
     db.execute_batch("ALTER TABLE session DROP COLUMN hidden").unwrap();
+    db.execute_batch("ALTER TABLE run DROP COLUMN directories").unwrap();
     for (table, crc) in sums {
         db.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {crc}")).unwrap();
     }
