@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Diff } from "../../src/api/types";
 import { compareLines } from "../../src/content/diff-compare";
 import { countDiff, type DiffRow, readDiff } from "../../src/content/diff-lines";
@@ -30,6 +30,14 @@ const remarks = (parts: Partial<Diff>) => readDiff(diff(parts)).remarks;
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => `${from + n}`);
 
 describe("two texts", () => {
+  // Comparing ends after a while; how fast this machine is decides nothing here.
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
   it("are compared line by line, with numbers", () => {
     expect(shown({ oldText: "a\nb\nc\n", newText: "a\nB\nc\nd\n" })).toEqual([
       "1:1  a",
