@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::read::{Piece, Probe, pieces, probe};
 use crate::settings::data_dir;
 use crate::{Fault, hide, serve};
-use narrows::{Format, Given};
+use narrows::{Format, Given, Packet};
 use narrows_server::api::{PacketAnswer, PacketState, Session};
 use narrows_server::hub::Hub;
 use narrows_server::intake::{Arrival, Hidden, Intake, Reading, Wrapped};
@@ -92,6 +92,8 @@ pub(crate) fn sample(data: &DataArgs) -> Result<(), Fault> {
 /// Lines that say which file and line they are of; those that are known are left out.
 fn wrapped(file: &Path, known: &HashMap<u32, u64>, mut out: impl Write) -> Result<(), Fault> {
     let new = |source: u32, line: u64| known.get(&source).is_none_or(|last| line > *last);
+    let len = std::fs::metadata(file).map_or(u64::MAX, |file| file.len());
+    let mut torn = None;
     pieces(Some(file), |piece| {
         let line = match piece {
             Piece::Pause => return Ok(()),
@@ -100,6 +102,11 @@ fn wrapped(file: &Path, known: &HashMap<u32, u64>, mut out: impl Write) -> Resul
                 text: Some(text.to_owned()),
                 ..Wrapped::default()
             },
+            // A line that is just being written: it is read when it is whole.
+            Piece::Given(Given::Packet(p)) if is_torn(&p, len) => {
+                torn = Some(p.position.line);
+                return Ok(());
+            }
             Piece::Given(Given::Packet(p)) if new(p.source, p.position.line) => {
                 Wrapped::line(p.source, p.position.line, p.position.offset, p.parent, p.bytes)
             }
@@ -115,7 +122,21 @@ fn wrapped(file: &Path, known: &HashMap<u32, u64>, mut out: impl Write) -> Resul
         serde_json::to_writer(&mut out, &line)?;
         out.write_all(b"\n")
     })?;
+    if let Some(line) = torn {
+        let file = file.display();
+        eprintln!(
+            "narrows: {file}: line {line} is not whole: it is left out until the file is read again"
+        );
+    }
     out.flush().map_err(Fault::new("the store"))
+}
+
+/// Whether a packet is the last line of a file of so many bytes, without an end.
+fn is_torn(packet: &Packet<'_>, len: u64) -> bool {
+    let ends = packet.position.offset.saturating_add(packet.bytes.len() as u64);
+    packet.source == 0
+        && ends >= len
+        && serde_json::from_slice::<serde::de::IgnoredAny>(packet.bytes).is_err()
 }
 
 fn to_server(

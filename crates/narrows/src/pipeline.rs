@@ -87,8 +87,8 @@ pub struct Pipeline {
     last: Vec<EventId>,
     /// What is being read was read before.
     again: bool,
-    /// What the last text said before the cut.
-    shown: Option<Shown>,
+    /// What was shown before the cut.
+    shown: Option<Box<Shown>>,
 }
 
 impl Default for Pipeline {
@@ -159,7 +159,7 @@ impl Pipeline {
             pipeline.sanitizer.resume_answered();
         }
         pipeline.calls = Calls::resume(items);
-        pipeline.shown = Shown::last(items);
+        pipeline.shown = Some(Box::new(Shown::of_items(items)));
         pipeline.adapter.recall(items, since);
         pipeline
     }

@@ -72,9 +72,14 @@ impl Asking {
                 continue;
             }
             let Some(terminal) = &mut self.terminal else {
+                // What only a person knows is not allowed or refused.
+                let hint = match self.policy {
+                    Policy::Allow => "--yes gives leave, but no answers; --no refuses",
+                    _ => "--yes allows everything, --no refuses everything",
+                };
+                let title = question.title();
                 return Ok(Some(format!(
-                    "the agent asks, and nobody can answer here: {} (--yes allows everything, --no refuses everything)",
-                    question.title()
+                    "the agent asks, and nobody can answer here: {title} ({hint})"
                 )));
             };
             // What was typed before the question is no answer to it.

@@ -10,7 +10,7 @@ use narrows::change::Change;
 use narrows::id::EventId;
 use narrows::session::SessionInfo;
 use narrows::view::{Activity, ActivityConfig};
-use narrows::{Clean, Config, Format, Pipeline, Row, Step, stored};
+use narrows::{Clean, Config, Event, Format, Pipeline, Row, Step, stored};
 use narrows_store::{
     Append, Error, EventRow, NewBlob, Pen, Request, Result, Session, SessionFacts, Store,
 };
@@ -122,8 +122,11 @@ impl Live {
         }
         let marks = sources.iter().map(|s| (s.number, mark(s, again))).collect();
         let turn = store.last_turn(session.key, RECENT_EVENTS).await?;
-        let events =
-            turn.iter().filter_map(|row| stored::event(std::str::from_utf8(&row.event).ok()?).ok());
+        let events: Vec<Event> = turn
+            .iter()
+            .filter_map(|row| stored::event(std::str::from_utf8(&row.event).ok()?).ok())
+            .collect();
+        pipeline.recall_log(&events, events.len() as u64 == kept.seq);
         let mut activity = Activity::resume(activity_config(&session), &kept.items, events);
         if reading.arrival == Arrival::Now {
             activity.go_on_from(last_elapsed(&turn));

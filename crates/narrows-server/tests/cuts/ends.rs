@@ -114,15 +114,101 @@ async fn a_session_that_is_said_to_be_over_shows_no_half_of_a_secret() {
     }
 }
 
-/// Without a half, all of it is shown at once and need not be sent again.
+/// However often a session is said to be over in the middle of a text, and whatever happens between:
+/// nothing comes twice, nothing is missing, nothing is shown that is to be hidden.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_ends_again_and_again_is_the_same() {
+    let mut bed = Bed::new();
+    let token = ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let texts = [
+        format!("one —dashBearer {token} ok. "),
+        "one two DB_PASSWORD=k9Lw2zQx7Vb4Rt8m and Done".to_owned(),
+        format!("see {ROOT}/src/main.rs, then go on"),
+        "plain words, aa aa aa\n\n\nand no more".to_owned(),
+    ];
+    let mut dice = 7_u64;
+    let mut roll = |most: u64| {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (dice >> 33) % most
+    };
+    let begins: Vec<&str> = [&token[..1], &token[..2], &token[..3], &token[..4]]
+        .into_iter()
+        .chain((1..6).map(|n| &ROOT[..n]))
+        .collect();
+    let mut whole = 0;
+    for round in 0..120_usize {
+        let text: Vec<char> = texts[round % texts.len()].chars().collect();
+        let output = round % 3 == 2;
+        let (mut parts, mut borders) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        while at < text.len() {
+            let end = (at + 1 + roll(14) as usize).min(text.len());
+            let piece: String = text[at..end].iter().collect();
+            parts.push(if output { more_output(&piece) } else { message(&piece) });
+            at = end;
+            borders.push(at);
+        }
+        borders.push(at);
+        parts.push(line(&json!({"type": "prompt_response", "stopReason": "end_turn"})));
+        let truth = bed.truth(&parts, Format::Acp, ROOT);
+        let session = bed.session().await;
+        let what = format!("round {round}");
+        let (mut sent, mut is_within) = (0, false);
+        while sent < parts.len() {
+            let until = (sent + 1 + roll(3) as usize).min(parts.len());
+            let reading = Reading { end: roll(2) == 0, ..reading(Format::Acp) };
+            let said: String =
+                texts[round % texts.len()].chars().take(borders[until - 1]).collect();
+            is_within |= reading.end && begins.iter().any(|begun| said.ends_with(begun));
+            let mut from = sent;
+            loop {
+                let first = (from < sent).then_some(from as u64 + 1);
+                let again = Reading { first, ..reading.clone() };
+                let asked = async {
+                    let mut take = bed.intake.open(&session, again).await?;
+                    take.push(&parts[from..until].concat()).await?;
+                    take.finish().await
+                };
+                match asked.await {
+                    Ok(_) => break,
+                    Err(Error::Resend { acknowledged, .. }) if from == sent => {
+                        from = usize::try_from(acknowledged).expect("small");
+                    }
+                    Err(error) => panic!("{what}: {error}"),
+                }
+            }
+            sent = until;
+            match roll(4) {
+                0 => bed.cut(Cut::Term).await,
+                1 => bed.cut(Cut::Kill).await,
+                2 => bed.cut(Cut::Evict).await,
+                _ => {}
+            }
+        }
+        no_canaries(&bed, &session, &what).await;
+        // Letters that something to hide begins with are shown where a session ends, and stay.
+        if !is_within {
+            assert_eq!(bed.items(&session).await, truth, "{what}");
+            whole += 1;
+        }
+    }
+    assert!(whole > 60, "{whole}");
+}
+
+fn more_output(piece: &str) -> Vec<u8> {
+    let meta = json!({"terminal_output_delta": {"data": piece}});
+    line(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "in_progress",
+        "kind": "execute", "_meta": meta}))
+}
+
+/// All of it is shown at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_is_over_is_told_to_its_last_word() {
     let server = TestServer::start().await;
     for text in ["Done", "Look at /", "See commit 3f2a9c1", "It is in /srv", "Um zwei Uhr. "] {
         let session = server.session().await;
         let path = format!("end=true&root={ROOT}");
-        let answer = server.packets(&session, &path, &message(text)).await;
-        assert_eq!(answer["acknowledged"], 1, "{text}: {answer}");
+        server.packets(&session, &path, &message(text)).await;
         let items = server.items(&session).await;
         assert_eq!(items[0]["content"], *text, "{items:?}");
     }

@@ -154,6 +154,7 @@ impl<T> Body<T> {
             | Body::ToolCallStart(_)
             | Body::Compaction(_)
             | Body::Notice(_)
+            | Body::QuestionRequest(_)
             | Body::Error(_) => true,
             // The answer to a prompt is not always the last thing of its turn.
             Body::PromptResponse(_)
@@ -165,7 +166,6 @@ impl<T> Body<T> {
             | Body::SessionInfo(_)
             | Body::Usage(_)
             | Body::BackgroundTask(_)
-            | Body::QuestionRequest(_)
             | Body::QuestionAnswer(_)
             | Body::PlanFile(_)
             | Body::SkillFile(_)
@@ -182,7 +182,6 @@ impl<T> Body<T> {
                 | Body::PlanUpdate(_)
                 | Body::ArtifactCreated(_)
                 | Body::PermissionRequest(_)
-                | Body::QuestionRequest(_)
                 | Body::BackgroundTask(_)
         )
     }

@@ -2,6 +2,7 @@
 
 use super::{Pipeline, Step};
 use crate::change::Change;
+use crate::event::Event;
 
 impl Pipeline {
     /// What of the text that is held back can be shown while its source pauses: changes to be shown
@@ -23,9 +24,9 @@ impl Pipeline {
     }
 
     /// The input is over for now, and more may come to this pipeline, or to one that is given the packets
-    /// since the last rest again. Lets go of what was held back, but for the half of something to
-    /// hide at the end of a turn that was not answered: then this pipeline is not at rest. Where all of
-    /// it can be read `again` in any case, such a turn stays open.
+    /// since the last rest again. Shows what was held back, but for the half of something to hide at
+    /// the end of a turn that was not answered. Such a turn stays open: this pipeline is then not at
+    /// rest. Where all of it can be read `again` in any case, what may have begun is not shown either.
     pub fn suspend(&mut self, again: bool, out: &mut Vec<Step>) {
         self.finish_adapter(out);
         self.sanitizer.suspend(again, &mut self.clean);
@@ -51,5 +52,13 @@ impl Pipeline {
         self.flush(out);
         self.sanitizer.settle_answered(&mut self.clean);
         self.complete(out);
+    }
+
+    /// Tells a pipeline that [reads again](Pipeline::reread) the last events of the log, in order; the
+    /// first of them is the `first` of the log where all of it is given.
+    pub fn recall_log<'a>(&mut self, events: impl IntoIterator<Item = &'a Event>, first: bool) {
+        if let Some(shown) = &mut self.shown {
+            events.into_iter().enumerate().for_each(|(at, e)| shown.add(e, first && at == 0));
+        }
     }
 }

@@ -143,6 +143,16 @@ impl Cleaner {
     }
 }
 
+impl Cleaner {
+    /// The same, and the last word where that is the first letters of what tokens begin with.
+    pub(super) fn may_begin_or_start(&self, text: &str) -> usize {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let word = text.trim_end_matches(is_part).len();
+        let at = if self.secrets.may_start(&text.as_bytes()[word..]) { word } else { text.len() };
+        at.min(self.may_begin(text))
+    }
+}
+
 fn last_word(b: &[u8]) -> usize {
     b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1)
 }

@@ -41,6 +41,7 @@ pub use text::{Clean, Raw, Tree};
 pub use whole::{TextCleaner, sanitize_paths_in_text, strip_session_prefix};
 
 use crate::event::{Body, Event};
+use crate::id::EventId;
 use crate::time::Time;
 use crate::tool::ToolKind;
 use crate::tool::{Output, ToolStatus};
@@ -114,11 +115,16 @@ struct OpenOutput {
     /// An event of the call that says nothing, to be filled likewise.
     shell: Event,
     seam: Seam,
+    /// The event that opened it.
+    began: EventId,
+    /// Bytes that came out.
+    told_len: usize,
 }
 
 impl OpenOutput {
     /// An event with the next part of the output.
-    fn more(&self, part: Clean) -> Option<Event> {
+    fn more(&mut self, part: Clean) -> Option<Event> {
+        self.told_len += part.len();
         let mut event = self.shell.clone();
         let Body::ToolCallProgress(tool) = &mut event.body else { return None };
         tool.call.output = Some(Output::More(part));
@@ -341,7 +347,7 @@ impl Sanitizer {
             let read = tool.call.kind == ToolKind::Read;
             let mode = if read { Mode::Body } else { Mode::Text };
             let shell = event::clean(&mut self.cleaner, event::shell(&event), None);
-            OpenOutput { shell, seam: Seam::new(mode) }
+            OpenOutput { shell, seam: Seam::new(mode), began: event.began, told_len: 0 }
         });
         let mut ready =
             open.seam.push(&mut self.cleaner, piece.unwrap_or_default()).unwrap_or_default();
@@ -349,6 +355,7 @@ impl Sanitizer {
             ready.push(&open.seam.finish(&mut self.cleaner).unwrap_or_default());
             self.order.retain(|k| *k != id);
         } else {
+            open.told_len += ready.len();
             self.outputs.insert(id, open);
             while self.outputs.len() > MAX_STREAMS {
                 self.end_oldest_output(out);

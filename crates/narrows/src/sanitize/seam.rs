@@ -162,6 +162,12 @@ impl Seam {
         self.show_until(cleaner, end)
     }
 
+    /// The same, where all of it can be read again.
+    pub(super) fn pause_reread(&mut self, cleaner: &mut Cleaner) -> Option<Clean> {
+        let end = cleaner.may_begin_or_start(&self.held[self.start..]);
+        self.show_until(cleaner, end)
+    }
+
     /// The same, but for what has begun.
     pub(super) fn suspend(&mut self, cleaner: &mut Cleaner, level: Begun) -> Option<Clean> {
         let end = cleaner.settled_end(&self.held[self.start..], level);
@@ -189,14 +195,7 @@ impl Seam {
 
     /// More of what is held back was shown than this knows; whether that is so.
     pub(super) fn recall(&mut self, cleaner: &mut Cleaner, more: &str) -> bool {
-        if more.is_empty() || self.start == self.held.len() || !self.flow.is_idle() {
-            return false;
-        }
-        let text = &self.held[self.start..];
-        let counted = cleaner.removed.clone();
-        let all = cleaner.run(&mut Flow::default(), text, 0..text.len(), self.mode, true);
-        cleaner.removed = counted;
-        let all = Clean(all.unwrap_or_else(|| text.into()));
+        let Some(all) = self.held_clean(cleaner).filter(|_| !more.is_empty()) else { return false };
         let len = self.shown.len() + more.len();
         let Some(shown) = all.before(len).filter(|shown| shown.ends_with(more)) else {
             return false;
@@ -204,6 +203,18 @@ impl Seam {
         self.is_told = len == all.len() && self.escapes.is_idle();
         self.shown = shown;
         true
+    }
+
+    /// What is held back, as it would be shown if it ended here.
+    fn held_clean(&self, cleaner: &mut Cleaner) -> Option<Clean> {
+        if self.start == self.held.len() || !self.flow.is_idle() {
+            return None;
+        }
+        let text = &self.held[self.start..];
+        let counted = cleaner.removed.clone();
+        let all = cleaner.run(&mut Flow::default(), text, 0..text.len(), self.mode, true);
+        cleaner.removed = counted;
+        Some(Clean(all.unwrap_or_else(|| text.into())))
     }
 
     /// What can be shown of what is held back, as long as the stream pauses here.

@@ -3,46 +3,34 @@
 
 use super::Clean;
 use super::begun::Begun;
-use super::{OpenText, Sanitizer, event};
+use super::seam::Seam;
+use super::{Sanitizer, event};
 use crate::change::Items;
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, ToolEvent};
+use crate::id::EventId;
 use crate::item::{Item, ItemBody};
+use crate::tool::Output;
 
 impl Sanitizer {
-    /// The input is over for now, without an answer to the turn. What has clearly begun to be something
-    /// to hide is not shown, and what goes on is understood together with it. Where all of it can be
-    /// read `again`, texts stay open, and what may have begun is not shown either: what goes on then
-    /// reads as if it had never ended.
+    /// The input is over for now. Texts whose turn was not answered stay open, so that what goes on is
+    /// understood together with them, and what has clearly begun to be something to hide is not shown;
+    /// where all of it can be read `again`, neither is what may have begun: what goes on then reads as
+    /// if it had never ended.
     pub(crate) fn suspend(&mut self, again: bool, out: &mut Vec<Event>) {
-        let cleaner = &mut self.cleaner;
-        let is_over =
-            |t: &OpenText| t.is_over || !(again || t.seam.has_begun(cleaner, Begun::CLEAR));
-        if self.text.as_ref().is_some_and(is_over) {
-            self.end_text(out);
-        } else if let Some(open) = &mut self.text {
-            let rest = if again {
-                open.seam.pause(cleaner)
-            } else {
-                open.seam.suspend(cleaner, Begun::CLEAR)
-            };
+        let Sanitizer { cleaner, text, outputs, order, .. } = self;
+        let mut show = |seam: &mut Seam| {
+            if again { seam.pause_reread(cleaner) } else { seam.suspend(cleaner, Begun::CLEAR) }
+        };
+        if let Some(open) = text.as_mut().filter(|open| !open.is_over) {
+            let rest = show(&mut open.seam);
             open.tell(rest, out);
         }
-        let calls = if again { 0 } else { self.order.len() };
-        for _ in 0..calls {
-            let Some(id) = self.order.pop_front() else { break };
-            let Some(mut open) = self.outputs.remove(&id) else { continue };
-            let goes_on = open.seam.has_begun(&self.cleaner, Begun::CLEAR);
-            let rest = if goes_on {
-                open.seam.suspend(&mut self.cleaner, Begun::CLEAR)
-            } else {
-                open.seam.finish(&mut self.cleaner)
-            };
+        for id in order.iter() {
+            let Some(open) = outputs.get_mut(id) else { continue };
+            let rest = show(&mut open.seam);
             out.extend(rest.and_then(|rest| open.more(rest)));
-            if goes_on {
-                self.order.push_back(id.clone());
-                self.outputs.insert(id, open);
-            }
         }
+        self.settle_answered(out);
         let mut aside = self.growing.suspend(&self.cleaner);
         aside.extend(self.snapshots.suspend(&self.cleaner));
         out.extend(aside.into_iter().map(|event| event::clean(&mut self.cleaner, event, None)));
@@ -64,44 +52,106 @@ impl Sanitizer {
         open.tell(rest, out);
     }
 
-    /// Packets were read again: of the text that is open now, the items had this. What was shown when the
-    /// source was silent is more than what the packets alone give.
+    /// Packets were read again. What was shown when the source was silent is more than what the packets
+    /// alone give: it is known by the log, or by the items.
     pub(crate) fn recall_shown(&mut self, shown: &Shown) {
-        let Some(open) = &mut self.text else { return };
-        let block = match &open.shell.body {
-            Body::UserMessage(message) => &message.block_id,
-            Body::TextChunk(chunk) | Body::ThinkingChunk(chunk) => &chunk.block_id,
-            _ => &None,
-        };
-        let is_same = shown.id.ends_with(&format!("-{}", open.shell.began))
-            || (block.is_some() && *block == shown.block);
-        let Some(more) = shown.text.get(open.told_len..).filter(|_| is_same) else { return };
-        if open.seam.recall(&mut self.cleaner, more) {
-            (open.told, open.told_len) = (true, shown.text.len());
+        if let Some(open) = &mut self.text
+            && let Some(text) = shown.of(&open.shell)
+            && let Some(more) = text.get(open.told_len..)
+            && open.seam.recall(&mut self.cleaner, more)
+        {
+            (open.told, open.told_len) = (true, text.len());
+        }
+        for (id, open) in &mut self.outputs {
+            if let Some(text) = shown.in_log(open.began, |piece| output(piece, id))
+                && let Some(more) = text.get(open.told_len..)
+                && open.seam.recall(&mut self.cleaner, more)
+            {
+                open.told_len = text.len();
+            }
         }
     }
 }
 
-/// The last text of a session, as far as it was shown.
-#[derive(Debug)]
+/// What a session had shown when it was cut.
+#[derive(Debug, Default)]
 pub(crate) struct Shown {
-    id: Clean,
-    block: Option<Clean>,
-    text: Clean,
+    /// The last item with a text: its id, its block and what it says.
+    last: Option<(Clean, Option<Clean>, Clean)>,
+    /// The last pieces of text in the log.
+    pieces: Vec<Event>,
+    /// The first of these events in the log.
+    from: Option<EventId>,
 }
 
 impl Shown {
-    /// Of the last item with a text.
-    pub(crate) fn last(items: &Items) -> Option<Shown> {
+    /// By the items.
+    pub(crate) fn of_items(items: &Items) -> Shown {
         let text = |item: &Item| match &item.body {
             ItemBody::Text { content: text, block_id, .. }
             | ItemBody::Thinking { content: text, block_id, .. }
             | ItemBody::UserMessage { text, block_id, .. } => {
-                Some(Shown { id: item.id.clone(), block: block_id.clone(), text: text.clone() })
+                Some((item.id.clone(), block_id.clone(), text.clone()))
             }
             _ => None,
         };
         let last = items.iter().filter(|item| text(item).is_some()).max_by_key(|item| item.order);
-        last.and_then(text)
+        Shown { last: last.and_then(text), ..Shown::default() }
+    }
+
+    /// By the last events of the log, one of which is given.
+    pub(crate) fn add(&mut self, event: &Event, is_first: bool) {
+        if self.from.is_none() {
+            // All of the log is given where it begins with this one.
+            self.from = Some(if is_first { EventId::default() } else { event.id });
+        }
+        let is_output = |tool: &ToolEvent| tool.call.output.is_some();
+        if event.body.is_streamed() || event.body.tool().is_some_and(is_output) {
+            self.pieces.push(event.clone());
+        }
+    }
+
+    /// What the log has of something that is open, when it has all of it.
+    fn in_log<'a>(
+        &'a self,
+        began: EventId,
+        of: impl Fn(&'a Event) -> Option<&'a Clean>,
+    ) -> Option<Clean> {
+        self.from.filter(|from| from.source == began.source && *from < began)?;
+        let is_of = |piece: &&Event| piece.id.source == began.source && piece.id >= began;
+        let parts: Vec<_> = self.pieces.iter().filter(is_of).filter_map(of).collect();
+        Some(Clean::concat(&parts))
+    }
+
+    /// What was shown of an open text.
+    fn of(&self, open: &Event) -> Option<Clean> {
+        let kind = open.body.kind();
+        let is_of = |e: &Event| e.body.kind() == kind && e.parent == open.parent;
+        if let Some(text) = self.in_log(open.began, |e| text(&e.body).filter(|_| is_of(e))) {
+            return Some(text);
+        }
+        let (id, block, text) = self.last.as_ref()?;
+        let own = match &open.body {
+            Body::UserMessage(message) => &message.block_id,
+            Body::TextChunk(chunk) | Body::ThinkingChunk(chunk) => &chunk.block_id,
+            _ => &None,
+        };
+        let is_same = id.ends_with(&format!("-{}", open.began)) || (own.is_some() && own == block);
+        is_same.then(|| text.clone())
+    }
+}
+
+/// The next part of a call's output; the first one is the whole of it up to there.
+fn output<'a>(event: &'a Event, call: &str) -> Option<&'a Clean> {
+    match event.body.tool().filter(|tool| *tool.id == *call)?.call.output.as_ref()? {
+        Output::More(part) | Output::Whole(part) => Some(part),
+    }
+}
+
+fn text(body: &Body) -> Option<&Clean> {
+    match body {
+        Body::UserMessage(message) => Some(&message.text),
+        Body::TextChunk(chunk) | Body::ThinkingChunk(chunk) => Some(&chunk.text),
+        _ => None,
     }
 }

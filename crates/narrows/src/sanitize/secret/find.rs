@@ -146,6 +146,16 @@ impl Secrets {
     }
 }
 
+impl Secrets {
+    /// Whether a word is the first letters of what tokens of some kind begin with.
+    pub(in crate::sanitize) fn may_start(&self, word: &[u8]) -> bool {
+        let begins =
+            |anchor: &&str| anchor.len() > word.len() && anchor.as_bytes().starts_with(word);
+        let mut rules = Table::get().rules.iter().filter(|rule| rule.found == super::Found::Run);
+        self.on && !word.is_empty() && rules.any(|rule| rule.anchors.iter().any(|a| begins(&a)))
+    }
+}
+
 impl Table {
     fn words(&self, b: &[u8], tell: &mut impl FnMut(Spot)) {
         let Some(words) = &self.words else { return };
