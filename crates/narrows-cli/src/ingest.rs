@@ -124,7 +124,9 @@ fn wrapped(file: &Path, known: &HashMap<u32, u64>, mut out: impl Write) -> Resul
     })?;
     if let Some(line) = torn {
         let file = file.display();
-        eprintln!(
+        // The message is all there is to lose.
+        let _ = writeln!(
+            io::stderr(),
             "narrows: {file}: line {line} is not whole: it is left out until the file is read again"
         );
     }

@@ -131,6 +131,31 @@ fn what_ingest_reads_in_two_parts_shows_no_half_of_a_secret() {
             }
         }
     }
+    // A file that grows within a line, and after an answer, reads as if it had been whole.
+    let end = json!({"type": "prompt_response", "stopReason": "end_turn"});
+    let whole = [
+        packet("one two thr"),
+        format!("{end}\n"),
+        packet("ee four"),
+        packet(" five."),
+        format!("{end}\n"),
+    ]
+    .concat();
+    let mut ends: Vec<usize> = (20..whole.len()).step_by(67).collect();
+    ends.extend([
+        whole.find(&end.to_string()).expect("an end") + end.to_string().len() + 1,
+        whole.len(),
+    ]);
+    ends.sort_unstable();
+    for end in ends {
+        std::fs::write(&file, &whole[..end]).expect("a file");
+        let name = file.to_str().expect("a name");
+        let done = narrows(&["ingest", "--label", "grown", "--from", "acp", name], "");
+        assert!(done.status.code().is_some_and(|code| code == 0 || code == 3), "{end}: {done:?}");
+    }
+    let shown = narrows(&["show", "--no-scan", "grown"], "");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("one two three four five."), "{shown}");
     let wrong = narrows(&["ingest", "--first", "2", file.to_str().expect("a name")], "");
     assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
 }

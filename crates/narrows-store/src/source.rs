@@ -171,11 +171,11 @@ impl Store {
         &self,
         session: i64,
         place: u64,
-    ) -> Result<Option<(String, Option<String>)>> {
+    ) -> Result<Vec<(String, Option<String>)>> {
         self.read(move |db| {
-            db.optional(
-                "SELECT key, answer FROM request WHERE session = ?1 AND first <= ?2
-                 ORDER BY first DESC LIMIT 1",
+            db.all(
+                "SELECT key, answer FROM request WHERE session = ?1
+                 AND first = (SELECT max(first) FROM request WHERE session = ?1 AND first <= ?2)",
                 &params![session, place],
                 |r| Ok((r.get(0)?, r.get(1)?)),
             )

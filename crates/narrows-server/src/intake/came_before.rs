@@ -25,12 +25,13 @@ pub(super) fn place_it(
 /// Names the request that must be sent again, where requests have names.
 pub(super) async fn with_key(store: &Store, session: &Session, error: Error) -> Error {
     let Error::Resend { acknowledged, .. } = error else { return error };
-    let asked = store.request_at(session.key, acknowledged + 1).await.ok().flatten();
+    // Those without a packet have the place of the one that comes after them.
+    let asked = store.request_at(session.key, acknowledged + 1).await.unwrap_or_default();
     let holds = |(_, answer): &(String, Option<String>)| {
         let answer = answer.as_deref().and_then(|a| serde_json::from_str::<Answer>(a).ok());
         answer.is_none_or(|answer| answer.read > acknowledged)
     };
-    Error::Resend { acknowledged, key: asked.filter(holds).map(|(key, _)| key) }
+    Error::Resend { acknowledged, key: asked.into_iter().find(holds).map(|(key, _)| key) }
 }
 
 /// A request of the same key that came before.

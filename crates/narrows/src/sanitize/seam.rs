@@ -149,10 +149,17 @@ impl Seam {
         }
     }
 
-    /// Whether what is held back has begun to be something to hide.
-    pub(super) fn has_begun(&self, cleaner: &Cleaner, level: Begun) -> bool {
+    /// Whether what is held back has begun to be something to hide, and would be seen if it ended here.
+    pub(super) fn has_begun(&self, cleaner: &mut Cleaner, level: Begun) -> bool {
         let text = &self.held[self.start..];
-        !self.flow.is_idle() || cleaner.settled_end(text, level) < text.len()
+        let begun = &text[cleaner.settled_end(text, level)..];
+        if !self.flow.is_idle() || begun.is_empty() {
+            return !self.flow.is_idle();
+        }
+        // A folder of which no name is shown may end here; half of a token leaves another half.
+        let is_path = begun.contains(['/', '\\']) && !begun.contains("://");
+        let seen = |clean: Clean| clean.ends_with(begun);
+        !is_path || self.held_clean(cleaner).is_some_and(seen)
     }
 
     /// Shows what is held back, without ending the stream, but for what may have begun to be

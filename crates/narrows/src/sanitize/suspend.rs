@@ -45,7 +45,7 @@ impl Sanitizer {
     /// something to hide stands there in part.
     pub(crate) fn settle_answered(&mut self, out: &mut Vec<Event>) {
         let Some(open) = self.text.as_mut().filter(|open| open.is_over) else { return };
-        if !open.seam.has_begun(&self.cleaner, Begun::IN_PART) {
+        if !open.seam.has_begun(&mut self.cleaner, Begun::IN_PART) {
             return self.end_text(out);
         }
         let rest = open.seam.suspend(&mut self.cleaner, Begun::IN_PART);

@@ -152,7 +152,7 @@ impl Secrets {
         let begins =
             |anchor: &&str| anchor.len() > word.len() && anchor.as_bytes().starts_with(word);
         let mut rules = Table::get().rules.iter().filter(|rule| rule.found == super::Found::Run);
-        self.on && !word.is_empty() && rules.any(|rule| rule.anchors.iter().any(|a| begins(&a)))
+        self.on && !word.is_empty() && rules.any(|rule| rule.anchors.iter().any(begins))
     }
 }
 
