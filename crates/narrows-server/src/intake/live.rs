@@ -364,7 +364,7 @@ impl Live {
 
     /// Whether the end of an answer is held back, and nothing is being read again.
     pub(super) fn waits_answered(&self) -> bool {
-        self.pipeline.waits_answered() && self.marks.values().all(|m| m.fed >= m.read)
+        self.pipeline.waits_answered() && self.is_caught_up()
     }
 
     /// A while has passed since the turn was answered: tells the rest of its text.

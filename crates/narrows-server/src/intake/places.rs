@@ -134,7 +134,12 @@ impl Live {
 
     /// Whether all that was read is told, and what comes can be understood without it.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.pipeline.is_at_rest() && self.marks.values().all(|m| m.fed >= m.read)
+        self.pipeline.is_at_rest() && self.is_caught_up()
+    }
+
+    /// Whether nothing that was read before is still to be read again.
+    pub(super) fn is_caught_up(&self) -> bool {
+        self.marks.values().all(|m| m.fed >= m.read)
     }
 
     /// Takes what narrows itself has to tell, after everything that the agent has said up to now.

@@ -309,7 +309,8 @@ impl Take {
                 fault.get_or_insert(e);
             }
         });
-        let all = reading.end;
+        // What ended here before has gone on since, when packets after these were read already.
+        let all = reading.end && live.is_caught_up();
         if all && live.open.requests().next().is_some() {
             // Whoever asked is not there any more. Some of it may have been answered just now.
             self.keep(false, Rows::Closed).await?;

@@ -126,7 +126,8 @@ async fn what_ends_again_and_again_is_the_same() {
         format!("see {ROOT}/src/main.rs, then go on"),
         "plain words, aa aa aa\n\n\nand no more".to_owned(),
     ];
-    let mut dice = 7_u64;
+    let seed = std::env::var("NARROWS_SEED").ok().and_then(|seed| seed.parse().ok());
+    let mut dice: u64 = seed.unwrap_or(7);
     let mut roll = |most: u64| {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (dice >> 33) % most
@@ -134,6 +135,7 @@ async fn what_ends_again_and_again_is_the_same() {
     let begins: Vec<&str> = [&token[..1], &token[..2], &token[..3], &token[..4]]
         .into_iter()
         .chain((1..6).map(|n| &ROOT[..n]))
+        .chain([ROOT])
         .collect();
     let mut whole = 0;
     for round in 0..120_usize {
@@ -153,28 +155,51 @@ async fn what_ends_again_and_again_is_the_same() {
         let truth = bed.truth(&parts, Format::Acp, ROOT);
         let session = bed.session().await;
         let what = format!("round {round}");
-        let (mut sent, mut is_within) = (0, false);
+        let (mut sent, mut is_within, keyed) = (0, false, round % 2 == 1);
+        let mut asked: Vec<(String, usize, usize, Reading)> = Vec::new();
         while sent < parts.len() {
             let until = (sent + 1 + roll(3) as usize).min(parts.len());
             let reading = Reading { end: roll(2) == 0, ..reading(Format::Acp) };
             let said: String =
                 texts[round % texts.len()].chars().take(borders[until - 1]).collect();
-            is_within |= reading.end && begins.iter().any(|begun| said.ends_with(begun));
-            let mut from = sent;
-            loop {
-                let first = (from < sent).then_some(from as u64 + 1);
-                let again = Reading { first, ..reading.clone() };
-                let asked = async {
-                    let mut take = bed.intake.open(&session, again).await?;
-                    take.push(&parts[from..until].concat()).await?;
-                    take.finish().await
-                };
-                match asked.await {
-                    Ok(_) => break,
-                    Err(Error::Resend { acknowledged, .. }) if from == sent => {
-                        from = usize::try_from(acknowledged).expect("small");
+            // By places, or by keys; those without a packet count as well.
+            let mut asks = vec![(format!("{sent}-{until}"), sent, until, reading)];
+            if roll(4) == 0 {
+                let end = Reading { end: true, ..asks[0].3.clone() };
+                asks.push((format!("{until}-end"), until, until, end));
+            }
+            let ends = asks.iter().any(|(.., reading)| reading.end);
+            is_within |= ends && begins.iter().any(|begun| said.ends_with(begun));
+            for ask in asks {
+                asked.push(ask);
+                let mut from = asked.len() - 1;
+                while from < asked.len() {
+                    let (key, first, until, reading) = &asked[from];
+                    let (first, until) = (*first, *until);
+                    let mut reading = reading.clone();
+                    if keyed {
+                        reading.key = Some(key.clone());
+                    } else {
+                        reading.first = Some(first as u64 + 1);
                     }
-                    Err(error) => panic!("{what}: {error}"),
+                    let done = async {
+                        let mut take = bed.intake.open(&session, reading).await?;
+                        take.push(&parts[first..until].concat()).await?;
+                        take.finish().await
+                    };
+                    match done.await {
+                        Ok(_) => from += 1,
+                        Err(Error::Resend { key: Some(key), .. }) if keyed => {
+                            let at = asked.iter().position(|(known, ..)| *known == key);
+                            from = at.expect("a key that was given");
+                        }
+                        Err(Error::Resend { acknowledged, .. }) if !keyed => {
+                            let (last, rest) = (asked.len() - 1, acknowledged as usize);
+                            asked[last].1 = rest;
+                            from = last;
+                        }
+                        Err(error) => panic!("{what}: {error}"),
+                    }
                 }
             }
             sent = until;

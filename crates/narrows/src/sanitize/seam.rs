@@ -195,13 +195,17 @@ impl Seam {
         let all = cleaner.run(&mut Flow::default(), text, 0..text.len(), self.mode, true);
         cleaner.removed = counted;
         let all = all.unwrap_or_else(|| text.into());
+        // What was shown at a pause before stays so, though more may have begun there by now.
+        if all.len() <= self.shown.len() {
+            return None;
+        }
         let out = self.told(all.clone());
         self.shown = Clean(all);
         out
     }
 
     /// More of what is held back was shown than this knows; whether that is so.
-    pub(super) fn recall(&mut self, cleaner: &mut Cleaner, more: &str) -> bool {
+    pub(super) fn recall_more(&mut self, cleaner: &mut Cleaner, more: &str) -> bool {
         let Some(all) = self.held_clean(cleaner).filter(|_| !more.is_empty()) else { return false };
         let len = self.shown.len() + more.len();
         let Some(shown) = all.before(len).filter(|shown| shown.ends_with(more)) else {
@@ -210,6 +214,18 @@ impl Seam {
         self.is_told = len == all.len() && self.escapes.is_idle();
         self.shown = shown;
         true
+    }
+
+    /// Something else was shown than the `known` bytes that came out: the end of `text` is then as much of
+    /// what is held back as it says.
+    pub(super) fn recall(&mut self, cleaner: &mut Cleaner, text: &str, known: usize) {
+        let Some(all) = self.held_clean(cleaner).filter(|_| text.len() != known) else { return };
+        let borders = all.char_indices().map(|(at, _)| at).chain([all.len()]);
+        let shown = borders.rev().find(|at| text.ends_with(&all[..*at])).unwrap_or(0);
+        if shown > self.shown.len() {
+            self.is_told = shown == all.len() && self.escapes.is_idle();
+            self.shown = all.before(shown).unwrap_or_default();
+        }
     }
 
     /// What is held back, as it would be shown if it ended here.

@@ -55,18 +55,23 @@ impl Sanitizer {
     /// Packets were read again. What was shown when the source was silent is more than what the packets
     /// alone give: it is known by the log, or by the items.
     pub(crate) fn recall_shown(&mut self, shown: &Shown) {
-        if let Some(open) = &mut self.text
-            && let Some(text) = shown.of(&open.shell)
-            && let Some(more) = text.get(open.told_len..)
-            && open.seam.recall(&mut self.cleaner, more)
-        {
-            (open.told, open.told_len) = (true, text.len());
+        if let Some(open) = &mut self.text {
+            let (kind, parent) = (open.shell.body.kind(), &open.shell.parent);
+            let is_of = |e: &Event| e.body.kind() == kind && e.parent == *parent;
+            let began = open.shell.began;
+            if let Some(text) = shown.in_log(began, |e| text(&e.body).filter(|_| is_of(e))) {
+                open.seam.recall(&mut self.cleaner, &text, open.told_len);
+                (open.told, open.told_len) = (open.told || !text.is_empty(), text.len());
+            } else if let Some(text) = shown.in_items(&open.shell)
+                && let Some(more) = text.get(open.told_len..)
+                && open.seam.recall_more(&mut self.cleaner, more)
+            {
+                (open.told, open.told_len) = (true, text.len());
+            }
         }
         for (id, open) in &mut self.outputs {
-            if let Some(text) = shown.in_log(open.began, |piece| output(piece, id))
-                && let Some(more) = text.get(open.told_len..)
-                && open.seam.recall(&mut self.cleaner, more)
-            {
+            if let Some(text) = shown.in_log(open.began, |piece| output(piece, id)) {
+                open.seam.recall(&mut self.cleaner, &text, open.told_len);
                 open.told_len = text.len();
             }
         }
@@ -123,13 +128,8 @@ impl Shown {
         Some(Clean::concat(&parts))
     }
 
-    /// What was shown of an open text.
-    fn of(&self, open: &Event) -> Option<Clean> {
-        let kind = open.body.kind();
-        let is_of = |e: &Event| e.body.kind() == kind && e.parent == open.parent;
-        if let Some(text) = self.in_log(open.began, |e| text(&e.body).filter(|_| is_of(e))) {
-            return Some(text);
-        }
+    /// What the items have of an open text.
+    fn in_items(&self, open: &Event) -> Option<Clean> {
         let (id, block, text) = self.last.as_ref()?;
         let own = match &open.body {
             Body::UserMessage(message) => &message.block_id,
