@@ -130,7 +130,11 @@ async fn cut_at(
     sender.after(bed, at).await;
     let what = format!("{how:?}, {cut:?} after {at} of {}", packets.len());
     let rows = bed.rows(&sender.session).await;
-    let seen = canaries().into_iter().find(|canary| rows.contains(canary));
+    let around = |canary: String| {
+        let at = rows.find(&canary)?;
+        Some(rows.get(at.saturating_sub(200)..at + 60).unwrap_or_default().to_owned())
+    };
+    let seen = canaries().into_iter().find_map(around);
     assert_eq!(seen, None, "{what}");
     let items = bed.items(&sender.session).await;
     for (item, should) in items.iter().zip(truth) {
@@ -140,6 +144,40 @@ async fn cut_at(
     if cut == Cut::Sweep && how != How::Open {
         assert_eq!(sender.refused, 0, "{what}: whoever pauses may go on");
     }
+}
+
+/// A session whose turn is over before its call, its plan and its title are, twice; facts and packets
+/// of an unknown kind grow in it as well.
+fn unfinished(size: usize) -> Vec<Vec<u8>> {
+    let mut packets = Vec::new();
+    for (turn, from) in [(0, 0), (1, said().len() / 3)] {
+        let mut grown = String::new();
+        for piece in pieces(&said()[from..], size) {
+            grown += &piece;
+            let update = |id: &str, more: Value| {
+                let mut all = json!({"sessionUpdate": "tool_call_update", "kind": "execute",
+                    "toolCallId": format!("{id}-{turn}"), "status": "in_progress"});
+                all.as_object_mut().expect("object").extend(more.as_object().expect("o").clone());
+                line(&all)
+            };
+            let entry = json!({"content": grown, "priority": "high", "status": "pending"});
+            let command = json!({"name": "go", "description": grown});
+            let all = [
+                update("input", json!({"rawInput": {"command": grown}, "title": grown})),
+                update("output", json!({"rawOutput": {"output": grown}})),
+                update("path", json!({"locations": [{"path": grown}]})),
+                line(&json!({"sessionUpdate": "plan", "entries": [entry]})),
+                line(&json!({"sessionUpdate": "session_info_update", "title": grown})),
+                line(&json!({"sessionUpdate": "available_commands_update",
+                    "availableCommands": [command]})),
+                line(&json!({"sessionUpdate": "current_mode_update", "currentModeId": grown})),
+                line(&json!({"sessionUpdate": "weather_update", "path": grown, "text": [grown]})),
+            ];
+            packets.extend(all);
+            packets.push(line(&json!({"type": "prompt_response", "stopReason": "cancelled"})));
+        }
+    }
+    packets
 }
 
 async fn every_cut(packets: &[Vec<u8>], format: Format) {
@@ -174,4 +212,21 @@ async fn acp_sessions_are_cut_everywhere() {
 #[tokio::test(flavor = "multi_thread")]
 async fn claude_sessions_are_cut_everywhere() {
     every_cut(&claude(7), Format::ClaudeStream).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn turns_that_end_before_their_calls_are_cut_everywhere() {
+    every_cut(&unfinished(61), Format::Acp).await;
+}
+
+/// Whatever ends within a secret or a root: no part of it is shown, in the order of pieces of any size.
+#[test]
+fn no_half_is_shown_when_a_turn_ends() {
+    let bed = Bed::new();
+    for size in 1..40 {
+        let items = bed.truth(&unfinished(size), Format::Acp, ROOT);
+        let all = items.iter().map(ToString::to_string).collect::<String>();
+        let seen = canaries().into_iter().find(|canary| all.contains(canary));
+        assert_eq!(seen, None, "pieces of {size}");
+    }
 }

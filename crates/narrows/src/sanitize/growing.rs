@@ -2,7 +2,8 @@
 //!
 //! The end of such a field may be the first half of a secret or of a path, as that of streamed text.
 //! What may have begun there is left out, and the whole field is kept aside: until the call ends, a
-//! person is asked about it, or the field comes again.
+//! person is asked about it, or the field comes again. When its turn is over before it is, the field
+//! is shown without what has clearly begun: the other half may still come.
 
 use super::begun::Begun;
 use super::clean::Cleaner;
@@ -80,7 +81,7 @@ impl Growing {
         while self.calls.len() > MAX_CALLS || self.bytes > MAX_BYTES {
             let Some(oldest) = self.calls.pop_front() else { break };
             self.bytes -= oldest.bytes;
-            out.extend(oldest.whole());
+            out.extend(oldest.unfinished(cleaner));
         }
     }
 
@@ -104,10 +105,10 @@ impl Growing {
     }
 
     /// What is kept aside of the oldest call.
-    pub(super) fn end_oldest(&mut self) -> Option<Event<Raw>> {
+    pub(super) fn end_oldest(&mut self, cleaner: &Cleaner) -> Option<Event<Raw>> {
         let oldest = self.calls.pop_front()?;
         self.bytes -= oldest.bytes;
-        oldest.whole()
+        oldest.unfinished(cleaner)
     }
 
     fn remove(&mut self, id: &str) -> Option<Held> {
@@ -126,6 +127,29 @@ impl Held {
         put_in(self.call, &mut tool.call);
         Some(event)
     }
+
+    /// An event with the fields of a call that is not over, without what has begun at their ends.
+    fn unfinished(mut self, cleaner: &Cleaner) -> Option<Event<Raw>> {
+        mask(cleaner, &mut self.call);
+        self.whole()
+    }
+}
+
+/// Leaves out what has begun at the ends of fields.
+fn mask(cleaner: &Cleaner, call: &mut ToolCall<Raw>) {
+    let paths = call.file_path.iter_mut();
+    let paths = paths.chain(call.locations.iter_mut().flatten().map(|l| &mut l.path));
+    let diffs = call.diffs.iter_mut().flatten().map(|diff| &mut diff.path);
+    for path in paths.chain(diffs) {
+        if cleaner.path_has_begun(path.peek(), Begun::IN_PART) {
+            *path = Raw::new(MORE);
+        }
+    }
+    for todo in call.todos.iter_mut().flatten() {
+        cleaner.mask_end(&mut todo.content);
+        cleaner.mask_end(&mut todo.active_form);
+    }
+    hold_back(cleaner, Begun::IN_PART, call, &mut ToolCall::unknown());
 }
 
 /// Texts that may grow.

@@ -368,10 +368,10 @@ impl Sanitizer {
         while !self.order.is_empty() {
             self.end_oldest_output(out);
         }
-        while let Some(event) = self.growing.end_oldest() {
+        while let Some(event) = self.growing.end_oldest(&self.cleaner) {
             out.push(event::clean(&mut self.cleaner, event, None));
         }
-        for event in self.snapshots.end() {
+        for event in self.snapshots.end(&self.cleaner) {
             out.push(event::clean(&mut self.cleaner, event, None));
         }
     }

@@ -1,13 +1,15 @@
 //! What is sent whole again as it grows, outside of calls: the plan, and the title of the session.
 //!
 //! As in a call's fields, what may have begun at the end is left out, and the whole is kept aside: until
-//! it comes again, or the turn is answered. A title that comes between turns is shown as it is: nothing
-//! would follow that could tell that it is whole.
+//! it comes again, or the turn is answered. Then, and in a title that comes between turns, only what has
+//! clearly begun is left out. So it is in commands, modes and unknown packets, as nothing tells when
+//! these are complete.
 
 use super::begun::Begun;
 use super::clean::Cleaner;
 use super::growing::MORE;
-use super::text::Raw;
+use super::text::{Raw, Tree};
+use super::tree;
 use crate::event::{Body, Event, Info};
 
 #[derive(Debug, Default)]
@@ -54,10 +56,17 @@ impl Snapshots {
                 self.plan = Some(event.clone());
                 event.body = Body::PlanUpdate(part);
             }
+            Body::Unknown(unknown) => {
+                if let Some(part) = unknown.tree.as_ref().and_then(|t| cleaner.mask_tree(t)) {
+                    unknown.tree = Some(part);
+                }
+            }
             Body::SessionInfo(info) => {
+                mask_facts(cleaner, info);
                 let Some(title) = &mut info.title else { return };
                 self.title = None;
                 if self.answered {
+                    cleaner.mask_end(title);
                     return;
                 }
                 if let Some(part) = cleaner.settled(title.peek(), MORE, Begun::PERHAPS) {
@@ -84,8 +93,51 @@ impl Snapshots {
         plan.into_iter().chain(self.title.take_if(|title| !has_begun(title)))
     }
 
-    /// All that is kept aside: nothing of it grows any more.
-    pub(super) fn end(&mut self) -> impl Iterator<Item = Event<Raw>> {
-        self.plan.take().into_iter().chain(self.title.take())
+    /// What is kept aside, without what has begun: the turn is over.
+    pub(super) fn end(&mut self, cleaner: &Cleaner) -> Vec<Event<Raw>> {
+        let mut all = self.plan.take().into_iter().chain(self.title.take()).collect::<Vec<_>>();
+        for event in &mut all {
+            match &mut event.body {
+                Body::PlanUpdate(plan) => {
+                    plan.entries.iter_mut().for_each(|e| cleaner.mask_end(&mut e.content));
+                }
+                Body::SessionInfo(info) => {
+                    info.title.iter_mut().for_each(|title| cleaner.mask_end(title));
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+fn mask_facts(cleaner: &Cleaner, info: &mut Info<Raw>) {
+    let Info { agent, version, model, mode, status, commands, .. } = info;
+    for text in [agent, version, model, mode, status].into_iter().flatten() {
+        cleaner.mask_end(text);
+    }
+    for command in commands.iter_mut().flatten() {
+        cleaner.mask_end(&mut command.name);
+        command.description.iter_mut().for_each(|text| cleaner.mask_end(text));
+    }
+}
+
+impl Cleaner {
+    /// Leaves out what has clearly begun at the end of a text.
+    pub(super) fn mask_end(&self, text: &mut Raw) {
+        if let Some(part) = self.settled(text.peek(), MORE, Begun::IN_PART) {
+            *text = Raw::new(part);
+        }
+    }
+
+    /// The same for each string of a tree; nothing when nothing has begun.
+    fn mask_tree(&self, tree: &Tree<Raw>) -> Option<Tree<Raw>> {
+        tree::hold_back(tree, |text, key| {
+            if tree::is_path(key) {
+                let begun = self.path_has_begun(text, Begun::IN_PART);
+                return begun.then(|| MORE.to_owned());
+            }
+            self.settled(text, MORE, Begun::IN_PART)
+        })
     }
 }
