@@ -71,8 +71,9 @@ lint:
 # The program as the tests have built it: built for itself, half of what it needs would be built twice.
 PROGRAM = $(CARGO) test --workspace --locked --quiet --no-run
 
+# `make unit TESTS="socket follow"` runs only these programs.
 unit:
-	$(CARGO) test --workspace --locked --quiet
+	@CARGO="$(CARGO)" node scripts/unit.mjs
 
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet

@@ -311,7 +311,9 @@ async fn what_arrives_now_is_new_and_what_was_kept_has_its_own_dates() {
     let history = server.session().await;
     server.packets(&history, "", &fixture("claude-history/2.1-v-ask-user")).await;
     let row = server.get(&format!("/api/sessions/{history}")).await;
-    assert!(row["updatedAt"].as_i64() < row["heardAt"].as_i64(), "{row}");
+    // The last of its records has no date.
+    let [created, updated] = ["createdAt", "updatedAt"].map(|key| row[key].as_i64().expect("time"));
+    assert!((0..60_000).contains(&(updated - created)), "{row}");
 }
 
 /// Some packets of a recording tell their time, others get that of their arrival.

@@ -173,7 +173,8 @@ impl Claude {
         }
         self.kept = r.kept;
         let own = r.time.clone().map(|time| time.arrived_with(out.time.as_ref()));
-        out.time = own.or(out.time.take());
+        // What was kept without a date is older than its arrival.
+        out.time = own.or(out.time.take().filter(|_| !r.kept));
         let kind = r.kind.as_deref().unwrap_or_default();
         if kinds::is_quiet(kind) {
             out.quiet += 1;
