@@ -126,6 +126,7 @@ soak:
 	NARROWS_CYCLES=1000 $(CARGO) test --locked -p narrows-cli --test run -- agents_come_and_go
 	NARROWS_KILLS=1000 $(CARGO) test --locked -p narrows-cli --test crash -- --nocapture kill_9
 	$(CARGO) test --locked -p narrows-server --test life -- --ignored
+	NARROWS_CUTS=20 $(CARGO) test --locked -p narrows-server --test cuts
 	NARROWS_REQUESTS=10000 NARROWS_SEED=$$(date +%s) $(CARGO) test --locked -p narrows-server --test any_request
 
 deny:

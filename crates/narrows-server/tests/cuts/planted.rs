@@ -184,10 +184,12 @@ async fn every_cut(packets: &[Vec<u8>], format: Format) {
     let mut bed = Bed::new();
     let truth = bed.truth(packets, format, ROOT);
     assert!(truth.len() > 1, "{truth:?}");
+    let each = std::env::var("NARROWS_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(3);
     let mut ways = HOWS.iter().flat_map(|how| CUTS.iter().map(|cut| (*how, *cut))).cycle();
     for at in 1..packets.len() {
-        // Every way comes at every kind of place: their numbers have no common divisor.
-        for way in ways.by_ref().take(7) {
+        // Every way comes at every kind of place: their numbers have no common divisor. All of them come
+        // at every place in `make soak`.
+        for way in ways.by_ref().take(each) {
             cut_at(&mut bed, (packets, format), at, way, &truth).await;
         }
     }
