@@ -212,7 +212,8 @@ fn turns(prompts: &Receiver<Prompt>, sessions: &Sessions, room: &Room, stubborn:
         };
         let mut voice = AcpVoice::new(&prompt.session, cwd, earlier, room, sessions);
         play(&prompt.text, &mut voice, room);
-        let reason = if room.is_cancelled() { "cancelled" } else { "end_turn" };
+        let told = voice.reason.unwrap_or_else(|| "end_turn".to_owned());
+        let reason = if room.is_cancelled() { "cancelled".to_owned() } else { told };
         let used = voice.used;
         let cost = json!({"amount": 0, "currency": "USD"});
         spoken::update(
@@ -223,6 +224,11 @@ fn turns(prompts: &Receiver<Prompt>, sessions: &Sessions, room: &Room, stubborn:
         room.turns.store(0, Ordering::SeqCst);
         if stubborn && reason == "cancelled" {
             let error = json!({"code": -32800, "message": "Request cancelled"});
+            wire::send(&json!({"jsonrpc": "2.0", "id": prompt.id, "error": error}));
+            continue;
+        }
+        if let Some(words) = voice.failure {
+            let error = json!({"code": -32603, "message": words});
             wire::send(&json!({"jsonrpc": "2.0", "id": prompt.id, "error": error}));
             continue;
         }

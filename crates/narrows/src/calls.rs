@@ -6,6 +6,7 @@
 
 mod brief;
 mod doing;
+mod ends;
 mod late;
 mod resume;
 
@@ -209,13 +210,10 @@ impl Calls {
             }
             Body::PromptResponse(response) => {
                 self.edited = Recent::new(MAX_ARTIFACTS);
-                let failed = std::mem::take(&mut self.failed);
+                self.fail_late(response, event.time.as_ref(), out);
                 let cancelled = response.stop_reason.as_deref() == Some("cancelled");
                 self.cancel(cancelled, event.time.as_ref(), out);
                 self.settled = self.began;
-                if let Body::PromptResponse(response) = &mut event.body {
-                    response.failed = failed;
-                }
                 out.push(event);
             }
             Body::Error(failure) if event.parent.is_none() => {

@@ -38,7 +38,7 @@ pub const ACCEPTED: &[(&str, Side, &str)] = &[
     ("earlier", Side::History, "a resumed or forked session prints only what is new"),
     ("user_message", Side::History, "prompts are printed only with --replay-user-messages"),
     ("notice command", Side::History, "of a slash command only the effect is printed"),
-    ("notice max_tokens", Side::History, "why an answer ended is printed only piece by piece"),
+    ("notice refusal", Side::History, "why an answer ended is printed only piece by piece"),
     ("notice max_turns", Side::Live, "2.0 does not keep that the limit of turns was reached"),
     ("text of a subagent", Side::History, "what a subagent says is in its own file"),
     ("thinking of a subagent", Side::History, "what a subagent thinks is in its own file"),

@@ -78,6 +78,9 @@ pub struct SessionInfo {
     /// Whether the last turn has been answered.
     #[serde(skip)]
     pub answered: bool,
+    /// Whether its end was told: an error alone is one, too, but what the turn used comes after it.
+    #[serde(skip)]
+    pub(crate) ended: bool,
     /// When it was, in milliseconds since 1970.
     #[serde(skip)]
     pub(crate) answered_at: Option<i64>,

@@ -25,6 +25,7 @@ const OVER_ACP: &[(&str, &str, &str)] = &[
     ("i-error-500-final", "text", "an error of the model is said as if the agent had said it"),
     ("i-error", "notice", "retries are not carried"),
     ("i-max-tokens", "notice", "that an answer was cut off is not carried"),
+    ("i-refusal", "notice", "why an answer ended before the turn did is not carried"),
     ("j-interrupt-tool", "status", "a call that was stopped is told as failed"),
     ("j-interrupt-tool", "error", "and its reason as the text for the model"),
     ("j-interrupt-tool", "notice", "the interruption itself is not carried"),

@@ -43,7 +43,11 @@ function unusual(reason?: string | null): string | null {
     max_tokens: "cut off at the token limit",
     cancelled: "cancelled",
     refusal: "refused",
-    max_turn_requests: "stopped at the limit of requests",
+    max_turn_requests: "stopped at the limit of turns",
+    max_turns: "stopped at the limit of turns",
+    max_budget: "stopped at the limit of cost",
+    model_context_window_exceeded: "cut off: the context window is full",
+    error: "failed",
   };
   return Object.hasOwn(words, reason) ? words[reason]! : visible(reason.replaceAll("_", " ").slice(0, 80));
 }

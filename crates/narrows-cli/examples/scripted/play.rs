@@ -24,6 +24,9 @@ pub trait Voice {
     fn terminal(&mut self, command: &str);
     fn todo(&mut self, items: &[String]);
     fn garbage(&mut self);
+    fn stop(&mut self, reason: &str);
+    fn fail(&mut self, words: &str);
+    fn plan(&mut self, title: &str, plan: &str);
     fn cwd(&self) -> &Path;
     /// The prompts before this one.
     fn earlier(&self) -> Vec<String>;
@@ -89,6 +92,9 @@ fn step(command: Command, voice: &mut dyn Voice, room: &Room) {
         }
         Command::FloodStderr(bytes) => acts::flood_stderr(bytes),
         Command::Garbage => voice.garbage(),
+        Command::Stop(reason) => voice.stop(&reason),
+        Command::Fail(words) => voice.fail(&words),
+        Command::Plan(title, plan) => voice.plan(&title, &plan),
         Command::CloseStdout => wire::close_stdout(),
         Command::CloseStdin => {
             room.close_stdin.store(true, Ordering::SeqCst);

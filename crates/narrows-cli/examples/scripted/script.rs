@@ -38,6 +38,12 @@ pub enum Command {
     Cwd,
     /// The prompts of this session before this one.
     Recall,
+    /// The turn ends for this reason.
+    Stop(String),
+    /// The turn fails with these words.
+    Fail(String),
+    /// Presents a plan, and asks for leave to begin: what the agent calls it, and the plan.
+    Plan(String, String),
 }
 
 /// What a prompt says. A line that is no command is said back.
@@ -102,6 +108,12 @@ fn line(line: &str) -> Command {
         "fds" => Command::Fds,
         "cwd" => Command::Cwd,
         "recall" => Command::Recall,
+        "stop" => Command::Stop(rest_owned()),
+        "fail" => Command::Fail(rest_owned()),
+        "plan" => {
+            let (title, plan) = rest.split_once('|').unwrap_or(("", rest));
+            Command::Plan(title.trim().to_owned(), plan.trim().to_owned())
+        }
         _ => Command::Say(line.to_owned()),
     }
 }

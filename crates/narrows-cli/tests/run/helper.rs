@@ -47,6 +47,8 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
         agent("valued", "acp", "") + "env = { VALUED_API_KEY = \"quiet-harbor-4711-lantern\" }\n",
         agent("login", "acp", ", \"--login\""),
         agent("login-late", "acp", ", \"--login-late\""),
+        agent("login-claude", "claude", ", \"--login\"")
+            + "login = [\"claude\", \"auth\", \"login\"]\n",
         agent("login-key", "acp", ", \"--login\"")
             + "env = { SCRIPTED_API_KEY = \"good-4711-lantern\" }\n",
         agent("newer", "acp", ", \"--newer\""),

@@ -3,6 +3,7 @@
 
 #[path = "../agents/mod.rs"]
 mod agents;
+mod ends;
 mod faults;
 mod forms;
 mod helper;

@@ -198,11 +198,7 @@ pub(super) fn failed(message: &str, code: &str, details: &str) -> Body<Raw> {
 pub(super) fn cancelled() -> Body<Raw> {
     Body::PromptResponse(Box::new(Response {
         stop_reason: Some(Raw::new("cancelled")),
-        usage: None,
-        failed: false,
-        settles: false,
-        cost_usd: None,
-        duration_ms: None,
+        ..Response::default()
     }))
 }
 

@@ -12,6 +12,7 @@ mod detect;
 mod input;
 mod internal;
 mod objects;
+mod stops;
 
 pub use blob::Blob;
 pub(crate) use claude::is_bookkeeping;

@@ -68,7 +68,8 @@ impl Calls {
         if items.info().answered {
             calls.settled = calls.began;
         }
-        calls.failed = items.info().status == Status::Failed && ends_with_error(items);
+        let open = items.info().status == Status::Failed && !items.info().ended;
+        calls.failed = open && ends_with_error(items);
         calls
     }
 

@@ -117,7 +117,7 @@ pub struct PlanEntry<T = Clean> {
 }
 
 /// The end of a turn.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Response<T = Clean> {
@@ -128,6 +128,9 @@ pub struct Response<T = Clean> {
     /// The turn has ended with an error before: this is no second end.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub failed: bool,
+    /// Why the turn failed, where its end is what tells so.
+    #[serde(skip)]
+    pub error: Option<T>,
     /// The usage is the truth about the turn's answers, of which only guesses were told before.
     #[serde(skip)]
     pub settles: bool,

@@ -208,6 +208,7 @@ impl Fold {
                 // What fails in a subagent is its caller's business.
                 if event.parent.is_none() {
                     self.info.status = Status::Failed;
+                    self.info.ended = false;
                     self.info.error = Some(failure.message.clone());
                     self.end_turn(event, out);
                 }

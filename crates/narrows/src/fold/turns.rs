@@ -28,7 +28,10 @@ impl Fold {
     /// The agent has answered. That is not always the last thing of its turn: what comes late
     /// still lands in it.
     pub(super) fn answered(&mut self, event: &Event, response: &Response, out: &mut Vec<Change>) {
-        self.info.status = Status::Idle;
+        if !response.failed {
+            self.info.status = Status::Idle;
+        }
+        self.info.ended = true;
         self.info.cost_usd = response.cost_usd.or(self.info.cost_usd);
         if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
             self.info.count(|ledger| ledger.turn(usage));

@@ -95,6 +95,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
             stop_reason: by.texts(r.stop_reason),
             usage: r.usage,
             failed: r.failed,
+            error: by.texts(r.error),
             settles: r.settles,
             cost_usd: r.cost_usd,
             duration_ms: r.duration_ms,

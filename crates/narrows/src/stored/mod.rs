@@ -53,6 +53,8 @@ struct Hidden {
     #[serde(default)]
     answered_at: Option<i64>,
     #[serde(default)]
+    ended: bool,
+    #[serde(default)]
     named: bool,
 }
 
@@ -64,6 +66,8 @@ struct Whole<'a> {
     answered: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     answered_at: Option<i64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    ended: bool,
     named: bool,
 }
 
@@ -77,6 +81,7 @@ pub fn info(json: &str) -> Result<SessionInfo, Error> {
         .unwrap_or_else(|| Ledger::of(info.usage.as_ref(), info.subagent_usage.as_ref()));
     info.answered = hidden.answered;
     info.answered_at = hidden.answered_at;
+    info.ended = hidden.ended;
     info.named = hidden.named;
     Ok(info)
 }
@@ -85,8 +90,8 @@ pub fn info(json: &str) -> Result<SessionInfo, Error> {
 pub fn print_info(info: &SessionInfo) -> Vec<u8> {
     let mut out = Vec::new();
     let (ledger, answered, named) = (&info.ledger, info.answered, info.named);
-    let answered_at = info.answered_at;
-    if print(&mut out, &Whole { info, ledger, answered, answered_at, named }).is_err() {
+    let (answered_at, ended) = (info.answered_at, info.ended);
+    if print(&mut out, &Whole { info, ledger, answered, answered_at, ended, named }).is_err() {
         out.clear();
     }
     out

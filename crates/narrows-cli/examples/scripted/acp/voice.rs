@@ -22,6 +22,9 @@ pub(crate) struct AcpVoice<'a> {
     sessions: &'a Sessions,
     /// Something like tokens.
     pub(crate) used: u64,
+    /// Why the turn ends, or fails.
+    pub(crate) reason: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 impl<'a> AcpVoice<'a> {
@@ -32,7 +35,8 @@ impl<'a> AcpVoice<'a> {
         room: &'a Room,
         sessions: &'a Sessions,
     ) -> AcpVoice<'a> {
-        AcpVoice { session, cwd, earlier, room, sessions, used: 0 }
+        let (reason, failure) = (None, None);
+        AcpVoice { session, cwd, earlier, room, sessions, used: 0, reason, failure }
     }
 
     /// Tells an update, and remembers it.
@@ -282,6 +286,35 @@ impl Voice for AcpVoice<'_> {
             self.session,
             &json!({"sessionUpdate": "strange_update", "content": {"type": "text", "text": "?"}}),
         );
+    }
+
+    fn stop(&mut self, reason: &str) {
+        self.reason = Some(reason.to_owned());
+    }
+
+    fn fail(&mut self, words: &str) {
+        self.failure = Some(words.to_owned());
+    }
+
+    fn plan(&mut self, title: &str, plan: &str) {
+        let id = format!("toolu_{}", uuid().replace('-', ""));
+        let about = json!({"toolCallId": id, "title": title, "kind": "switch_mode", "status": "pending",
+            "content": [{"type": "content", "content": {"type": "text", "text": plan}}],
+            "rawInput": {"plan": plan}});
+        let options = json!([
+            {"optionId": "default", "kind": "allow_once", "name": "Yes, and ask before changes"},
+            {"optionId": "plan", "kind": "reject_once", "name": "No, keep planning"},
+        ]);
+        let params = json!({"toolCall": about, "options": options});
+        let answer = self.request("session/request_permission", params);
+        let chosen = answer.map(|answer| answer["outcome"]["optionId"] == "default");
+        if chosen.unwrap_or(false) {
+            self.called(&id, "completed", "planned", None, &json!({"output": "planned"}));
+            self.say("planned");
+        } else {
+            self.failed(&id, REJECTED);
+            self.say("rejected");
+        }
     }
 
     fn cwd(&self) -> &Path {

@@ -123,6 +123,19 @@ impl Speaker {
         record
     }
 
+    /// The program says in the model's place that something failed.
+    pub(crate) fn failure(&self, words: &str, error: Option<&str>) -> Value {
+        let content = json!([{"type": "text", "text": words}]);
+        let message = json!({"id": uuid(), "type": "message", "role": "assistant", "model": "<synthetic>",
+            "content": content, "stop_reason": "stop_sequence", "stop_sequence": ""});
+        let mut record =
+            json!({"type": "assistant", "message": message, "parent_tool_use_id": null});
+        if let Some(error) = error {
+            record["error"] = json!(error);
+        }
+        self.tell(record)
+    }
+
     /// The result of a call.
     pub(crate) fn result(
         &self,

@@ -26,11 +26,14 @@ pub(crate) struct Turns {
     partial: bool,
     replay: bool,
     asks: bool,
+    /// Nothing is done before a login.
+    login: bool,
     model: Mutex<String>,
     mode: Mutex<String>,
     earlier: Mutex<Vec<String>>,
 }
 
+const LOGGED_OUT: &str = "Not logged in · Please run /login";
 const TOOLS: [&str; 5] = ["AskUserQuestion", "Bash", "Edit", "TodoWrite", "Write"];
 
 impl Turns {
@@ -52,6 +55,7 @@ impl Turns {
             partial: options.partial,
             replay: options.replay,
             asks: options.asks,
+            login: options.login,
             model: Mutex::new(
                 options.model.clone().unwrap_or_else(|| "claude-sonnet-4-5".to_owned()),
             ),
@@ -114,14 +118,22 @@ impl Turns {
         lock(&self.earlier).push(text.clone());
         let mut voice =
             ClaudeVoice::new(&speaker, &self.state, self.cwd.clone(), earlier, self.asks, room);
-        play(&text, &mut voice, room);
-        let end = voice.end();
+        if self.login {
+            let told = speaker.failure(LOGGED_OUT, Some("authentication_failed"));
+            self.state.keep(&self.session, &told);
+        } else {
+            play(&text, &mut voice, room);
+        }
+        let mut end = voice.end();
+        if self.login {
+            (end.last, end.failed) = (LOGGED_OUT.to_owned(), true);
+        }
         let ms = began.elapsed().as_millis() as u64;
         let used = usage(end.said as u64);
         let mut record = json!({
             "duration_api_ms": ms, "stop_reason": end.reason, "total_cost_usd": 0.001,
             "usage": used, "permission_denials": end.denials, "terminal_reason": end.terminal,
-            "is_error": end.interrupted, "num_turns": end.said,
+            "is_error": end.interrupted || end.failed, "num_turns": end.said,
             "subtype": if end.interrupted { "error_during_execution" } else { "success" },
             "type": "result", "duration_ms": ms, "queued_turn_count": 0, "result_index": index,
             "modelUsage": {(speaker.model.as_str()): {"inputTokens": 13, "outputTokens": end.said,

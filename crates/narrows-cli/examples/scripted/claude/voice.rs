@@ -29,7 +29,9 @@ pub(crate) struct End {
     pub(crate) last: String,
     pub(crate) denials: Vec<Value>,
     pub(crate) interrupted: bool,
-    pub(crate) reason: &'static str,
+    pub(crate) reason: String,
+    /// The result says that the turn failed.
+    pub(crate) failed: bool,
     pub(crate) terminal: &'static str,
 }
 
@@ -42,7 +44,7 @@ impl<'a> ClaudeVoice<'a> {
         asks: bool,
         room: &'a Room,
     ) -> ClaudeVoice<'a> {
-        let end = End { reason: "end_turn", terminal: "completed", ..End::default() };
+        let end = End { reason: "end_turn".to_owned(), terminal: "completed", ..End::default() };
         ClaudeVoice { speaker, state, cwd, earlier, asks, room, end, todos: json!([]) }
     }
 
@@ -101,7 +103,7 @@ impl<'a> ClaudeVoice<'a> {
         let meta = json!({"non_execution_kind": "user-rejected"});
         self.keep(&self.speaker.result(id, STOPPED, true, &json!("User rejected tool use"), meta));
         self.interrupted("[Request interrupted by user for tool use]", "aborted_tools");
-        self.end.reason = "tool_use";
+        "tool_use".clone_into(&mut self.end.reason);
     }
 
     /// Asks for leave: the answer, or nothing when the turn was broken off.
@@ -325,6 +327,27 @@ impl Voice for ClaudeVoice<'_> {
         wire::raw("this is no JSON\n{\"type\":\"assistant\",\"message\":{\"id\n");
         self.speaker.tell(json!({"type": "strange"}));
         self.speaker.tell(json!({"type": "system", "subtype": "strange"}));
+    }
+
+    fn stop(&mut self, reason: &str) {
+        reason.clone_into(&mut self.end.reason);
+    }
+
+    fn fail(&mut self, words: &str) {
+        self.keep(&self.speaker.failure(words, None));
+        (self.end.last, self.end.failed) = (words.to_owned(), true);
+    }
+
+    fn plan(&mut self, title: &str, plan: &str) {
+        let input = json!({"plan": plan, "planFilePath": self.cwd.join("plan.md")});
+        let id = self.call("ExitPlanMode", &input);
+        let more = json!({"title": title, "description": title});
+        let Some(answer) = self.leave(&id, "ExitPlanMode", &input, &more) else { return };
+        if answer["behavior"] != "allow" {
+            return self.refused(&id, "ExitPlanMode", &input, &answer);
+        }
+        self.allowed(&id, "User has approved your plan.", &json!({"plan": plan}), false);
+        self.say("planned");
     }
 
     fn cwd(&self) -> &Path {

@@ -47,7 +47,8 @@ impl Acp {
             matches!(item.body, ItemBody::UserMessage { origin: Origin::Client, .. })
         };
         // After a failure, the answer to the prompt may still come.
-        if !items.info().answered || items.info().status == Status::Failed {
+        let info = items.info();
+        if !info.answered || (info.status == Status::Failed && !info.ended) {
             self.prompted = before().filter(prompt).last().and_then(|item| item.time.clone());
         }
     }

@@ -3,10 +3,8 @@
 use super::elicitation::is_elicitation;
 use super::fields::Fields;
 use super::{Acp, From, content, info};
-use crate::adapter::Yield;
-use crate::event::{
-    Answer, Ask, Body, Choice, Decision, Failure, Info, Note, Response, Unknown, Usage,
-};
+use crate::adapter::{Yield, stops};
+use crate::event::{Answer, Ask, Body, Choice, Decision, Failure, Info, Response, Unknown, Usage};
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
 use crate::time::Time;
@@ -293,12 +291,11 @@ pub(super) fn failure(error: Json<'_>, details: Option<Json<'_>>) -> Failure<Raw
     }
 }
 
-/// An answer that was cut off says so.
+/// A turn that ended at a limit, or was refused, says so.
 pub(super) fn cut_off(result: Option<Json<'_>>, out: &mut Yield) {
     let stop = result.and_then(|r| r.any(&["stopReason", "stop_reason"])).and_then(Json::str);
-    if stop.as_deref() == Some("max_tokens") {
-        let text = Raw::new("The answer was cut off at the token limit.");
-        out.push(Body::Notice(Note { kind: Raw::new("max_tokens"), text }));
+    if let Some(note) = stop.and_then(|stop| stops::mark(&stop)) {
+        out.push(Body::Notice(note));
     }
 }
 
@@ -318,7 +315,7 @@ pub(super) fn response(result: Option<Json<'_>>, duration_ms: Option<u64>) -> Re
         ..Usage::default()
     });
     let stop_reason = stop.map(Raw::new);
-    Response { stop_reason, usage, failed: false, settles: false, cost_usd: None, duration_ms }
+    Response { stop_reason, usage, duration_ms, ..Response::default() }
 }
 
 /// A message of a kind that nobody modelled.

@@ -3,7 +3,7 @@
 use super::record::Record;
 use super::user::{By, Said, is_task};
 use super::{Claude, unknown};
-use crate::adapter::Yield;
+use crate::adapter::{Yield, stops};
 use crate::event::{Body, Note};
 use crate::json::Json;
 use crate::sanitize::Raw;
@@ -123,8 +123,9 @@ impl Claude {
 
 /// The run was cut at the number of turns it was given.
 pub(super) fn turns_over(parent: Option<&Raw>, out: &mut Yield) {
-    let text = Raw::new("The limit of turns was reached.");
-    out.push_in(parent.cloned(), Body::Notice(Note { kind: Raw::new("max_turns"), text }));
+    if let Some(note) = stops::mark("max_turns") {
+        out.push_in(parent.cloned(), Body::Notice(note));
+    }
 }
 
 /// A hook went wrong. One that went well is nothing to tell.

@@ -1,10 +1,11 @@
 //! The ends of turns, and what they used.
 
 use super::attachment::turns_over;
+use super::cut::is_failed;
 use super::record::Record;
 use super::{Claude, unknown};
-use crate::adapter::Yield;
-use crate::event::{AnswerUsage, Body, Failure, Gauge, Response, Usage};
+use crate::adapter::{Yield, stops};
+use crate::event::{AnswerUsage, Body, Gauge, Response, Usage};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
 use crate::session::SessionInfo;
@@ -122,26 +123,45 @@ impl Claude {
         let terminal = text("terminal_reason").unwrap_or_default();
         let stop = text("stop_reason");
         let aborted = terminal.starts_with("aborted");
+        let fails = is_failed(object);
+        let told = || {
+            let errors = object.get("errors").into_iter().flat_map(Json::items);
+            errors.filter_map(Json::str).collect::<Vec<_>>().join("\n")
+        };
+        let mut error = None;
         let stop = match subtype {
             _ if aborted => Some("cancelled".to_owned()),
-            "success" => stop.map(std::borrow::Cow::into_owned),
+            "success" if fails => {
+                error = Some(text("result").unwrap_or_default().into_owned());
+                Some("error".to_owned())
+            }
+            "success" => {
+                self.ended(stop.as_deref(), out);
+                stop.map(std::borrow::Cow::into_owned)
+            }
             "error_max_turns" => {
                 turns_over(None, out);
                 Some("max_turns".to_owned())
             }
-            "error_during_execution" => {
-                // Older versions say no more when the user interrupts.
-                let errors = object.get("errors").into_iter().flat_map(Json::items);
-                let errors: Vec<_> = errors.filter_map(Json::str).collect();
-                if errors.is_empty() {
-                    Some("cancelled".to_owned())
-                } else {
-                    out.push(failure(&errors.join("\n")));
-                    Some("error".to_owned())
-                }
+            "error_max_budget_usd" => {
+                stops::mark("max_budget").into_iter().for_each(|note| out.push(Body::Notice(note)));
+                Some("max_budget".to_owned())
+            }
+            // Older versions say no more when the user interrupts.
+            "error_during_execution" if told().is_empty() => Some("cancelled".to_owned()),
+            _ if subtype.starts_with("error") => {
+                error = Some(told());
+                Some("error".to_owned())
             }
             other => Some(other.to_owned()),
         };
+        // A failure is told also where nobody says why.
+        let nothing = || format!("The turn failed: {}.", subtype.replace('_', " "));
+        let error = error.map(|text| match (text.is_empty(), subtype) {
+            (false, _) => text,
+            (true, "success") => "The turn failed, and the agent does not say why.".to_owned(),
+            (true, _) => nothing(),
+        });
         let usage = object.get("usage").filter(|u| u.kind() == Kind::Object).map(tokens);
         let cost_usd = object.get("total_cost_usd").and_then(Json::f64);
         self.usage.cost = cost_usd;
@@ -149,23 +169,13 @@ impl Claude {
             stop_reason: stop.map(Raw::new),
             usage,
             failed: false,
+            error: error.map(Raw::new),
             // Older versions tell the truth with each answer, and here add up several turns.
             settles: !self.is_old(),
             cost_usd,
             duration_ms: object.get("duration_ms").and_then(Json::u64),
         })));
     }
-}
-
-fn failure(message: &str) -> Body<Raw> {
-    let (code, details, retryable) = (None, None, None);
-    Body::Error(Box::new(Failure {
-        message: Raw::new(message),
-        code,
-        details,
-        retryable,
-        is_end: false,
-    }))
 }
 
 /// What one telling leaves out was told before.

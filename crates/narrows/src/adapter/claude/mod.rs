@@ -5,6 +5,7 @@
 mod attachment;
 mod call;
 mod control;
+mod cut;
 mod edit;
 mod end;
 mod kinds;
@@ -59,8 +60,8 @@ pub struct Claude {
     /// The call of the subagent whose records stand among the session's own, as old files had it.
     side: Option<String>,
     blocks: said::Blocks,
-    /// The last message that was cut off.
-    cut_off: Option<Box<str>>,
+    cut: cut::Cut,
+    doubt: Option<cut::Doubt>,
     partials: Vec<partial::Partial>,
     tasks: tasks::Tasks,
     requests: Recent<control::Request>,
@@ -98,7 +99,8 @@ impl Claude {
             guessed: Vec::new(),
             side: None,
             blocks: said::Blocks::default(),
-            cut_off: None,
+            cut: cut::Cut::default(),
+            doubt: None,
             partials: Vec::new(),
             tasks: tasks::Tasks::default(),
             requests: Recent::new(MAX_FEW),
@@ -152,6 +154,7 @@ impl Claude {
     /// The input is over.
     pub(super) fn finish(&mut self, out: &mut Yield) {
         self.no_summary(out);
+        self.settle_doubt(out);
     }
 
     fn record(&mut self, object: Json<'_>, file_of: Option<&str>, out: &mut Yield) {
@@ -185,6 +188,7 @@ impl Claude {
             Of::Session => None,
             Of::Nobody => return self.unasked(&r, out),
         };
+        self.doubt(&r, object, out);
         self.context(&r, parent.is_some(), out);
         if kind != "stream_event" {
             self.speaking = kind == "assistant";

@@ -21,6 +21,7 @@ impl Claude {
             && !self.speaking
             && self.waiting == 0
             && self.compaction.is_none()
+            && self.doubt.is_none()
             && self.guessed.is_empty()
             && self.partials.iter().all(Partial::is_done)
     }
@@ -36,7 +37,7 @@ impl Claude {
         self.named = items.info().named;
         self.usage.recall(items.info());
         let parents: HashSet<&str> = items.iter().filter_map(|i| i.parent.as_deref()).collect();
-        let mut last = None;
+        self.cut.recall(items);
         for item in items.iter() {
             if let Some(parent) = &item.parent {
                 self.side = Some(parent.to_string());
@@ -46,10 +47,6 @@ impl Claude {
                 ItemBody::Text { block_id: Some(block), .. }
                 | ItemBody::Thinking { block_id: Some(block), .. } => {
                     self.blocks.recall(block);
-                    last = block.rsplit_once(':').map(|(message, _)| message);
-                }
-                ItemBody::Notice { kind, .. } if *kind == "max_tokens" => {
-                    self.cut_off = last.map(Into::into);
                 }
                 ItemBody::ToolCall { tool_call } if item.order < since => {
                     let (id, call) = (&item.id, &tool_call.call);

@@ -69,10 +69,10 @@ fn is_failure(r: &Record<'_>) -> bool {
 }
 
 /// Where a block stands.
-struct Place<'a> {
-    message: Option<&'a str>,
-    number: u32,
-    parent: Option<&'a Raw>,
+pub(super) struct Place<'a> {
+    pub(super) message: Option<&'a str>,
+    pub(super) number: u32,
+    pub(super) parent: Option<&'a Raw>,
 }
 
 impl Claude {
@@ -89,6 +89,9 @@ impl Claude {
         if r.failed || (synthetic && is_failure(r)) {
             return Self::failed(r, parent, out);
         }
+        if !synthetic {
+            self.cut.goes_on(message.as_deref().unwrap_or_default(), parent.as_ref());
+        }
         let (mut some, mut spoke) = (false, false);
         let blocks = r.blocks();
         for block in blocks.each() {
@@ -101,7 +104,9 @@ impl Claude {
                     let text = block.text("text").unwrap_or_default();
                     if r.command {
                         Self::command_output(&text, out);
-                    } else if !(synthetic && text == "No response requested.") {
+                    } else if synthetic {
+                        self.program_said(&text, r.kept, &place, out);
+                    } else {
                         self.block("text", Raw::new(text), false, &place, out);
                     }
                 }
@@ -140,23 +145,6 @@ impl Claude {
         }
     }
 
-    /// An answer that was cut off says so once, however many records it has.
-    pub(super) fn stopped(
-        &mut self,
-        message: &str,
-        reason: Option<Json<'_>>,
-        parent: Option<&Raw>,
-        out: &mut Yield,
-    ) {
-        let cut = reason.and_then(Json::str).is_some_and(|reason| reason == "max_tokens");
-        if cut && self.cut_off.as_deref() != Some(message) {
-            self.cut_off = Some(message.into());
-            let text = Raw::new("The answer was cut off at the token limit.");
-            let note = Note { kind: Raw::new("max_tokens"), text };
-            out.push_in(parent.cloned(), Body::Notice(note));
-        }
-    }
-
     /// The place of the next block.
     fn place<'a>(&mut self, message: Option<&'a str>, parent: Option<&'a Raw>) -> Place<'a> {
         let number = message.map_or(0, |m| self.blocks.next(m));
@@ -164,7 +152,7 @@ impl Claude {
     }
 
     /// A whole block. It replaces what was streamed of it.
-    fn block(
+    pub(super) fn block(
         &mut self,
         kind: &'static str,
         text: Raw,
@@ -203,11 +191,14 @@ impl Claude {
         let code = r.error.and_then(Json::str);
         let retryable = code.as_deref().and_then(|code| match code {
             "rate_limit" | "server_error" | "overloaded" => Some(true),
-            "invalid_request" | "authentication_failed" | "billing_error" => Some(false),
+            "invalid_request" | "billing_error" => Some(false),
             _ => None,
         });
         let quoted = |json: Json<'_>| Tree::checked(&format!("\"{}\"", json.raw()));
-        let code = r.error.filter(|e| e.kind() == Kind::String).map(quoted);
+        let word = r.error.filter(|e| e.kind() == Kind::String).map(quoted);
+        // A missing login has one name, whichever agent misses it.
+        let login = code.as_deref() == Some("authentication_failed");
+        let code = if login { Some(Tree::text("LOGIN_REQUIRED")) } else { word };
         let failure =
             Failure { message: Raw::new(words), code, details: None, retryable, is_end: false };
         out.push_in(parent, Body::Error(Box::new(failure)));

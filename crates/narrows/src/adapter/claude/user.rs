@@ -75,6 +75,7 @@ impl Claude {
             },
             Some(Internal::CommandOutput) => Self::command_output(&system::bare_output(text), out),
             Some(Internal::Context) => out.quiet += 1,
+            None if by.program && self.resumes(text, parent, out) => {}
             None if by.program => match skill_file(text) {
                 Some(path) => {
                     let file = AgentFile { path: Raw::new(path), tool_call_id: None };

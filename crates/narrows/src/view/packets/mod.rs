@@ -176,7 +176,8 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
         Body::Notice(note) => {
             let severity = match note.kind.as_str() {
                 "error" => "error",
-                "warning" | "retry" | "max_tokens" | "max_turns" | "hook" => "warning",
+                "warning" | "retry" | "max_tokens" | "context_full" | "refusal" | "max_turns"
+                | "max_budget" | "hook" => "warning",
                 _ => "info",
             };
             let (kind, title) = (&note.kind, &note.text);
