@@ -1,6 +1,6 @@
 //! Agents that need a login.
 
-use crate::helper::{BOTH, Running, last, said};
+use crate::helper::{BOTH, Running, last, narrows, said};
 use serde_json::{Value, json};
 
 /// The last error of a session.
@@ -34,6 +34,36 @@ fn a_login_that_is_missing_says_what_to_do() {
         assert_eq!(row["prompt"], "say hello", "{row}");
     }
     assert!(running.alive().is_empty(), "{:?}", running.alive());
+}
+
+/// The same for Claude Code, also in what it keeps itself.
+#[test]
+fn a_login_that_claude_code_misses_has_the_same_code() {
+    let running = Running::start("");
+    let id = running.session("login-claude");
+    for n in 1..3 {
+        let packets = running.turn(&id, "say hello");
+        assert_eq!(last(&packets)["type"], "error", "{packets:?}");
+        let error = error(&running, &id);
+        assert_eq!(error["code"], "LOGIN_REQUIRED", "{error}");
+        let words = error["message"].as_str().expect("words");
+        assert!(words.contains("needs a login: Not logged in"), "{words}");
+        assert!(words.contains("set ANTHROPIC_API_KEY"), "{words}");
+        assert_eq!(running.run(&id)["state"], "ended");
+        let kinds: Vec<Value> =
+            running.items(&id).iter().map(|item| item["type"].clone()).collect();
+        assert_eq!(kinds, ["user_message", "error"].repeat(n), "each is said once");
+    }
+    assert!(running.alive().is_empty(), "{:?}", running.alive());
+    let folder = running.folder.path().join("state-login-claude");
+    let file = std::fs::read_dir(folder).expect("kept").flatten().next().expect("a file").path();
+    let args = ["parse", "--view", "items"];
+    let output = narrows().args(args).arg(file).output().expect("parse");
+    let items = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        items.contains("LOGIN_REQUIRED") && !items.contains("authentication_failed"),
+        "{items}"
+    );
 }
 
 #[test]

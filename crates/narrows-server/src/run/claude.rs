@@ -2,6 +2,7 @@
 
 mod ask;
 mod forms;
+mod login;
 
 use super::driver::{Chosen, Effect, Heard, Opening, Prompt, Refused, Reply, RunChoice};
 use super::form::Form;
@@ -35,8 +36,6 @@ pub(crate) struct Claude {
     /// What was sent and has not come back yet.
     echoes: VecDeque<String>,
     in_turn: bool,
-    /// Whether it was said how to log in.
-    told_login: bool,
     native: Option<String>,
     modes: Vec<RunChoice>,
     mode: Option<String>,
@@ -87,7 +86,6 @@ impl Claude {
             forms: HashMap::new(),
             echoes: VecDeque::new(),
             in_turn: false,
-            told_login: false,
             native: None,
             modes: modes.collect(),
             models: Vec::new(),
@@ -176,11 +174,10 @@ impl Claude {
             // How far the message is that was sent: the turn tells the same.
             "command_lifecycle" => heard.log = false,
             "assistant"
-                if !self.told_login
-                    && record.error.is_some_and(|e| e == "authentication_failed") =>
+                if record.error.is_some_and(|e| e == "authentication_failed")
+                    && record.parent_tool_use_id.is_none_or(|parent| parent.is_null()) =>
             {
-                self.told_login = true;
-                heard.effects.push(Effect::Notice(self.login_words()));
+                self.log_in(line, &mut heard);
             }
             "result" if self.in_turn => {
                 self.in_turn = false;
@@ -189,13 +186,6 @@ impl Claude {
             _ => {}
         }
         heard
-    }
-
-    /// How one logs in.
-    fn login_words(&self) -> String {
-        let command = Some(self.opening.login.join(" ")).filter(|command| !command.is_empty());
-        let command = command.map(|command| format!("run `{command}`, or ")).unwrap_or_default();
-        format!("The agent needs a login: {command}set ANTHROPIC_API_KEY.")
     }
 
     fn response(&mut self, line: &[u8], heard: &mut Heard) {
@@ -368,22 +358,4 @@ pub(crate) fn new_uuid() -> Option<String> {
     let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
     Some(parts.join("-"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_login_says_what_to_do_once() {
-        let login = ["claude", "auth", "login"].map(str::to_owned).to_vec();
-        let mut claude = Claude::new(Opening { login, ..Opening::default() });
-        let line = json!({"type": "assistant", "error": "authentication_failed", "message": {
-            "model": "<synthetic>", "content": [{"type": "text", "text": "Not logged in"}]}});
-        let line = line.to_string();
-        let heard = claude.hear(line.as_bytes());
-        let [Effect::Notice(words)] = &heard.effects[..] else { panic!("{heard:?}") };
-        assert!(words.contains("run `claude auth login`") && heard.log, "{words}");
-        assert_eq!(claude.hear(line.as_bytes()).effects, []);
-    }
 }
