@@ -8,7 +8,7 @@ pub fn wants(call: &ToolCall) -> String {
     let name = call::given(call.name.as_ref()).map(escape::line);
     let path = call::given(call.file_path.as_ref()).map(escape::line);
     if call.plan.as_ref().is_some_and(|plan| !plan.trim().is_empty()) {
-        return "carry out this plan".to_owned();
+        return "leave plan mode and carry out this plan".to_owned();
     }
     match (call.kind, path) {
         (ToolKind::Execute, _) => "run this command".to_owned(),

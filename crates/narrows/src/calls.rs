@@ -8,6 +8,7 @@ mod brief;
 mod doing;
 mod ends;
 mod late;
+mod leave;
 mod resume;
 
 pub use doing::Doing;
@@ -173,11 +174,7 @@ impl Calls {
             Body::PermissionRequest(ask) => {
                 if let Some(state) = self.calls.get_mut(&ask.tool_call_id) {
                     ask.call = Some(Box::new(state.known.asked()));
-                    // What will be done, not what the agent calls it.
-                    let exact = [&state.known.command, &state.known.file_path];
-                    let exact = exact.into_iter().flatten().find(|text| !text.trim().is_empty());
-                    let plan = state.known.plan.is_some();
-                    ask.title = exact.filter(|_| !plan).cloned().or(ask.title.take());
+                    ask.title = leave::title(&state.known).or(ask.title.take());
                     state.asked = state.asked.take().or_else(|| event.time.clone());
                 }
                 out.push(event);

@@ -114,7 +114,7 @@ function Asked({ item, call }: { item: PermissionItem; call?: ToolCall }) {
 /** What is asked for, in the words of this page: an agent describes its own calls as it likes. */
 function wantsOf(call: ToolCall, changes: boolean): string | undefined {
   if (call.command) return "The agent wants to run this command:";
-  if (call.plan?.trim()) return "The agent wants to carry out this plan:";
+  if (call.plan?.trim()) return "The agent wants to leave plan mode and carry out this plan:";
   if (!call.filePath) return undefined;
   if (changes || call.kind === "edit") return `The agent wants to change ${call.filePath}`;
   if (call.kind === "read") return `The agent wants to read ${call.filePath}`;

@@ -175,7 +175,7 @@ describe("a permission", () => {
     show([{ ...permission, title: "ExitPlanMode", toolCall }], ["r1.0"]);
     const card = screen.getByRole("region", { name: "The agent asks for permission" });
     expect(card.querySelectorAll("li")).toHaveLength(2 + permission.options.length);
-    expect(card.textContent).toContain("carry out this plan");
+    expect(card.textContent).toContain("leave plan mode and carry out this plan");
     expect(card.textContent).not.toMatch(/"plan"|ExitPlanMode/);
   });
 

@@ -53,6 +53,24 @@ fn what_is_asked_for_is_told_to_the_letter() {
 }
 
 #[test]
+fn a_plan_is_asked_about_in_words_of_our_own() {
+    let running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let (_, frames) = running.frames(&id, "plan Just a formality | Sink every boat", None);
+        let request = running.asked(&id);
+        let items = running.items(&id);
+        let asked = items.iter().find(|i| i["type"] == "permission").expect("a question");
+        assert_eq!(asked["title"], "Leave plan mode", "{agent}: {asked}");
+        assert_eq!(asked["toolCall"]["plan"], "Sink every boat", "{agent}: {asked}");
+        let allow = json!({"optionId": if agent == "claude" { "allow" } else { "default" }});
+        running.answer(&id, &request, &allow);
+        let packets: Vec<Value> = frames.map(|(_, packet)| packet).collect();
+        assert!(said(&packets).contains("planned"), "{agent}: {packets:?}");
+    }
+}
+
+#[test]
 fn claude_is_allowed_for_good_and_refused_with_words() {
     let running = Running::start("");
     let id = running.session("claude");

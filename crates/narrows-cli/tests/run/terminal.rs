@@ -159,6 +159,22 @@ fn a_question_in_the_terminal_shows_what_is_asked_for() {
 }
 
 #[test]
+fn a_plan_in_the_terminal_is_shown() {
+    use std::io::Write;
+    for agent in BOTH {
+        let folder = tempfile::tempdir().expect("folder");
+        let prompt = "plan Just a formality | Sink every boat";
+        let mut child = in_a_terminal(folder.path(), agent, prompt);
+        let seen = until_shown(&mut child, "1–");
+        assert!(seen.contains("wants to leave plan mode and carry out this plan"), "{seen}");
+        assert!(seen.contains("    Sink every boat"), "{agent}: {seen}");
+        child.stdin.as_mut().expect("input").write_all(b"y\n").expect("typed");
+        until_shown(&mut child, "planned");
+        assert!(child.wait().expect("end").success(), "{agent}");
+    }
+}
+
+#[test]
 fn a_form_in_the_terminal_is_filled_in() {
     use std::io::Write;
     let folder = tempfile::tempdir().expect("folder");

@@ -242,6 +242,8 @@ fn by_kind(
             Some(if new { ToolName::Write } else { ToolName::Edit })
         }
         ToolKind::Read => input?.get("path").map(|_| ToolName::Read),
+        // Who leaves the mode for plans presents one.
+        ToolKind::SwitchMode => input?.text("plan").map(|_| ToolName::PlanMode),
         ToolKind::Other => title.filter(|t| is_of_server(t)).map(|_| ToolName::Mcp),
         _ => None,
     }
