@@ -6,6 +6,7 @@ use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value, params};
 use crate::error::{Error, Result};
 use crate::layout;
+use crate::meta;
 use crate::sum::{self, Sum};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// Lines that the database says of its damage at most.
 const LINES: usize = 20;
 /// Tables that are small enough to be looked at in one go, with their indexes.
-pub(crate) const SMALL: [&str; 16] = [
+pub(crate) const SMALL: [&str; 17] = [
     "session",
     "token",
     "tag",
@@ -29,6 +30,7 @@ pub(crate) const SMALL: [&str; 16] = [
     "forgotten",
     "blob_use",
     "damage",
+    "doomed",
     "meta",
 ];
 /// So long one of them is looked at.
@@ -83,9 +85,11 @@ fn says(db: &Db<'_>, sql: &str) -> bool {
     }
 }
 
-const TOKEN: [&str; 9] =
+/// What the checksum of a token is of.
+pub(crate) const TOKEN: [&str; 9] =
     ["id", "hash", "kind", "name", "scopes", "sessions", "tags", "created", "expires"];
-const SOURCE: [&str; 10] = [
+/// What that of a place in a source is of.
+pub(crate) const SOURCE: [&str; 10] = [
     "session",
     "number",
     "read",
@@ -105,9 +109,9 @@ pub(crate) fn is_sound(table: &str, row: &Row<'_>, at: impl Fn(&str) -> usize) -
         "token" => sum::row_holds(row, &TOKEN.map(&at), at("crc")),
         "source" => source_holds(row, &SOURCE.map(&at), at("crc")),
         "blob" => Ok(blob::is_sound(row, at("hash"), at("body"))),
-        other => Ok(beside::is_sound(other, row, at)),
+        _ => Ok(true),
     };
-    sound.unwrap_or(false)
+    sound.unwrap_or(false) && beside::is_sound(table, row, at)
 }
 
 /// As [`crate::source::SourceMark`] has it: what is not there is empty.
@@ -120,21 +124,28 @@ fn source_holds(row: &Row<'_>, columns: &[usize], crc: usize) -> Result<bool> {
     Ok(kept == is.end())
 }
 
-fn or_empty(value: Value<'_>) -> Value<'_> {
+/// What is not there is empty.
+pub(crate) fn or_empty(value: Value<'_>) -> Value<'_> {
     if value == Value::Null { Value::Text("") } else { value }
 }
 
 /// Whether a row has a checksum that says what it is; none where it has no checksum.
 pub(crate) fn proof<'a>(table: &str, get: impl Fn(&str) -> Value<'a>) -> Option<bool> {
-    let kept = |name: &str| if let Value::Int(kept) = get(name) { Some(kept) } else { None };
-    match table {
-        "token" => Some(kept("crc")? == sum::of(&TOKEN.map(get))),
-        "source" => Some(kept("crc")? == sum::of(&SOURCE.map(|name| or_empty(get(name))))),
-        "blob" => match (get("hash"), get("body")) {
-            (Value::Text(hash), Value::Bytes(body)) => Some(blob::is_named(hash, body)),
+    let own = || {
+        let kept = |name: &str| if let Value::Int(kept) = get(name) { Some(kept) } else { None };
+        match table {
+            "token" => Some(kept("crc")? == sum::of(&TOKEN.map(&get))),
+            "source" => Some(kept("crc")? == sum::of(&SOURCE.map(|name| or_empty(get(name))))),
+            "blob" => match (get("hash"), get("body")) {
+                (Value::Text(hash), Value::Bytes(body)) => Some(blob::is_named(hash, body)),
+                _ => None,
+            },
             _ => None,
-        },
-        other => beside::proof(other, get),
+        }
+    };
+    match (own(), beside::proof(table, &get)) {
+        (Some(own), Some(beside)) => Some(own && beside),
+        (own, beside) => own.or(beside),
     }
 }
 
@@ -143,12 +154,17 @@ pub(crate) fn rows(db: &Db<'_>) -> Result<()> {
     looked_at(db, "token", &TOKEN, "a token is not as it was written: whoever has it is refused")?;
     let what = "how far packets or a file were read is not as it was written";
     looked_at(db, "source", &SOURCE, what)?;
-    beside::audit(db)
+    beside::whole(db)?;
+    meta::look(db)?;
+    beside::strays(db)
 }
 
 fn looked_at(db: &Db<'_>, table: &str, columns: &[&str], what: &str) -> Result<()> {
+    let beside = beside::columns(table).into_iter().chain(["crc"]);
+    let mut columns = columns.to_vec();
+    columns.extend(beside.filter(|name| !columns.contains(name)).collect::<Vec<_>>());
     // A name may be a word of the language (`offset`).
-    let sql = format!("SELECT \"{}\", crc FROM {table}", columns.join("\", \""));
+    let sql = format!("SELECT \"{}\" FROM {table}", columns.join("\", \""));
     let at = |name: &str| columns.iter().position(|c| *c == name).unwrap_or(columns.len());
     let own = columns.iter().position(|c| *c == "session");
     db.each(&sql, &[], |row| {
@@ -162,10 +178,12 @@ fn looked_at(db: &Db<'_>, table: &str, columns: &[&str], what: &str) -> Result<(
 
 /// Looks at some pictures after one of them; returns the last.
 pub(crate) fn pictures(db: &Db<'_>, after: &str) -> Result<Option<String>> {
-    let sql = "SELECT hash, body FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2";
+    const READ: [&str; 5] = ["hash", "body", "mime", "size", "crc"];
+    let sql =
+        format!("SELECT {} FROM blob WHERE hash > ?1 ORDER BY hash LIMIT ?2", READ.join(", "));
     let mut last = None;
-    db.each(sql, &params![after, PICTURES], |row| {
-        let at = |name: &str| usize::from(name == "body");
+    db.each(&sql, &params![after, PICTURES], |row| {
+        let at = |name: &str| READ.iter().position(|n| *n == name).unwrap_or(READ.len());
         if !is_sound("blob", row, at) {
             damage::found(Damage::other("a picture is not as it was written"));
         }

@@ -4,8 +4,10 @@ use crate::damage::{self, Damage};
 use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
 use crate::store::Store;
+use crate::sum;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
+use std::ops::ControlFlow;
 
 /// Letters of a SHA-256.
 const HASH: usize = 64;
@@ -32,17 +34,22 @@ pub struct Blob {
 
 pub(crate) fn keep(db: &Db<'_>, session: i64, blob: &NewBlob) -> Result<()> {
     let order = format!("blob {}", blob.hash);
+    let size = blob.bytes.len();
+    let sum = sum::of(&params![blob.hash, blob.mime, size]);
     // With PostgreSQL the row is taken: another node may be about to remove it.
     let then =
         if db.is_postgres() { "(hash) DO UPDATE SET size = blob.size" } else { "DO NOTHING" };
     db.at_end(
         &order,
-        &format!("INSERT INTO blob VALUES (?1, ?2, ?3, ?4) ON CONFLICT {then}"),
-        &params![blob.hash, blob.mime, blob.bytes.len(), &blob.bytes[..]],
+        &format!(
+            "INSERT INTO blob (hash, mime, size, body, crc) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT {then}"
+        ),
+        &params![blob.hash, blob.mime, size, &blob.bytes[..], sum],
     )?;
     db.later(
-        "INSERT INTO blob_use VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-        &params![session, blob.hash],
+        "INSERT INTO blob_use (session, hash, crc) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        &params![session, blob.hash, sum::of(&params![session, blob.hash])],
     )
 }
 
@@ -65,6 +72,37 @@ pub(crate) fn is_sound(row: &Row<'_>, hash: usize, body: usize) -> bool {
 /// Whether a picture has the name that its content gives it.
 pub(crate) fn is_named(hash: &str, bytes: &[u8]) -> bool {
     name_of(bytes) == hash
+}
+
+/// Says of pictures that are what they were what kind they are, where that is not as it was written.
+pub(crate) fn mend(db: &Db<'_>) -> Result<()> {
+    let sql = "SELECT hash, mime, size, crc, length(body), substr(body, 1, 12) FROM blob";
+    let mut wrong = Vec::new();
+    db.each(sql, &[], |row| {
+        if !sum::row_holds(row, &[0, 1, 2], 3)? {
+            let kind = kind_of(row.bytes(5)?.unwrap_or_default());
+            let mime = kind.map_or_else(|| row.get(1), |kind| Ok(kind.to_owned()))?;
+            wrong.push((row.get::<String>(0)?, mime, row.get::<u64>(4)?));
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    for (hash, mime, size) in wrong {
+        let sum = sum::of(&params![hash, mime, size]);
+        let set = "UPDATE blob SET mime = ?2, size = ?3, crc = ?4 WHERE hash = ?1";
+        db.execute(set, &params![hash, mime, size, sum])?;
+    }
+    Ok(())
+}
+
+/// What kind of picture begins like this.
+fn kind_of(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P'] => Some("image/webp"),
+        _ => None,
+    }
 }
 
 impl Store {

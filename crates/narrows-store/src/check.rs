@@ -6,6 +6,7 @@ use crate::careful::{Careful, Next};
 use crate::damage::{self, Damage, Part};
 use crate::db::{Db, params};
 use crate::error::{Error, Result};
+use crate::figures;
 use crate::index;
 use crate::log::{NUMBERS, Numbers, after, keys};
 use crate::store::Store;
@@ -206,8 +207,9 @@ pub(crate) fn sessions(db: &Db<'_>) -> Result<Vec<i64>> {
 fn slice(db: &Db<'_>, session: i64, seq: u64, from: u64) -> Result<Option<(u64, u64)>> {
     let sql = format!(
         "SELECT {NUMBERS}, id, epoch, label, name_crc, info, title, agent, model, status, facts_crc,
-         state, state_crc, hidden = {} FROM session WHERE key = ?1",
-        beside::hidden("copy_of", "left_out")
+         state, state_crc, hidden = {}, {} FROM session WHERE key = ?1",
+        beside::hidden("copy_of", "left_out"),
+        figures::HOLD.as_str()
     );
     let found = db.optional(&sql, &params![session], |r| {
         use crate::sum::row_holds;
@@ -217,6 +219,10 @@ fn slice(db: &Db<'_>, session: i64, seq: u64, from: u64) -> Result<Option<(u64, 
             && r.get::<bool>(17)?;
         if !sound {
             damage::found(Damage::new(session, Part::Session, 0, 0));
+        }
+        if !r.get::<bool>(18)? {
+            let what = "the times or counts of a session are not as they were written";
+            damage::found(Damage { session, ..Damage::other(what) });
         }
         Numbers::read(r)
     })?;

@@ -1,9 +1,9 @@
 //! The schema of a store on PostgreSQL.
 
 use crate::connection::SCHEMA;
-use crate::db::{Db, Pg, PgAddress, params};
+use crate::db::{Db, Pg, PgAddress, Value};
 use crate::error::{Error, Result};
-use crate::names::random;
+use crate::{beside, meta};
 
 /// Whoever changes the schema has this lock; other nodes wait.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7234116)";
@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/postgres/014.sql"),
     include_str!("sql/postgres/015.sql"),
     include_str!("sql/postgres/016.sql"),
+    include_str!("sql/postgres/017.sql"),
 ];
 
 /// Brings the schema up to date; returns the installation's key for the marks of secrets.
@@ -42,16 +43,11 @@ pub(crate) fn prepare(address: &PgAddress) -> Result<[u8; 32]> {
     for sql in MIGRATIONS.iter().skip(done) {
         pg.say_and_wait(sql)?;
     }
-    let key = {
-        let fresh: [u8; 32] = random()?;
-        let keep = "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        db.execute(keep, &params!["mark_key", &fresh[..]])?;
-        let schema = format!("{SCHEMA}");
-        let told = "INSERT INTO meta VALUES (?1, ?2)
-             ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-        db.execute(told, &params!["schema", schema.as_bytes()])?;
-        db.one("SELECT value FROM meta WHERE key = 'mark_key'", &[], |r| r.get(0))?
-    };
+    if found < beside::SECOND {
+        beside::fill_all(&db)?;
+    }
+    let key = meta::mark_key(&db)?;
+    meta::put(&db, "schema", &Value::Bytes(SCHEMA.to_string().as_bytes()))?;
     pg.say_and_wait("COMMIT")?;
     Ok(key)
 }

@@ -43,9 +43,10 @@ const MIGRATIONS: &[&[Part]] = &[
     &[Part::Sql(include_str!("sql/011.sql"))],
     &[Part::Sql(include_str!("sql/012.sql"))],
     &[Part::Sql(include_str!("sql/013.sql"))],
-    &[Part::Sql(include_str!("sql/014.sql")), Part::Fill(beside::fill)],
+    &[Part::Sql(include_str!("sql/014.sql")), Part::Fill(beside::fill_first)],
     &[Part::Sql(include_str!("sql/015.sql"))],
     &[Part::Sql(include_str!("sql/016.sql"))],
+    &[Part::Sql(include_str!("sql/017.sql")), Part::Fill(beside::fill_second)],
 ];
 
 /// The number of the newest schema.

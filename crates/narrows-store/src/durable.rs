@@ -195,10 +195,13 @@ impl Durable {
                 if first > 0 {
                     anew(&tx, session)?;
                 }
+                let sum = crate::sum::of(&params![session, first, last, name]);
                 Db::Sqlite(&tx).later(
-                    "INSERT INTO damage VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (session, first)
-                     DO UPDATE SET last = max(damage.last, excluded.last)",
-                    &params![session, first, last, name, now()],
+                    "INSERT INTO damage (session, first, last, name, at, crc)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (session, first)
+                     DO UPDATE SET last = excluded.last, name = excluded.name, crc = excluded.crc
+                     WHERE excluded.last > damage.last",
+                    &params![session, first, last, name, now(), sum],
                 )?;
             }
             tx.commit()?;

@@ -7,7 +7,7 @@
 //! the expression anew for every statement, and is told.
 
 /// Bits of a time in milliseconds within one span of about four seconds.
-const UPDATED: u32 = 12;
+pub(crate) const UPDATED: u32 = 12;
 /// Bits of a count of changes within one run.
 pub(crate) const TOUCHED: u32 = 7;
 

@@ -3,7 +3,9 @@
 use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::sessions::mark_touched;
+use crate::source::sum_of;
 use crate::store::Store;
+use crate::sum;
 use std::ops::ControlFlow;
 
 /// A file of a session. Nothing shows its path.
@@ -37,6 +39,30 @@ pub struct FileMark {
     pub ended: bool,
 }
 
+/// In the checksum of a file, whether it is there is a number of its own: a statement changes that
+/// without reading the row.
+pub(crate) const GONE: i64 = 1 << 32;
+
+impl FileMark {
+    /// The checksum of what it is known by, but for its path.
+    fn sum(&self) -> i64 {
+        let FileMark { session, number, node, size, changed, head, tail, tail_at, parent, .. } =
+            self;
+        sum::of(&params![
+            *session,
+            *number,
+            node,
+            *size,
+            *changed,
+            head,
+            tail,
+            *tail_at,
+            parent,
+            self.parser
+        ])
+    }
+}
+
 impl Store {
     /// All files that sessions are read from.
     pub async fn files(&self) -> Result<Vec<FileMark>> {
@@ -56,16 +82,20 @@ impl Store {
                 if !m.gone && is_gone(db, m)? {
                     mark_touched(db, m.session)?;
                 }
+                let path_crc = sum_of(m.session, m.number, Some(&m.path));
+                let file_crc = m.sum() + if m.gone { GONE } else { 0 };
                 db.later(
                     "INSERT INTO source (session, number, path, node, size, changed, head, tail, tail_at,
-                     parent, gone, parser) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                     parent, gone, parser, path_crc, file_crc)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
                      ON CONFLICT (session, number) DO UPDATE SET path = excluded.path,
                      node = excluded.node, size = excluded.size, changed = excluded.changed,
                      head = excluded.head, tail = excluded.tail, tail_at = excluded.tail_at,
-                     parent = excluded.parent, gone = excluded.gone, parser = excluded.parser",
+                     parent = excluded.parent, gone = excluded.gone, parser = excluded.parser,
+                     path_crc = excluded.path_crc, file_crc = excluded.file_crc",
                     &params![
                         m.session, m.number, m.path, m.node, m.size, m.changed, m.head, m.tail,
-                        m.tail_at, m.parent, m.gone, m.parser
+                        m.tail_at, m.parent, m.gone, m.parser, path_crc, file_crc
                     ],
                 )?;
             }
@@ -79,7 +109,7 @@ impl Store {
         self.write(256 * marks.len(), move |db| {
             for m in &marks {
                 let lost = db.execute(
-                    "UPDATE source SET gone = 1
+                    "UPDATE source SET gone = 1, file_crc = file_crc + 4294967296
                      WHERE session = ?1 AND number = ?2 AND path = ?3 AND gone = 0",
                     &params![m.session, m.number, m.path],
                 )?;
@@ -125,23 +155,39 @@ pub(crate) fn keep_seen(db: &Db<'_>, session: i64, seq: u64, records: &[u64]) ->
     } else {
         "CAST(seen.records || excluded.records AS BLOB)"
     };
+    let bytes = bytes(records);
+    let sum = records_sum(&bytes);
     // Records that give no event come after the same one.
     db.later(
         &format!(
-            "INSERT INTO seen VALUES (?1, ?2, 0, ?3)
-             ON CONFLICT (session, seq, source) DO UPDATE SET records = {joined}"
+            "INSERT INTO seen (session, seq, source, records, crc) VALUES (?1, ?2, 0, ?3, ?4)
+             ON CONFLICT (session, seq, source) DO UPDATE SET records = {joined},
+             crc = seen.crc + ?5"
         ),
-        &params![session, seq, bytes(records)],
+        &params![session, seq, bytes, place_sum(session, seq, 0) + sum, sum],
     )
 }
 
 /// Keeps the records that were read since the last rest: all of them.
 pub(crate) fn keep_loose(db: &Db<'_>, session: i64, records: &[u64]) -> Result<()> {
+    let bytes = bytes(records);
+    let sum = place_sum(session, 0, LOOSE) + records_sum(&bytes);
     db.later(
-        "INSERT INTO seen VALUES (?1, 0, ?2, ?3)
-         ON CONFLICT (session, seq, source) DO UPDATE SET records = excluded.records",
-        &params![session, LOOSE, bytes(records)],
+        "INSERT INTO seen (session, seq, source, records, crc) VALUES (?1, 0, ?2, ?3, ?4)
+         ON CONFLICT (session, seq, source) DO UPDATE SET records = excluded.records,
+         crc = excluded.crc",
+        &params![session, LOOSE, bytes, sum],
     )
+}
+
+/// What records are checked by: each by itself, so that more of them are added.
+pub(crate) fn records_sum(records: &[u8]) -> i64 {
+    records.chunks(8).map(|record| i64::from(crc32fast::hash(record))).sum()
+}
+
+/// The same of where they stand.
+pub(crate) fn place_sum(session: i64, seq: u64, source: u32) -> i64 {
+    sum::of(&params![session, seq, source])
 }
 
 fn bytes(records: &[u64]) -> Vec<u8> {

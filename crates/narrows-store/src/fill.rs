@@ -1,9 +1,10 @@
 //! What a migration cannot say in SQL: rows that are made of what stands in others.
 
-use crate::db::{Db, Row, params};
+use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
 use crate::items::read_item;
 use crate::log::read_row;
+use crate::meta;
 use crate::pack::text;
 use crate::prompt;
 use crate::rows::is_there;
@@ -181,13 +182,11 @@ pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
         for (key, sum) in sums {
             db.later(&set, &params![key, sum])?;
         }
-        let keep = "INSERT INTO meta VALUES (?1, ?2)
-             ON CONFLICT (key) DO UPDATE SET value = excluded.value";
         let last = last.unwrap_or(i64::MAX);
         if db.is_postgres() {
-            db.later(keep, &params![place, last.to_string().as_bytes()])?;
+            meta::put(db, place, &Value::Bytes(last.to_string().as_bytes()))?;
         } else {
-            db.later(keep, &params![place, last])?;
+            meta::put(db, place, &Value::Int(last))?;
         }
         return Ok(true);
     }

@@ -10,7 +10,7 @@ use crate::names::now;
 use crate::news::{self, Gone, gone};
 use crate::store::Store;
 use crate::writer::Housework;
-use crate::{era, fill, index, sessions};
+use crate::{beside, era, figures, fill, index, sessions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -81,12 +81,19 @@ fn set_clocks_right(db: &Db<'_>) -> Result<()> {
         // It changed when it was heard of last, if that was by a clock that was right.
         let updated = "CASE WHEN heard BETWEEN 1 AND CAST(?2 AS BIGINT) THEN heard
              ELSE CAST(?2 AS BIGINT) END";
+        let created =
+            format!("CASE WHEN created > CAST(?2 AS BIGINT) THEN {updated} ELSE created END");
         let era = era::told(Some(updated), &touched);
+        let figures = figures::changed(&[
+            ("updated", updated),
+            ("heard", updated),
+            ("touched", &touched),
+            ("created", &created),
+        ]);
         db.later(
             &format!(
-                "UPDATE session SET updated = {updated}, heard = {updated}, touched = {touched},
-                 created = CASE WHEN created > CAST(?2 AS BIGINT) THEN {updated} ELSE created END{era}
-                 WHERE key = ?1"
+                "UPDATE session SET figures = {figures}, updated = {updated}, heard = {updated},
+                 touched = {touched}, created = {created}{era} WHERE key = ?1"
             ),
             &params![key, now],
         )?;
@@ -106,7 +113,9 @@ fn done(db: &Db<'_>, more: Result<bool>) -> Result<bool> {
 }
 
 fn remove_some(db: &Db<'_>, removed: &AtomicBool) -> Result<bool> {
-    let next = db.optional("SELECT session FROM doomed LIMIT 1", &[], |r| r.get::<i64>(0))?;
+    // A mark that is not as it was written may name another session: that is said, and nothing removed.
+    let next = format!("SELECT session FROM doomed WHERE {} LIMIT 1", beside::DOOMED);
+    let next = db.optional(&next, &[], |r| r.get::<i64>(0))?;
     let Some(session) = next else { return Ok(false) };
     let (first, last) = keys(session);
     let slice = |table: &str| {
@@ -204,11 +213,11 @@ impl Store {
     /// Whether nothing waits to be indexed or removed.
     pub async fn is_settled(&self) -> Result<bool> {
         self.read(|db| {
-            let waits: bool = db.one(
-                "SELECT EXISTS (SELECT 1 FROM fresh) OR EXISTS (SELECT 1 FROM doomed)",
-                &[],
-                |r| r.get(0),
-            )?;
+            let waits = format!(
+                "SELECT EXISTS (SELECT 1 FROM fresh) OR EXISTS (SELECT 1 FROM doomed WHERE {})",
+                beside::DOOMED
+            );
+            let waits: bool = db.one(&waits, &[], |r| r.get(0))?;
             Ok(!waits)
         })
         .await
@@ -219,7 +228,8 @@ impl Store {
         self.read(|db| {
             let sql = "SELECT count(*) FROM fresh";
             let mut waiting: u64 = db.one(sql, &[], |r| r.get(0))?;
-            for session in db.all("SELECT session FROM doomed", &[], |r| r.get::<i64>(0))? {
+            let doomed = format!("SELECT session FROM doomed WHERE {}", beside::DOOMED);
+            for session in db.all(&doomed, &[], |r| r.get::<i64>(0))? {
                 let (first, last) = keys(session);
                 let rows = "SELECT count(*) FROM event WHERE key BETWEEN ?1 AND ?2";
                 waiting += 1 + db.one(rows, &params![first, last], |r| r.get::<u64>(0))?;

@@ -128,16 +128,18 @@ pub(crate) fn sound<'a>(row: &'a Row<'_>) -> Option<(u64, &'a [u8])> {
     if let Some(kept) = row.get::<Option<i64>>(8).ok()? {
         let (id, kind) = (row.get::<String>(3).ok()?, row.get::<String>(4).ok()?);
         let parent: Option<String> = row.get(6).ok()?;
+        // Statements look for 1: another number is not the same.
+        let flag = |at: usize| row.get::<u64>(at).ok().filter(|n| *n < 2).map(|n| n == 1);
         let is = ItemSum {
             key: row.get(0).ok()?,
             id: &id,
             seq,
             kind: &kind,
-            open: row.get(5).ok()?,
+            open: flag(5)?,
             body,
             parent: parent.as_deref(),
         };
-        if is.at(row.get(7).ok()?) != kept {
+        if is.at(flag(7)?) != kept {
             return None;
         }
     }

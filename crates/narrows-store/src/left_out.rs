@@ -1,8 +1,9 @@
 //! Sessions of projects that are left out since they were read: kept, and shown nowhere.
 
 use crate::beside;
-use crate::db::{Db, params};
+use crate::db::{Db, Value, params};
 use crate::error::Result;
+use crate::meta;
 use crate::sessions::mark_touched;
 use crate::store::Store;
 use std::collections::{HashMap, HashSet};
@@ -27,10 +28,7 @@ impl Store {
         }
         self.write(64 * wanted.len(), move |db| {
             let mut hidden = Vec::new();
-            db.later(
-                "INSERT INTO meta VALUES ('left_out', ?1) ON CONFLICT DO NOTHING",
-                &params![&b"1"[..]],
-            )?;
+            meta::put_first(db, "left_out", &Value::Bytes(b"1"))?;
             for (key, id, out) in &wanted {
                 let sum = beside::hidden("copy_of", "CAST(?2 AS BIGINT)");
                 let sql =

@@ -42,7 +42,8 @@ impl Store {
     async fn takes(&self, bytes: usize) -> Result<()> {
         let tried = self.write(bytes, move |db| {
             if let Db::Sqlite(db) = db {
-                let keep = "INSERT OR REPLACE INTO meta VALUES ('probe', zeroblob(?1))";
+                let keep =
+                    "INSERT OR REPLACE INTO meta (key, value) VALUES ('probe', zeroblob(?1))";
                 db.execute(keep, [i64::try_from(bytes).unwrap_or(i64::MAX)])?;
             }
             Ok(())
@@ -63,11 +64,11 @@ fn probe(db: &Db<'_>) -> Result<u64> {
         if unused + pages("freelist_count")? < MIN_PAGES {
             return Err(Error::Full);
         }
-        db.execute("INSERT OR REPLACE INTO meta VALUES ('probe', ?1)", [now()])?;
+        db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('probe', ?1)", [now()])?;
         return Ok(0);
     }
     let now = now().to_string();
-    let keep = "INSERT INTO meta VALUES ('probe', ?1)
+    let keep = "INSERT INTO meta (key, value) VALUES ('probe', ?1)
          ON CONFLICT (key) DO UPDATE SET value = excluded.value";
     db.execute(keep, &params![now.as_bytes()])?;
     db.one("SELECT pg_database_size(current_database())", &[], |r| r.get(0))

@@ -4,6 +4,7 @@ use crate::db::{Db, params};
 use crate::error::Result;
 use crate::items::{COLUMNS, read_row};
 use crate::log::{keys, number};
+use crate::sum;
 use narrows::Item;
 use narrows::item::ItemBody;
 use std::ops::ControlFlow;
@@ -82,15 +83,21 @@ pub(crate) fn of(item: &Item) -> Option<String> {
 /// Keeps a prompt if there is none before it.
 pub(crate) fn keep(db: &Db<'_>, session: i64, order: u64, prompt: &str) -> Result<()> {
     db.later(
-        "UPDATE session SET prompt = ?2, prompt_order = ?3
+        "UPDATE session SET prompt = ?2, prompt_order = ?3, prompt_crc = ?4
          WHERE key = ?1 AND (prompt_order IS NULL OR prompt_order >= ?3)",
-        &params![session, prompt, order],
+        &params![session, prompt, order, sum::of(&params![session, prompt, order])],
     )
+}
+
+/// The same in a store that has no checksums yet.
+fn keep_unchecked(db: &Db<'_>, session: i64, order: u64, prompt: &str) -> Result<()> {
+    let set = "UPDATE session SET prompt = ?2, prompt_order = ?3 WHERE key = ?1";
+    db.later(set, &params![session, prompt, order])
 }
 
 /// An item is gone: if it was the first prompt, another one is.
 pub(crate) fn removed(db: &Db<'_>, session: i64, order: u64) -> Result<()> {
-    let forget = "UPDATE session SET prompt = NULL, prompt_order = NULL
+    let forget = "UPDATE session SET prompt = NULL, prompt_order = NULL, prompt_crc = NULL
                   WHERE key = ?1 AND prompt_order = ?2";
     if db.execute(forget, &params![session, order])? > 0 {
         find(db, session)?;
@@ -100,15 +107,18 @@ pub(crate) fn removed(db: &Db<'_>, session: i64, order: u64) -> Result<()> {
 
 /// Finds the first prompt in the rows of items.
 pub(crate) fn find(db: &Db<'_>, session: i64) -> Result<()> {
-    find_in(db, session, COLUMNS)
+    find_in(db, session, COLUMNS, keep)
 }
 
 /// The same in a store that has no checksums yet.
 pub(crate) fn find_unchecked(db: &Db<'_>, session: i64) -> Result<()> {
-    find_in(db, session, &COLUMNS.replace(", crc", ", NULL"))
+    find_in(db, session, &COLUMNS.replace(", crc", ", NULL"), keep_unchecked)
 }
 
-fn find_in(db: &Db<'_>, session: i64, columns: &str) -> Result<()> {
+/// Keeps a prompt of a session, by its order.
+type Keep = fn(&Db<'_>, i64, u64, &str) -> Result<()>;
+
+fn find_in(db: &Db<'_>, session: i64, columns: &str, keep: Keep) -> Result<()> {
     let prompts = format!(
         "SELECT {columns} FROM item INDEXED BY item_mark
          WHERE parent IS NULL AND kind IN ('user_message', 'todo_list')

@@ -10,6 +10,7 @@ mod log;
 mod old;
 mod pages;
 mod rescue;
+mod row;
 mod session;
 pub(crate) mod swap;
 
@@ -19,7 +20,7 @@ use crate::db::{Db, Row, params};
 use crate::dir::DataDir;
 use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
-use crate::{around, index};
+use crate::{around, beside, blob, index, meta};
 use copy::Table;
 use rescue::Rescued;
 use rusqlite::Connection;
@@ -248,16 +249,17 @@ fn others(
             continue;
         }
         let mut bad = 0;
-        let is_sound = |row: &Row<'_>| around::is_sound(name, row, |column| table.at(column));
+        let at = |column: &str| table.at(column);
+        let is_sound = |row: &Row<'_>| around::is_sound(name, row, at);
+        // What a picture is beside its bytes is mended below.
+        let is_kept = |row: &Row<'_>| name == "blob" && blob::is_sound(row, at("hash"), at("body"));
         let of_session = table.is_of_sessions().then(|| table.at("session"));
         let mut torn = table.copy(from.rows, new, sessions, |row| {
             let session = of_session.map(|at| row.get::<i64>(at));
-            if session.is_some_and(|key| key.is_ok_and(|key| !kept.contains(&key))) {
-                return false;
-            }
+            let strays = session.is_some_and(|key| key.is_ok_and(|key| !kept.contains(&key)));
             let sound = is_sound(row);
             bad += u64::from(!sound);
-            sound
+            !strays && (sound || is_kept(row))
         })?;
         if let (Some(db), Some(led)) = (from.list, list.iter().find(|led| led.name == name)) {
             torn |= led.copy(db, new, sessions, |_| false)?;
@@ -267,6 +269,20 @@ fn others(
         } else if bad > 0 {
             repaired.lost.push(format!("{bad} {}", called(name)));
         }
+    }
+    let db = Db::Sqlite(new);
+    blob::mend(&db)?;
+    if db.exists("SELECT 1 FROM meta WHERE key LIKE 'mark_key%'", &[])? {
+        meta::mark_key(&db)?;
+    }
+    drop(damage::take());
+    let old = Db::Sqlite(from.rows);
+    if beside::strays(&old).and_then(|()| beside::marks(&old)).is_ok() {
+        repaired.lost.extend(damage::take().into_iter().map(|damage| damage.what));
+    }
+    let moved = "SELECT 1 FROM item NOT INDEXED WHERE session <> key >> 32";
+    if old.exists(moved, &[]).unwrap_or(false) {
+        repaired.database.push("rows of items say that they are of another session".to_owned());
     }
     if let (None, Some(rescued)) = (from.list, from.rescued) {
         let many =

@@ -6,10 +6,11 @@ mod lease;
 pub use command::Asked;
 pub use lease::{Holding, Taken};
 
-use crate::db::{Db, Row, params};
+use crate::db::{Db, Param, Row, Value, params};
 use crate::error::{Error, Result};
 use crate::names::now;
 use crate::store::Store;
+use crate::sum;
 use sha2::{Digest, Sha256};
 
 /// How a session is run. Its folder is a path of this machine: nothing shows it.
@@ -116,6 +117,32 @@ fn message(row: &Row<'_>) -> Result<MessageRow> {
     })
 }
 
+/// The checksum of a message after it has changed; none if it is not as it was written before.
+fn message_sum(
+    db: &Db<'_>,
+    (session, number): (i64, u64),
+    state: MessageState,
+    (after, until): (Option<u64>, Option<u64>),
+) -> Result<Option<i64>> {
+    let sql = "SELECT session, number, key, digest, body, state, after, until, created, crc
+         FROM message WHERE session = ?1 AND number = ?2 /*pg FOR UPDATE*/";
+    let read = |row: &Row<'_>| {
+        let whole = sum::row_holds(row, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)?;
+        let mut values = (0..9).map(|at| row.value(at)).collect::<Result<Vec<Value<'_>>>>()?;
+        if state != MessageState::Queued {
+            values[4] = Value::Text("");
+        }
+        values[5] = Value::Text(state.name());
+        for (at, value) in [(6, after.value()), (7, until.value())] {
+            if value != Value::Null {
+                values[at] = value;
+            }
+        }
+        Ok(whole.then(|| sum::of(&values)))
+    };
+    Ok(db.optional(sql, &params![session, number], read)?.flatten())
+}
+
 fn by_key(db: &Db<'_>, session: i64, key: &str) -> Result<Option<MessageRow>> {
     let sql = format!("SELECT {MESSAGE} FROM message WHERE session = ?1 AND key = ?2");
     db.optional(&sql, &params![session, key], message)
@@ -137,22 +164,26 @@ impl Store {
             lease::guard(db, run.session, fence)?;
             let directories = (!run.directories.is_empty())
                 .then(|| serde_json::json!(run.directories).to_string());
+            let columns = params![
+                run.session,
+                run.agent,
+                run.cwd,
+                run.native,
+                run.mode,
+                run.model,
+                run.runs,
+                directories
+            ];
+            let sum = sum::of(&columns);
+            let values: Vec<Value<'_>> = columns.into_iter().chain(params![sum]).collect();
             db.later(
-                "INSERT INTO run (session, agent, cwd, native, mode, model, runs, directories)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                "INSERT INTO run (session, agent, cwd, native, mode, model, runs, directories, crc)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
                  ON CONFLICT (session) DO UPDATE SET agent = excluded.agent, cwd = excluded.cwd,
                  native = excluded.native, mode = excluded.mode, model = excluded.model,
-                 runs = excluded.runs, directories = excluded.directories",
-                &params![
-                    run.session,
-                    run.agent,
-                    run.cwd,
-                    run.native,
-                    run.mode,
-                    run.model,
-                    run.runs,
-                    directories
-                ],
+                 runs = excluded.runs, directories = excluded.directories,
+                 crc = excluded.crc",
+                &values,
             )
         })
         .await
@@ -194,10 +225,13 @@ impl Store {
             )?;
             let state = MessageState::Queued;
             let number = last + 1;
+            let (at, none) = (now(), Value::Null);
+            let sum =
+                sum::of(&params![session, number, key, digest, body, state.name(), none, none, at]);
             db.later(
-                "INSERT INTO message (session, number, key, body, state, created, digest)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                &params![session, number, key, body, state.name(), now(), digest],
+                "INSERT INTO message (session, number, key, body, state, created, digest, crc)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                &params![session, number, key, body, state.name(), at, digest, sum],
             )?;
             Ok((MessageRow { number, key, body, state, after: None, until: None }, true))
         })
@@ -216,12 +250,13 @@ impl Store {
     ) -> Result<()> {
         self.write(64, move |db| {
             lease::guard(db, session, fence)?;
+            let sum = message_sum(db, (session, number), state, (after, until))?;
             db.later(
                 "UPDATE message SET state = ?3, after = coalesce(?4, after),
                  until = coalesce(?5, until),
-                 body = CASE WHEN CAST(?3 AS TEXT) = 'queued' THEN body ELSE '' END
-                 WHERE session = ?1 AND number = ?2",
-                &params![session, number, state.name(), after, until],
+                 body = CASE WHEN CAST(?3 AS TEXT) = 'queued' THEN body ELSE '' END,
+                 crc = coalesce(?6, crc) WHERE session = ?1 AND number = ?2",
+                &params![session, number, state.name(), after, until, sum],
             )
         })
         .await

@@ -1,11 +1,14 @@
 //! Sessions: making, finding, listing, labelling, deleting.
 
+use crate::beside;
 use crate::copies;
 use crate::damage::{self, Damage, Damages};
 use crate::db::{Db, Value, params};
 use crate::durable;
 use crate::era::{LAST_COUNT, TOUCHED, of_time, told};
 use crate::error::{Error, Result};
+use crate::figures;
+use crate::meta;
 use crate::names::{new_epoch, new_id, now};
 use crate::news::{Gone, gone};
 use crate::session_row::{COLUMNS, SessionRow, empty_info, lines, read};
@@ -230,10 +233,15 @@ impl Store {
 /// Makes the row of a session, unless there is one of this id or label.
 fn insert(db: &Db<'_>, id: &str, label: Option<&str>, created: i64) -> Result<Option<i64>> {
     let touched = touched(db);
+    let figures = figures::of(|column| match column {
+        "created" | "updated" => "?4".to_owned(),
+        "touched" => touched.clone(),
+        _ => "0".to_owned(),
+    });
     let sql = format!(
         "INSERT INTO session (id, epoch, label, created, updated, touched, info, updated_era, touched_era,
-         facts_crc, name_crc, tally)
-         VALUES (?1, ?2, ?3, ?4, ?4, {touched}, ?5, ?6, {touched} >> {TOUCHED}, ?7, ?8, 0)
+         facts_crc, name_crc, tally, figures)
+         VALUES (?1, ?2, ?3, ?4, ?4, {touched}, ?5, ?6, {touched} >> {TOUCHED}, ?7, ?8, 0, {figures})
          ON CONFLICT DO NOTHING RETURNING key"
     );
     let (info, era, epoch) = (empty_info(), of_time(created), new_epoch()?);
@@ -258,18 +266,15 @@ pub(crate) fn name_sum(id: &str, epoch: &str, label: Option<&str>) -> i64 {
 pub(crate) fn doom(db: &Db<'_>, key: i64) -> Result<()> {
     if !db.is_postgres() {
         // The session may be the one that was touched last: its count is not given again.
-        let sql = format!(
-            "INSERT INTO meta VALUES ('touched', {})
-             ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            touched(db)
-        );
-        db.later(&sql, &[])?;
+        let count: i64 = db.one(&format!("SELECT {}", touched(db)), &[], |r| r.get(0))?;
+        meta::put(db, "touched", &Value::Int(count))?;
     }
+    let at = now();
     for name in names_on_disk(db, key)? {
         db.later(
-            "INSERT INTO forgotten VALUES (?1, ?2)
-             ON CONFLICT (label) DO UPDATE SET at = excluded.at",
-            &params![name, now()],
+            "INSERT INTO forgotten (label, at, crc) VALUES (?1, ?2, ?3)
+             ON CONFLICT (label) DO UPDATE SET at = excluded.at, crc = excluded.crc",
+            &params![name, at, sum::of(&params![name, at])],
         )?;
     }
     if !db.is_postgres() {
@@ -277,7 +282,8 @@ pub(crate) fn doom(db: &Db<'_>, key: i64) -> Result<()> {
     }
     db.later("DELETE FROM session WHERE key = ?1", &params![key])?;
     db.later("DELETE FROM tag WHERE session = ?1", &params![key])?;
-    db.later("INSERT INTO doomed VALUES (?1) ON CONFLICT DO NOTHING", &params![key])
+    let doomed = "INSERT INTO doomed (session, crc) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+    db.later(doomed, &params![key, beside::doomed_sum(key)])
 }
 
 /// What a session is called that is read from files: its label, and the names of its own files.
@@ -299,7 +305,10 @@ fn names_on_disk(db: &Db<'_>, key: i64) -> Result<Vec<String>> {
 pub(crate) fn mark_touched(db: &Db<'_>, key: i64) -> Result<()> {
     let touched = touched(db);
     let era = if db.is_postgres() { told(None, &touched) } else { String::new() };
-    db.later(&format!("UPDATE session SET touched = {touched}{era} WHERE key = ?1"), &params![key])
+    let figures = figures::changed(&[("touched", &touched)]);
+    let sql =
+        format!("UPDATE session SET figures = {figures}, touched = {touched}{era} WHERE key = ?1");
+    db.later(&sql, &params![key])
 }
 
 /// Returns how many of them are new.

@@ -86,9 +86,14 @@ impl SourceMark {
     }
 }
 
+/// The checksum of a source's format or path, where there is one.
+pub(crate) fn sum_of(session: i64, number: u32, text: Option<&str>) -> Option<i64> {
+    text.map(|text| sum::of(&params![session, number, text]))
+}
+
 /// Keeps marks, each with its session. Of one source the last counts.
 pub(crate) fn keep(db: &Db<'_>, marks: &[(i64, &SourceMark)]) -> Result<()> {
-    let mut last: BTreeMap<(i64, u32), [Value<'_>; 13]> = BTreeMap::new();
+    let mut last: BTreeMap<(i64, u32), [Value<'_>; 15]> = BTreeMap::new();
     for (session, mark) in marks {
         let mut row = params![
             *session,
@@ -103,14 +108,20 @@ pub(crate) fn keep(db: &Db<'_>, marks: &[(i64, &SourceMark)]) -> Result<()> {
             mark.rest_order,
             mark.at,
             mark.rest_offset,
+            Value::Null,
+            Value::Null,
             Value::Null
         ];
         row[12] = Value::Int(mark.sum(*session));
+        for (at, text) in [(13, &mark.format), (14, &mark.path)] {
+            let sum = sum_of(*session, mark.number, text.as_deref());
+            row[at] = sum.map_or(Value::Null, Value::Int);
+        }
         let known = last.remove(&(*session, mark.number));
-        if let Some([_, _, format, path, ..]) = known {
-            for (at, known) in [(2, format), (3, path)] {
+        if let Some([_, _, format, path, .., format_crc, path_crc]) = known {
+            for (at, known, crc) in [(2, format, format_crc), (3, path, path_crc)] {
                 if row[at] == Value::Null {
-                    row[at] = known;
+                    (row[at], row[at + 11]) = (known, crc);
                 }
             }
         }
@@ -119,15 +130,16 @@ pub(crate) fn keep(db: &Db<'_>, marks: &[(i64, &SourceMark)]) -> Result<()> {
     let (n, t) = ("bigint", "text");
     db.insert(
         r#"source (session, number, format, path, read, rest, "offset", last, roots, rest_order, at,
-         rest_offset, crc)"#,
-        [n, n, t, t, n, n, n, t, t, n, n, n, n],
+         rest_offset, crc, format_crc, path_crc)"#,
+        [n, n, t, t, n, n, n, t, t, n, n, n, n, n, n],
         last.into_values().collect(),
         r#"ON CONFLICT (session, number) DO UPDATE SET
          format = coalesce(excluded.format, source.format),
          path = coalesce(excluded.path, source.path), read = excluded.read, rest = excluded.rest,
          "offset" = excluded."offset", last = excluded.last, roots = excluded.roots,
          rest_order = excluded.rest_order, at = excluded.at, rest_offset = excluded.rest_offset,
-         crc = excluded.crc"#,
+         crc = excluded.crc, format_crc = coalesce(excluded.format_crc, source.format_crc),
+         path_crc = coalesce(excluded.path_crc, source.path_crc)"#,
     )
 }
 

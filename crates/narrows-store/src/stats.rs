@@ -2,6 +2,7 @@
 
 mod cost;
 
+use crate::beside;
 use crate::copies::COUNTED;
 use crate::db::{Db, Value, params};
 use crate::error::Result;
@@ -99,11 +100,13 @@ pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()
     db.at_end(
         &format!("usage {}", row.id),
         "INSERT INTO usage (id, session, sub, at, model, input, output, cache_read, cache_write, cost,
-         crc, at_crc, model_crc)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+         crc, at_crc, model_crc, who)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
          ON CONFLICT (id) DO UPDATE SET session = CASE
          WHEN EXISTS (SELECT 1 FROM session WHERE key = usage.session) THEN usage.session
-         ELSE excluded.session END, input = excluded.input, output = excluded.output,
+         ELSE excluded.session END, who = CASE
+         WHEN EXISTS (SELECT 1 FROM session WHERE key = usage.session) THEN usage.who
+         ELSE usage.who + (excluded.session - usage.session) * 8191 END, input = excluded.input, output = excluded.output,
          cache_read = excluded.cache_read, cache_write = excluded.cache_write,
          cost = excluded.cost, model = coalesce(excluded.model, usage.model),
          at = coalesce(usage.at, excluded.at), crc = excluded.crc,
@@ -130,15 +133,17 @@ pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()
                 row.cost
             ]),
             sum::of(&params![row.id, row.at]),
-            sum::of(&params![row.id, row.model])
+            sum::of(&params![row.id, row.model]),
+            beside::usage_sum(session, row.sub)
         ],
     )
 }
 
 /// Keeps which message was a session's first answer.
 pub(crate) fn keep_first(db: &Db<'_>, session: i64, message: &str) -> Result<()> {
-    let sql = "INSERT INTO first_answer VALUES (?1, ?2) ON CONFLICT (session) DO NOTHING";
-    db.later(sql, &params![session, message])
+    let sql = "INSERT INTO first_answer (session, answer, crc) VALUES (?1, ?2, ?3)
+         ON CONFLICT (session) DO NOTHING";
+    db.later(sql, &params![session, message, sum::of(&params![session, message])])
 }
 
 impl Store {

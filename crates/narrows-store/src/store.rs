@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::housework::housework;
 use crate::intact::Intact;
 use crate::link::Link;
+use crate::meta;
 use crate::mover::{Mover, restart_wal};
-use crate::names::random;
 use crate::repair::swap;
 use crate::revoked::Revoked;
 use crate::writer::{Plan, Turn, Writer};
@@ -95,7 +95,7 @@ impl Store {
         let lock = dir.lock()?;
         swap::finish(&dir)?;
         let db = open_writer(&dir, options.max_bytes)?;
-        let mark_key = mark_key(&db)?;
+        let mark_key = meta::mark_key(&Db::Sqlite(&db))?;
         let damages = Arc::<Damages>::default();
         let intact = Intact::new(&dir, &damages);
         let durable = Durable::open(&dir, &db, &intact)?;
@@ -381,10 +381,4 @@ impl Inner {
         pg.begin_reading()?;
         Ok(pg)
     }
-}
-
-fn mark_key(db: &Connection) -> Result<[u8; 32]> {
-    let fresh: [u8; 32] = random()?;
-    db.execute("INSERT OR IGNORE INTO meta VALUES ('mark_key', ?1)", [&fresh[..]])?;
-    Ok(db.query_row("SELECT value FROM meta WHERE key = 'mark_key'", [], |r| r.get(0))?)
 }

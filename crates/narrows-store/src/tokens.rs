@@ -237,9 +237,9 @@ impl Store {
             if db.optional(there, &params![of], |r| r.get::<String>(0))?.is_none() {
                 return Err(Error::NotFound("token"));
             }
-            let keep = "INSERT INTO made VALUES (?1, ?2)
-                 ON CONFLICT (token) DO UPDATE SET maker = excluded.maker";
-            db.later(keep, &params![id, of])
+            let keep = "INSERT INTO made (token, maker, crc) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (token) DO UPDATE SET maker = excluded.maker, crc = excluded.crc";
+            db.later(keep, &params![id, of, sum::of(&params![id, of])])
         })
         .await?;
         self.keep_token(token).await

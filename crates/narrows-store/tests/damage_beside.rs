@@ -185,14 +185,9 @@ async fn a_store_of_the_version_before_gets_these_checksums() {
         ("usage", "model_crc"),
         ("active", "crc"),
     ];
-    let db = Connection::open(from.join("narrows.db")).unwrap();
-    db.execute_batch("ALTER TABLE session DROP COLUMN hidden").unwrap();
-    db.execute_batch("ALTER TABLE run DROP COLUMN directories").unwrap();
-    for (table, crc) in sums {
-        db.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {crc}")).unwrap();
-    }
-    db.execute_batch("PRAGMA user_version = 13").unwrap();
-    drop(db);
+    let (newer, path) = (from.join("newer.db"), from.join("narrows.db"));
+    std::fs::rename(&path, &newer).unwrap();
+    common::older::older(&newer, &path, 13);
     assert!(matches!(Store::open_read_only(&from), Err(Error::Older { found: 13, .. })));
     let store = Store::open(&from, &Options::default()).unwrap();
     assert_eq!(told(&store, &ids).await, whole);

@@ -98,7 +98,8 @@ async fn rows_beside_the_logs_are_looked_at() {
             "a token is not",
         ),
         (
-            "INSERT INTO blob VALUES (printf('%064d', 1), 'image/png', 3, x'010203')",
+            "INSERT INTO blob (hash, mime, size, body)
+             VALUES (printf('%064d', 1), 'image/png', 3, x'010203')",
             "a picture is not",
         ),
     ] {

@@ -9,47 +9,13 @@
 
 mod common;
 
+use common::full::{full, says};
+use common::older::older;
 use common::{Book, data, fresh, open, print, steps, text_item};
-use narrows_store::{Error, ListFilter, SCHEMA, Store, Which, Window};
+use narrows_store::{Error, ListFilter, SCHEMA, Store, Which, Window, repair};
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-
-/// The schema of version 2, as it was released.
-const VERSION_2: [&str; 2] =
-    [include_str!("../src/sql/001.sql"), include_str!("../src/sql/002.sql")];
-
-/// Makes a store of version 2 with the rows of another.
-fn older(from: &Path, to: &Path) {
-    let db = Connection::open(to).unwrap();
-    for step in VERSION_2 {
-        db.execute_batch(step).unwrap();
-    }
-    db.execute("ATTACH ?1 AS newer", [from.to_str().unwrap()]).unwrap();
-    let mut tables = db
-        .prepare(
-            "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'",
-        )
-        .unwrap();
-    let tables = tables.query_map([], |r| r.get::<_, String>(0)).unwrap();
-    for table in tables.map(Result::unwrap) {
-        // The tables of the index belong to it.
-        if table.starts_with("search") || table.starts_with("sqlite_") {
-            continue;
-        }
-        let mut columns = db.prepare(&format!("PRAGMA main.table_info({table})")).unwrap();
-        let columns = columns.query_map([], |r| r.get::<_, String>(1)).unwrap();
-        let columns = columns.map(|c| format!("\"{}\"", c.unwrap())).collect::<Vec<_>>().join(",");
-        let copy =
-            format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newer.{table}");
-        db.execute_batch(&copy).unwrap();
-    }
-    // How far checksums were given is no fact of that version.
-    db.execute_batch("DELETE FROM main.meta WHERE key LIKE 'summed%'").unwrap();
-    db.execute_batch("PRAGMA main.user_version = 2").unwrap();
-    std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o600)).unwrap();
-}
 
 /// Everything that is told of the sessions.
 async fn told(store: &Store, books: &[Book]) -> Vec<Value> {
@@ -109,7 +75,7 @@ async fn a_store_of_version_2_has_all_that_a_new_one_has() {
     store.close().await;
     let newer = dir.path().join("newer.db");
     std::fs::rename(&path, &newer).unwrap();
-    older(&newer, &path);
+    older(&newer, &path, 2);
 
     // Whoever only reads cannot bring it up to date, and says so.
     let refused = Store::open_read_only(&data(&dir)).unwrap_err();
@@ -167,7 +133,7 @@ async fn what_was_over_does_not_run_and_what_was_asked_still_waits() {
     store.close().await;
     let newer = dir.path().join("newer.db");
     std::fs::rename(&path, &newer).unwrap();
-    older(&newer, &path);
+    older(&newer, &path, 2);
     let store = open(&dir);
     let row = async |book: &Book| json!(store.session_row(&book.session.id).await.unwrap());
     let (over, asks) = (row(&over).await, row(&asks).await);
@@ -189,7 +155,7 @@ async fn a_row_that_cannot_be_read_holds_nothing_up() {
     store.close().await;
     let newer = dir.path().join("newer.db");
     std::fs::rename(&path, &newer).unwrap();
-    older(&newer, &path);
+    older(&newer, &path, 2);
     let db = Connection::open(&path).unwrap();
     db.execute("UPDATE item SET body = x'0102' WHERE id = 'a'", []).unwrap();
     drop(db);
@@ -197,4 +163,69 @@ async fn a_row_that_cannot_be_read_holds_nothing_up() {
     let all = ListFilter { limit: 9, ..ListFilter::default() };
     assert_eq!(store.list(all).await.unwrap().sessions.len(), 1);
     assert_eq!(print(&store.item(book.key(), "b").await.unwrap().0), book.printed()[1]);
+}
+
+/// Checksums that a row may lack: what they are of may be missing, or come later.
+const OPTIONAL: [&str; 8] = [
+    "blob.crc",
+    "meta.crc",
+    "run.lease_crc",
+    "run.shown_crc",
+    "source.crc",
+    "source.file_crc",
+    "source.format_crc",
+    "source.path_crc",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_of_any_version_gets_all_checksums() {
+    if common::is_postgres() {
+        return;
+    }
+    let (dir, newest) = full().await;
+    let newer = newest.join("narrows.db");
+    let counts = |db: &Connection, table: &str| {
+        let sql = format!("SELECT count(*) FROM {table}");
+        db.query_row(&sql, [], |r| r.get::<_, u64>(0)).unwrap()
+    };
+    for version in [2, 7, 8, 13, 16] {
+        let place = dir.path().join(format!("of-{version}"));
+        std::fs::create_dir(&place).unwrap();
+        let path = place.join("narrows.db");
+        older(&newer, &path, version);
+        assert!(matches!(Store::open_read_only(&place), Err(Error::Older { .. })), "{version}");
+        let store = Store::open(&place, &narrows_store::Options::default()).unwrap();
+        let without = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL)
+             + (SELECT count(*) FROM item WHERE crc IS NULL)";
+        // Something is written: then there is time.
+        let session = store.session_by_label("acp/claude-acp-g-subagent").await.unwrap();
+        store.tag(&session.id, vec!["blue".into()], Vec::new()).await.unwrap();
+        let summed = async || common::beside(&store, without) == ["0"];
+        common::until("all rows have checksums", summed).await;
+        common::settled(&store).await;
+        store.close().await;
+        let db = Connection::open(&path).unwrap();
+        let whole = Connection::open(&newer).unwrap();
+        let sums = "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c
+             WHERE m.type = 'table' AND m.name NOT LIKE 'search%'
+             AND (c.name LIKE '%crc' OR c.name IN ('tally', 'figures', 'hidden', 'who'))";
+        let mut sums = db.prepare(sums).unwrap();
+        let sums = sums.query_map([], |r| Ok((r.get(0)?, r.get(1)?))).unwrap();
+        let mut seen = 0;
+        for (table, crc) in sums.map(Result::<(String, String), _>::unwrap) {
+            seen += 1;
+            let lack = counts(&db, &format!("{table} WHERE {crc} IS NULL"));
+            let optional = OPTIONAL.contains(&format!("{table}.{crc}").as_str());
+            assert!(lack == 0 || optional, "{version}: {lack} rows of {table} lack {crc}");
+        }
+        assert!(seen > 30, "{seen}");
+        for table in ["event", "item", "call", "edit", "usage", "source", "blob", "seen"] {
+            assert_eq!(counts(&db, table), counts(&whole, table), "{version}: {table}");
+        }
+        assert_eq!(says(&place).await, Vec::<String>::new(), "{version}");
+        let report = repair(&place, true, |_| ()).unwrap();
+        // What was lost before is still said.
+        let told = (&report.sessions, &report.lost, &report.database);
+        assert_eq!(told, (&vec![], &vec![], &vec![]), "{version}");
+    }
 }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::names::now;
 use crate::pen::Pen;
 use crate::rows::More;
-use crate::{sessions, sum};
+use crate::{figures, sessions, sum};
 use std::collections::{BTreeMap, HashMap};
 
 /// By how much a session has grown.
@@ -130,14 +130,29 @@ pub(super) fn keep(
     });
     let as_known = as_known.unwrap_or_default();
     let tally = sum::tally("v.seq", "v.settled", "v.next_order", "session.items + v.items");
+    let created = "CASE WHEN v.first < created THEN v.first ELSE created END";
+    let heard =
+        "CASE WHEN v.heard > session.heard OR v.heard IS NOT NULL AND session.heard > v.future
+         THEN v.heard ELSE session.heard END";
+    let figures = figures::changed(&[
+        ("created", created),
+        ("updated", UPDATED),
+        ("heard", heard),
+        ("touched", &touched),
+        ("bytes", "session.bytes + v.bytes"),
+        ("ended", "coalesce(v.ended, session.ended)"),
+        ("waiting", "coalesce(v.waiting, session.waiting)"),
+        ("calls", "session.calls + v.calls"),
+        ("failed", "session.failed + v.failed"),
+    ]);
     let update = format!(
-        "UPDATE session SET tally = {tally}, seq = v.seq, settled = v.settled, next_order = v.next_order,
+        "UPDATE session SET tally = {tally}, figures = {figures}, seq = v.seq, settled = v.settled, next_order = v.next_order,
          touched = {touched}, bytes = session.bytes + v.bytes,
          ended = coalesce(v.ended, session.ended), items = session.items + v.items,
-         created = CASE WHEN v.first < created THEN v.first ELSE created END, updated = {UPDATED},
+         created = {created}, updated = {UPDATED},
          calls = session.calls + v.calls, failed = session.failed + v.failed,
          pen = coalesce(v.pen, session.pen), waiting = coalesce(v.waiting, session.waiting),
-         heard = CASE WHEN v.heard > session.heard OR v.heard IS NOT NULL AND session.heard > v.future THEN v.heard ELSE session.heard END{era} FROM {{v}} WHERE session.key = v.key {as_known}"
+         heard = {heard}{era} FROM {{v}} WHERE session.key = v.key {as_known}"
     );
     db.update(&update, COLUMNS, rows, known.is_some())?;
     for (session, facts) in sessions.iter().flat_map(|(s, g)| g.facts.iter().map(move |f| (s, f))) {
@@ -147,9 +162,23 @@ pub(super) fn keep(
         db.later(
             "UPDATE session SET info = ?2, state = ?3, title = ?4, agent = ?5, model = ?6,
              status = ?7, native = coalesce(?8, native), project = coalesce(?9, project),
+             native_crc = CASE WHEN CAST(?8 AS TEXT) IS NULL THEN native_crc ELSE ?12 END,
+             project_crc = CASE WHEN CAST(?9 AS TEXT) IS NULL THEN project_crc ELSE ?13 END,
              facts_crc = ?10, state_crc = ?11 WHERE key = ?1",
             &params![
-                session, info, state, title, agent, model, status, native, project, sum, state_sum
+                session,
+                info,
+                state,
+                title,
+                agent,
+                model,
+                status,
+                native,
+                project,
+                sum,
+                state_sum,
+                sum::of(&params![*session, native]),
+                sum::of(&params![*session, project])
             ],
         )?;
     }

@@ -76,15 +76,29 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
         blob::keep(db, session, blob)?;
     }
     if let Some(Request { key, first, answer, digest }) = &append.request {
-        let digest = digest.map(|digest| digest.bytes());
+        let (digest, created) = (digest.map(|digest| digest.bytes()), now());
         // What comes again is as long as it was: a shorter part of it says less.
         db.later(
-            "INSERT INTO request (session, key, first, answer, created, digest)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (session, key) DO UPDATE SET
+            "INSERT INTO request (session, key, first, answer, created, digest, crc, answer_crc, digest_crc)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (session, key) DO UPDATE SET
              answer = coalesce(excluded.answer, request.answer),
+             answer_crc = CASE WHEN excluded.answer IS NULL THEN request.answer_crc
+             ELSE excluded.answer_crc END,
              digest = CASE WHEN request.digest > excluded.digest THEN request.digest
-             ELSE coalesce(excluded.digest, request.digest) END",
-            &params![session, key, first, answer, now(), digest],
+             ELSE coalesce(excluded.digest, request.digest) END,
+             digest_crc = CASE WHEN request.digest > excluded.digest OR excluded.digest IS NULL
+             THEN request.digest_crc ELSE excluded.digest_crc END",
+            &params![
+                session,
+                key,
+                first,
+                answer,
+                created,
+                digest,
+                sum::of(&params![session, key, first, created]),
+                sum::of(&params![session, key, answer]),
+                sum::of(&params![session, key, digest])
+            ],
         )?;
     }
     for row in &append.usage {

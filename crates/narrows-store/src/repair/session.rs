@@ -23,7 +23,7 @@ const MAX_ID: usize = 64;
 /// The sessions that there are.
 pub(super) struct Sessions<'a> {
     from: &'a From<'a>,
-    new: &'a Connection,
+    pub(super) new: &'a Connection,
     /// Their keys.
     pub(super) keys: Vec<i64>,
     /// Those whose own rows cannot be read.
@@ -36,14 +36,14 @@ pub(super) struct Sessions<'a> {
 }
 
 /// A session's own row.
-struct Own {
+pub(super) struct Own {
     numbers: Numbers,
-    id: String,
+    pub(super) id: String,
     label: Option<String>,
-    ended: bool,
+    pub(super) ended: bool,
     project: Option<String>,
     calls: u64,
-    title: Option<String>,
+    pub(super) title: Option<String>,
     names: bool,
     facts: bool,
     state: bool,
@@ -87,8 +87,8 @@ impl<'a> Sessions<'a> {
         Ok(sessions)
     }
 
-    /// Sessions whose rows are not there though they were not deleted: an index knows them, or they lie
-    /// where rows cannot be read. Each gets a row.
+    /// Sessions whose rows are not there though they were not deleted: an index knows them, they have
+    /// events, or they lie where rows cannot be read. Each gets a row.
     fn find_torn(&mut self, repaired: &mut Repaired) -> Result<()> {
         let there: BTreeSet<i64> = self.keys.iter().copied().collect();
         let mut deleted = BTreeSet::new();
@@ -99,7 +99,7 @@ impl<'a> Sessions<'a> {
         let gaps = self.gaps(&there)?;
         let lies_there = |key: &i64| gaps.iter().any(|(first, last)| (first..=last).contains(&key));
         let mut missing: BTreeSet<i64> = self.ids.keys().copied().collect();
-        missing.extend(self.with_events()?.into_iter().filter(lies_there));
+        missing.extend(self.with_events()?);
         missing.extend(self.ends.keys().copied().filter(lies_there));
         for key in missing {
             if there.contains(&key) || deleted.contains(&key) || key <= 0 {
@@ -204,8 +204,10 @@ impl<'a> Sessions<'a> {
             && (copied.last, copied.items) == (numbers.seq, numbers.items)
             && self.ends.get(&key).is_none_or(|(last, _)| *last <= copied.last)
             && lost.is_empty();
-        if is_whole && calls == Some(own.calls) {
+        if is_whole && calls == Some(own.calls) && beside::row_holds(&Db::Sqlite(self.new), key)? {
             repaired.whole += 1;
+        } else if is_whole {
+            repaired.sessions.push(self.mend(log, &own, &copied)?);
         } else {
             repaired.sessions.push(self.make(log, &own, copied, &lost)?);
         }
@@ -288,21 +290,12 @@ impl<'a> Sessions<'a> {
         let kept: Option<String> = db.one(kept, &params![key], |r| r.get(0))?;
         let sum = if kept == label { sum } else { name_sum(&id, &epoch, kept.as_deref()) };
         db.execute(
-            "UPDATE session SET id = ?2, epoch = ?3, name_crc = ?4, bytes = ?5, calls =
-             (SELECT count(*) FROM call WHERE key BETWEEN ?6 AND ?7), failed = (SELECT
-             coalesce(sum(failed), 0) FROM call WHERE key BETWEEN ?6 AND ?7), waiting = (SELECT
+            "UPDATE session SET id = ?2, epoch = ?3, name_crc = ?4, bytes = ?5, waiting = (SELECT
              count(*) FROM item WHERE session = ?1 AND open = 1 AND kind = 'permission')
              WHERE key = ?1",
-            &params![
-                key,
-                id,
-                epoch,
-                sum,
-                copied.bytes,
-                crate::log::keys(key).0,
-                crate::log::keys(key).1
-            ],
+            &params![key, id, epoch, sum, copied.bytes],
         )?;
+        self.seal(key)?;
         told.id = id;
         Ok(told)
     }

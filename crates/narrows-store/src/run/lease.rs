@@ -6,6 +6,7 @@ use super::RunRow;
 use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
 use crate::store::Store;
+use crate::sum;
 use std::time::Duration;
 
 /// Runs that are told at once as lost.
@@ -134,10 +135,12 @@ impl Store {
             }
             let fence = fence + 1;
             let sql = format!(
-                "UPDATE run SET node = ?2, fence = ?3, lease = {} + ?4 WHERE session = ?1",
+                "UPDATE run SET node = ?2, fence = ?3, lease = {} + ?4, lease_crc = ?5
+                 WHERE session = ?1",
                 clock(db)
             );
-            db.execute(&sql, &params![session, node, fence, millis(time)])?;
+            let sum = sum::of(&params![session, node, fence]);
+            db.execute(&sql, &params![session, node, fence, millis(time), sum])?;
             Ok(Some(Taken { fence, lost: over || (left.is_some() && !own), shown }))
         })
         .await
@@ -165,8 +168,9 @@ impl Store {
     /// Keeps how a run stands, for other nodes.
     pub async fn show_run(&self, session: i64, fence: u64, shown: String) -> Result<()> {
         self.write(shown.len() + 64, move |db| {
-            let sql = "UPDATE run SET shown = ?3 WHERE session = ?1 AND fence = ?2";
-            match db.execute(sql, &params![session, fence, shown])? {
+            let sql = "UPDATE run SET shown = ?3, shown_crc = ?4 WHERE session = ?1 AND fence = ?2";
+            let sum = sum::of(&params![session, shown]);
+            match db.execute(sql, &params![session, fence, shown, sum])? {
                 0 => Err(Error::Fenced),
                 _ => Ok(()),
             }
@@ -177,10 +181,11 @@ impl Store {
     /// Gives a run back: any node may take it now.
     pub async fn give_back(&self, session: i64, fence: u64, shown: Option<String>) -> Result<()> {
         self.write(64, move |db| {
+            let sum = shown.as_ref().map(|shown| sum::of(&params![session, shown]));
             db.later(
-                "UPDATE run SET lease = NULL, shown = coalesce(?3, shown)
-                 WHERE session = ?1 AND fence = ?2",
-                &params![session, fence, shown],
+                "UPDATE run SET lease = NULL, shown = coalesce(?3, shown),
+                 shown_crc = coalesce(?4, shown_crc) WHERE session = ?1 AND fence = ?2",
+                &params![session, fence, shown, sum],
             )
         })
         .await

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
+pub mod full;
+pub mod older;
 pub mod postgres;
 pub mod written;
 

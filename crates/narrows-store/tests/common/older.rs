@@ -1,0 +1,74 @@
+//! Stores as older versions wrote them: their tables, with the rows of a store of this version.
+
+use rusqlite::Connection;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+macro_rules! sql {
+    ($($file:literal),*) => { [$(include_str!(concat!("../../src/sql/", $file))),*] };
+}
+
+/// The schema of each version, as it was released. Nothing came with version 6.
+const VERSIONS: [&str; 17] = sql!(
+    "001.sql",
+    "002.sql",
+    "003.sql",
+    "004.sql",
+    "005.sql",
+    "003_indexes.sql",
+    "007.sql",
+    "008.sql",
+    "009.sql",
+    "010.sql",
+    "011.sql",
+    "012.sql",
+    "013.sql",
+    "014.sql",
+    "015.sql",
+    "016.sql",
+    "017.sql"
+);
+
+/// Makes a store of a version with the rows of another.
+pub fn older(from: &Path, to: &Path, version: usize) {
+    let db = Connection::open(to).unwrap();
+    for (at, step) in (1..).zip(&VERSIONS[..version]) {
+        // What was made after the columns of version 3 were filled.
+        if at != 6 {
+            db.execute_batch(step).unwrap();
+        }
+        if at == 3 {
+            db.execute_batch(VERSIONS[5]).unwrap();
+        }
+    }
+    db.execute("ATTACH ?1 AS newer", [from.to_str().unwrap()]).unwrap();
+    let mut tables = db
+        .prepare(
+            "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'",
+        )
+        .unwrap();
+    let tables = tables.query_map([], |r| r.get::<_, String>(0)).unwrap();
+    for table in tables.map(Result::unwrap) {
+        // The tables of the index belong to it.
+        if table.starts_with("search") || table.starts_with("sqlite_") {
+            continue;
+        }
+        let mut columns = db.prepare(&format!("PRAGMA main.table_info({table})")).unwrap();
+        let columns = columns.query_map([], |r| r.get::<_, String>(1)).unwrap();
+        let columns = columns.map(|c| format!("\"{}\"", c.unwrap())).collect::<Vec<_>>().join(",");
+        let copy =
+            format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newer.{table}");
+        db.execute_batch(&copy).unwrap();
+    }
+    // It waits for the index of search.
+    let fresh = "INSERT OR IGNORE INTO main.fresh SELECT key FROM main.item";
+    db.execute_batch(fresh).unwrap();
+    // These are no facts of that version.
+    let forget = "DELETE FROM main.meta WHERE key = 'mark_key_again'";
+    db.execute_batch(forget).unwrap();
+    if version < 8 {
+        db.execute_batch("DELETE FROM main.meta WHERE key LIKE 'summed%'").unwrap();
+    }
+    db.execute_batch(&format!("PRAGMA main.user_version = {version}")).unwrap();
+    std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
