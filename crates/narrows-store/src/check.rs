@@ -12,6 +12,7 @@ use crate::log::{NUMBERS, Numbers, after, keys};
 use crate::store::Store;
 use crate::tail::Tail;
 use crate::which::{Most, Which, take};
+use crate::words::{self, Words};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -118,8 +119,28 @@ impl Store {
             checked.sessions += 1;
             looking.done.store(checked.sessions, Ordering::Relaxed);
         }
+        self.check_words((until, pause), &mut checked).await;
         checked.damage = self.damage().await?;
         Ok(checked)
+    }
+
+    /// Looks at the words of the index of search.
+    async fn check_words(&self, (until, pause): (Instant, Duration), checked: &mut Checked) {
+        let mut words = Words::new();
+        loop {
+            if Instant::now() >= until {
+                checked.complete = false;
+                return;
+            }
+            let looked = self.read(move |db| words.more(db).map(|more| (words, more))).await;
+            match self.noted_or(looked.map(Some), None, checked) {
+                Some((next, true)) => words = next,
+                _ => return,
+            }
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+        }
     }
 
     /// Looks at what is not of the logs.
@@ -250,7 +271,7 @@ fn slice(db: &Db<'_>, session: i64, seq: u64, from: u64) -> Result<Option<(u64, 
         }
     }
     beside::of_session(db, session)?;
-    if !index::leads(db, session)? {
+    if !words::has_all(db, keys(session))? || !index::leads(db, session)? {
         damage::found(Damage::database(index::ASTRAY));
     }
     if written && !db.is_postgres() {

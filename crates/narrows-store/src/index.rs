@@ -4,7 +4,7 @@ use crate::clip::texts;
 use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
 use crate::threes::{Threes, numbers};
-use crate::{items, pack};
+use crate::{items, pack, words};
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
@@ -154,7 +154,8 @@ pub(crate) fn put(db: &Db<'_>, key: i64, tokens: &str) -> Result<()> {
             &params![key, numbers(tokens)],
         );
     }
-    db.later("INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)", &params![key, tokens])
+    let words = words::with_sum(key, tokens);
+    db.later("INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)", &params![key, words])
 }
 
 /// Items of a session that are looked for, and words of each.

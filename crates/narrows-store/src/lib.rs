@@ -69,6 +69,7 @@ mod threes;
 mod tokens;
 mod unindexed;
 mod which;
+mod words;
 mod writer;
 
 pub use append::{Append, ItemWrite, Request, SessionFacts};

@@ -20,7 +20,7 @@ use crate::db::{Db, Row, params};
 use crate::dir::DataDir;
 use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
-use crate::{around, beside, blob, index, meta};
+use crate::{around, beside, blob, index, meta, words};
 use copy::Table;
 use rescue::Rescued;
 use rusqlite::Connection;
@@ -176,6 +176,12 @@ fn make(dir: &DataDir, fresh: &DataDir, tell: &mut impl FnMut(Repairing)) -> Res
             repaired.database = vec![index::ASTRAY.to_owned()];
         }
         new.execute_batch("COMMIT; BEGIN")?;
+    }
+    if rescued.is_none() && repaired.database.is_empty() {
+        say("looking at the index of search", 0, 0);
+        drop(damage::take());
+        words::all(&Db::Sqlite(rows))?;
+        repaired.database.extend(damage::take().into_iter().map(|damage| damage.what));
     }
     let known: HashSet<i64> = sessions.keys.iter().copied().collect();
     let is_gone = |key: &i64| !known.contains(key) && !durable::is_deleted(rows, *key);
