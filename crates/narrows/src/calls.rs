@@ -190,7 +190,15 @@ impl Calls {
                     answer.waited_ms = waited.map(|ms| ms + before.unwrap_or(0)).or(before);
                     state.known.permission = Some(permission(answer));
                 }
+                // After its turn, nothing else tells that the call will not go on.
+                let over = self.calls.get(&answer.tool_call_id);
+                let over = over.is_some_and(|state| state.number <= self.settled);
+                let withdrawn = answer.decision == Decision::Cancelled && over;
+                let time = event.time.clone();
                 out.push(event);
+                if withdrawn {
+                    self.cancel(false, time.as_ref(), out);
+                }
             }
             // Whoever watches the files sees what a call has told.
             Body::FileChanged(change) => {

@@ -210,7 +210,7 @@ impl Fold {
                     self.info.status = Status::Failed;
                     self.info.ended = false;
                     self.info.error = Some(failure.message.clone());
-                    self.end_turn(event, out);
+                    self.end_turn(event, failure.is_end, out);
                 }
             }
             Body::FileChanged(_) | Body::PlanFile(_) | Body::SkillFile(_) => {}

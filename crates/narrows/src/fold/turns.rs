@@ -36,10 +36,12 @@ impl Fold {
         if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
             self.info.count(|ledger| ledger.turn(usage));
         }
-        self.end_turn(event, out);
+        // Work in the background may still wait for an answer; what was cancelled does not.
+        let withdrawn = response.stop_reason.as_deref() == Some("cancelled");
+        self.end_turn(event, withdrawn, out);
     }
 
-    pub(super) fn end_turn(&mut self, event: &Event, out: &mut Vec<Change>) {
+    pub(super) fn end_turn(&mut self, event: &Event, withdrawn: bool, out: &mut Vec<Change>) {
         self.news = true;
         self.info.answers += 1;
         self.info.answered = true;
@@ -47,7 +49,7 @@ impl Fold {
         self.prompt = None;
         self.settle_text(out);
         self.close_keyed(usize::MAX, out);
-        self.drop_asks(out, |_| true);
+        self.drop_asks(out, |_| withdrawn);
     }
 
     /// What is new about the session.

@@ -29,7 +29,7 @@ impl Actor {
         if let Some(process) = &self.process {
             now.state = match (&self.turn, process.ready) {
                 (_, false) => RunPhase::Starting,
-                (Some(_), true) if !process.asked.is_empty() => RunPhase::Waiting,
+                (_, true) if !process.asked.is_empty() => RunPhase::Waiting,
                 (Some(_), true) => RunPhase::Running,
                 (None, true) => RunPhase::Idle,
             };

@@ -150,10 +150,11 @@ impl Acp {
         self.lone_half(out);
         self.failing = false;
         self.waiting = 0;
+        let prefix = run.as_deref().map(|run| format!("{run}."));
+        self.withdraw(|id| prefix.as_ref().is_none_or(|prefix| !id.starts_with(prefix)), out);
         // Before the first run there is only what was recalled, and it may be of this run.
         if self.run.is_some() {
             self.asked = Recent::new(MAX_PENDING);
-            self.leave = Recent::new(MAX_PENDING);
             self.forms = Recent::new(MAX_PENDING);
             self.others = Recent::new(MAX_PENDING);
             self.prompted = None;

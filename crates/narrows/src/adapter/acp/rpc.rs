@@ -66,6 +66,10 @@ impl Acp {
                 self.waiting += u32::from(self.others.open(id).1);
             }
         }
+        if method == "initialize" && from != From::Agent {
+            // A process is told this first.
+            self.withdraw(|_| true, out);
+        }
         match method {
             "session/prompt" => prompt(get("prompt"), out),
             "session/request_permission" => {
@@ -158,6 +162,18 @@ impl Acp {
         if let Some(leave) = self.leave.take(&id) {
             self.waiting = self.waiting.saturating_sub(1);
             leave_given(&id, leave, None, out);
+        }
+    }
+
+    /// Requests for leave that nobody waits for any more: their process is gone.
+    pub(super) fn withdraw(&mut self, is_gone: impl Fn(&str) -> bool, out: &mut Yield) {
+        for id in self.leave.keys(|_| true) {
+            if is_gone(&id)
+                && let Some(leave) = self.leave.take(&id)
+            {
+                self.waiting = self.waiting.saturating_sub(1);
+                leave_given(&id, leave, None, out);
+            }
         }
     }
 
