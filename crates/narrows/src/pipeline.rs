@@ -156,7 +156,7 @@ impl Pipeline {
         pipeline.fold =
             (!events_only).then(|| Box::new(Fold::resume(items, pipeline.last.iter().copied())));
         if items.info().answered {
-            pipeline.sanitizer.resume_answered();
+            pipeline.sanitizer.resume_answered(items);
         }
         pipeline.calls = Calls::resume(items);
         pipeline.shown = Some(Box::new(Shown::of_items(items)));

@@ -260,11 +260,21 @@ async fn an_answer_is_shown_to_its_last_word() {
         sessions.push((text, session));
         open.push(post);
     }
+    let is_kept = async |session: &str| {
+        let path = format!("/api/sessions/{session}/packets");
+        server.get(&path).await["sources"][0]["acknowledged"] == 2
+    };
     for (text, session) in sessions {
         // It is kept: nobody has to send it again.
-        let path = format!("/api/sessions/{session}/packets");
-        let kept = async || server.get(&path).await["sources"][0]["acknowledged"] == 2;
-        until(text, kept).await;
+        until(text, async || is_kept(&session).await).await;
         assert_eq!(server.items(&session).await[0]["content"], *text);
     }
+    // A whole secret is a mark, also there.
+    let token = ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let session = server.session().await;
+    let said = [message(&format!("Your new key is {token}")), end].concat();
+    server.packets(&session, &format!("root={ROOT}"), &said).await;
+    until("a secret at the end", async || is_kept(&session).await).await;
+    let text = server.items(&session).await[0]["content"].to_string();
+    assert!(text.starts_with("\"Your new key is [redacted:") && text.ends_with("]\""), "{text}");
 }

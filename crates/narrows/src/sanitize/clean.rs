@@ -50,6 +50,16 @@ impl Flow {
         matches!(self.key, Key::None)
     }
 
+    /// A text that comes behind a secret.
+    pub(super) fn behind_secret() -> Flow {
+        Flow { key: Key::Behind(String::new()) }
+    }
+
+    /// Whether what is held back can be told from what it is, without what follows.
+    pub(super) fn can_end(&self) -> bool {
+        matches!(self.key, Key::None | Key::Behind(_))
+    }
+
     /// The segment was cut through a secret: its rest is in the next.
     pub(super) fn go_on(&mut self) {
         if self.is_idle() {
@@ -61,7 +71,7 @@ impl Flow {
     pub(super) fn end(&mut self) -> String {
         match std::mem::take(&mut self.key) {
             Key::Begun(held) => held,
-            Key::None | Key::Inside(..) | Key::Long => String::new(),
+            Key::None | Key::Inside(..) | Key::Long | Key::Behind(_) => String::new(),
         }
     }
 }

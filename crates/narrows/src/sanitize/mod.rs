@@ -68,6 +68,8 @@ pub struct Sanitizer {
     order: VecDeque<String>,
     growing: Growing,
     snapshots: Snapshots,
+    /// The kind of the last text, if it was over with a secret of which the rest may still come.
+    behind: Option<&'static str>,
 }
 
 /// The text block whose end may still be held back.
@@ -143,6 +145,7 @@ impl Sanitizer {
             order: VecDeque::new(),
             growing: Growing::default(),
             snapshots: Snapshots::default(),
+            behind: None,
         }
     }
 
@@ -158,6 +161,7 @@ impl Sanitizer {
             return;
         }
         if event.body.ends_text() {
+            self.behind = None;
             self.end_text(out);
         } else if event.body.pauses_text() {
             self.pause_text(out);
@@ -204,11 +208,6 @@ impl Sanitizer {
     /// The paths that are hidden, with those that the session has told.
     pub fn paths(&self) -> &Paths {
         &self.cleaner.paths
-    }
-
-    /// The turn that was read last has been answered.
-    pub(crate) fn resume_answered(&mut self) {
-        self.snapshots.answered = true;
     }
 
     /// Hides one root more from now on.
@@ -261,6 +260,7 @@ impl Sanitizer {
             self.end_text(out);
         }
         let cleaner = &mut self.cleaner;
+        let behind = self.behind.take_if(|_| self.text.is_none()) == Some(event.body.kind());
         let open = self.text.get_or_insert_with(|| {
             let mut raw = event.clone();
             raw.body.drop_images();
@@ -268,7 +268,7 @@ impl Sanitizer {
             OpenText {
                 raw,
                 shell,
-                seam: Seam::new(Mode::Text),
+                seam: if behind { Seam::behind_secret(Mode::Text) } else { Seam::new(Mode::Text) },
                 told: false,
                 told_len: 0,
                 answered: None,

@@ -13,6 +13,8 @@ const BODY: usize = 16;
 const MAX_KEY: usize = 64 * 1024;
 /// Most that is held back between the first line and the key itself.
 const MAX_WAIT: usize = 512;
+/// Longest word that may follow a secret.
+const MAX_WORD: usize = 20;
 /// How much of a key its mark is made of.
 const SAMPLE: usize = 64;
 
@@ -25,6 +27,9 @@ pub(super) enum Key {
     Begun(String),
     /// In a token that is longer than a segment.
     Long,
+    /// Behind a secret that ended an earlier text: what comes may be the rest of it, or a word of its
+    /// own. Its letters so far.
+    Behind(String),
     /// In the key: how much of it was swallowed, and what may be the blanks before its end.
     Inside(usize, String),
 }
@@ -36,6 +41,7 @@ impl std::fmt::Debug for Key {
             Key::None => "None",
             Key::Begun(_) => "Begun",
             Key::Long => "Long",
+            Key::Behind(_) => "Behind",
             Key::Inside(..) => "Inside",
         })
     }
@@ -61,11 +67,23 @@ impl Key {
         match std::mem::take(self) {
             Key::None => return taken,
             Key::Long => {
-                let part = |c: &&u8| c.is_ascii_alphanumeric() || b"_-./+=~%".contains(*c);
-                taken.rest = &text[text.bytes().take_while(|c| part(&c)).count()..];
+                taken.rest = &text[part_of_token(text)..];
                 if taken.rest.is_empty() {
                     *self = Key::Long;
                 }
+                return taken;
+            }
+            Key::Behind(held) => {
+                let (part, rest) = text.split_at(part_of_token(text));
+                let word = held + part;
+                if rest.is_empty() && !ends && word.len() <= MAX_WAIT {
+                    *self = Key::Behind(word);
+                    return Taken::default();
+                }
+                if is_word(&word) {
+                    taken.put = word;
+                }
+                taken.rest = rest;
                 return taken;
             }
             Key::Begun(held) => match after(b) {
@@ -102,6 +120,20 @@ impl Key {
         }
         taken
     }
+}
+
+/// Bytes at the beginning of a text that may be part of a token.
+fn part_of_token(text: &str) -> usize {
+    let part = |c: &u8| c.is_ascii_alphanumeric() || b"_-./+=~%".contains(c);
+    text.bytes().take_while(part).count()
+}
+
+/// Whether letters in a row are a word as people write them, and not the rest of a token.
+fn is_word(text: &str) -> bool {
+    let word = text.trim_end_matches(['.', '-', '/']);
+    let (first, rest) = word.split_at(word.len().min(1));
+    let letters = first.bytes().all(|c| c.is_ascii_alphabetic());
+    letters && word.len() <= MAX_WORD && rest.bytes().all(|c| c.is_ascii_lowercase())
 }
 
 /// The first private key of which some follows its first line: where the line begins, and the key.

@@ -42,6 +42,11 @@ impl Seam {
         Seam { mode, ..Seam::default() }
     }
 
+    /// A text that comes behind a secret, the rest of which it may begin with.
+    pub(super) fn behind_secret(mode: Mode) -> Self {
+        Seam { mode, flow: Flow::behind_secret(), ..Seam::default() }
+    }
+
     /// Whether everything that came is told, and nothing of it matters for what comes.
     pub(super) fn is_at_rest(&self) -> bool {
         let told = self.held.is_empty() && self.shown.is_empty();
@@ -149,17 +154,22 @@ impl Seam {
         }
     }
 
-    /// Whether what is held back has begun to be something to hide, and would be seen if it ended here.
-    pub(super) fn has_begun(&self, cleaner: &mut Cleaner, level: Begun) -> bool {
+    /// Whether what is held back can be told as one that ended here: nothing of what has begun to be
+    /// something to hide would be seen. Then, whether it has begun.
+    pub(super) fn can_end(&self, cleaner: &mut Cleaner, level: Begun) -> Option<bool> {
+        if !self.flow.is_idle() {
+            return self.flow.can_end().then_some(false);
+        }
         let text = &self.held[self.start..];
         let begun = &text[cleaner.settled_end(text, level)..];
-        if !self.flow.is_idle() || begun.is_empty() {
-            return !self.flow.is_idle();
+        if begun.is_empty() {
+            return Some(false);
         }
-        // A folder of which no name is shown may end here; half of a token leaves another half.
+        // A folder of which no name is shown may end here; of a token, a mark must be left.
         let is_path = begun.contains(['/', '\\']) && !begun.contains("://");
-        let seen = |clean: Clean| clean.ends_with(begun);
-        !is_path || self.held_clean(cleaner).is_some_and(seen)
+        let clean = self.held_clean(cleaner)?;
+        let hidden = if is_path { !clean.ends_with(begun) } else { ends_in_mark(&clean) };
+        hidden.then_some(!is_path)
     }
 
     /// Shows what is held back, without ending the stream, but for what may have begun to be
@@ -285,6 +295,11 @@ impl Seam {
         }
         beyond(&out, &shown)
     }
+}
+
+/// Whether the last thing of a clean text is the mark of a secret.
+pub(super) fn ends_in_mark(text: &str) -> bool {
+    text.ends_with(']') && text.rfind('[').is_some_and(|at| text[at..].starts_with("[redacted:"))
 }
 
 /// What of a text comes behind what was shown of it.

@@ -3,7 +3,7 @@
 
 use super::Clean;
 use super::begun::Begun;
-use super::seam::Seam;
+use super::seam::{Seam, ends_in_mark};
 use super::{Sanitizer, event};
 use crate::change::Items;
 use crate::event::{Body, Event, ToolEvent};
@@ -42,14 +42,26 @@ impl Sanitizer {
     }
 
     /// A while has passed since the turn was answered, and nothing came: the text is over, unless
-    /// something to hide stands there in part.
+    /// something to hide stands there in part and would be seen.
     pub(crate) fn settle_answered(&mut self, out: &mut Vec<Event>) {
         let Some(open) = self.text.as_mut().filter(|open| open.is_over) else { return };
-        if !open.seam.has_begun(&mut self.cleaner, Begun::IN_PART) {
+        if let Some(begun) = open.seam.can_end(&mut self.cleaner, Begun::IN_PART) {
+            self.behind = begun.then(|| open.shell.body.kind());
             return self.end_text(out);
         }
         let rest = open.seam.suspend(&mut self.cleaner, Begun::IN_PART);
         open.tell(rest, out);
+    }
+
+    /// The session goes on behind these items, and its last turn was answered.
+    pub(crate) fn resume_answered(&mut self, items: &Items) {
+        self.snapshots.answered = true;
+        let last = items.iter().max_by_key(|item| item.order);
+        self.behind = last.and_then(|item| match &item.body {
+            ItemBody::Text { content, .. } if ends_in_mark(content) => Some("text_chunk"),
+            ItemBody::Thinking { content, .. } if ends_in_mark(content) => Some("thinking_chunk"),
+            _ => None,
+        });
     }
 
     /// Packets were read again. What was shown when the source was silent is more than what the packets
