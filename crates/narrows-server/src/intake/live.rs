@@ -67,6 +67,8 @@ pub(super) struct Live {
     /// Something could not be written: what is here is ahead of the log.
     pub(super) broken: Arc<AtomicBool>,
     pub(super) ended: bool,
+    /// A packet that was not read before is being read.
+    pub(super) news: bool,
     /// As the store has it.
     pub(super) ended_kept: bool,
     /// When what is read now arrived, unless it arrives just now, in milliseconds since 1970.
@@ -163,6 +165,7 @@ impl Live {
             left: VecDeque::new(),
             broken: Arc::default(),
             ended,
+            news: false,
             ended_kept: ended,
             arrived: reading.heard,
             found: false,

@@ -51,16 +51,14 @@ impl Live {
                 packet.position.line += base;
                 packet.arrived = now;
                 if self.is_next(0, packet.position) {
-                    self.pipeline.push(Given::Packet(packet), steps);
-                    self.look_for_rest(steps.len());
+                    self.read(Given::Packet(packet), steps);
                 }
                 Ok(())
             }
             Given::Fault(mut fault) => {
                 fault.position.line += base;
                 if self.is_next(0, fault.position) {
-                    self.pipeline.push(Given::Fault(fault), steps);
-                    self.look_for_rest(steps.len());
+                    self.read(Given::Fault(fault), steps);
                 }
                 Ok(())
             }
@@ -94,8 +92,7 @@ impl Live {
         if let Some(length) = wrapped.too_long {
             let fault =
                 Malformed { reason: "line too long", position, length, source: wrapped.source };
-            self.pipeline.push(Given::Fault(fault), steps);
-            self.look_for_rest(steps.len());
+            self.read(Given::Fault(fault), steps);
             return Ok(());
         }
         let Some(content) = wrapped.content() else { return bad("holds nothing") };
@@ -103,8 +100,7 @@ impl Live {
         packet.arrived = now;
         packet.source = wrapped.source;
         packet.parent = wrapped.parent.as_deref();
-        self.pipeline.push(Given::Packet(packet), steps);
-        self.look_for_rest(steps.len());
+        self.read(Given::Packet(packet), steps);
         Ok(())
     }
 
@@ -115,9 +111,18 @@ impl Live {
             Given::Fault(fault) => (fault.source, fault.position),
         };
         if self.is_next(source, position) {
-            self.pipeline.push(given, steps);
-            self.look_for_rest(steps.len());
+            self.read(given, steps);
         }
+    }
+
+    fn read(&mut self, given: Given<'_>, steps: &mut Vec<Step>) {
+        let before = steps.len();
+        self.pipeline.push(given, steps);
+        // What adds nothing to a session that is over leaves it so.
+        if std::mem::take(&mut self.news) && (steps.len() > before || !self.pipeline.is_at_rest()) {
+            self.ended = false;
+        }
+        self.look_for_rest(steps.len());
     }
 
     /// Refuses packets that come after some of which the end was held back by somebody who is gone, or
@@ -147,6 +152,7 @@ impl Live {
         let line = self.marks.entry(OWN).or_default().fed + 1;
         if self.is_next(OWN, Position { line, column: 0, offset: 0 }) {
             self.pipeline.tell(Told { source: OWN, line, time, body }, steps);
+            (self.news, self.ended) = (false, false);
             self.look_for_rest(steps.len());
         }
     }
@@ -242,7 +248,7 @@ impl Live {
         }
         mark.fed = position.line;
         if position.line > mark.read {
-            self.ended = false;
+            self.news = true;
             mark.read = position.line;
             mark.offset = position.offset;
             mark.changed = true;

@@ -96,7 +96,10 @@ impl Reader {
         let silent = age(newest) > self.options.silence();
         let is_file = |source: &SourceMark| marks.iter().any(|m| m.number == source.number);
         let others = sources.iter().any(|s| s.number < OUTPUTS && !is_file(s));
-        let old = silent && !self.goes_on(&session, others).await?;
+        // One that was said to be over is so until its agent writes again.
+        let heard = self.store.session_row(&session.id).await?.heard_at;
+        let over = session.ended && newest / 1000 < heard;
+        let old = over || silent && !self.goes_on(&session, others).await?;
         let reading = Reading {
             format: Format::ClaudeHistory,
             arrival: Arrival::None,

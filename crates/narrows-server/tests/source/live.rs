@@ -1,6 +1,6 @@
 //! A session that was sent as it was printed, and whose file is found then.
 
-use crate::bed::{Bed, Parts, append, id_in, input, texts, until};
+use crate::bed::{Bed, Parts, append, id_in, input, make_old, texts, until};
 use crate::lines::Talk;
 use narrows::Format;
 use narrows_server::intake::{Arrival, Reading};
@@ -97,6 +97,28 @@ async fn while_a_session_is_sent_its_file_waits_and_then_adds_the_rest() {
     assert!(texts(&items).ends_with(&talk.texts(5..=6)), "{items:?}");
     assert!(doubled(&items).is_empty(), "{:?}", doubled(&items));
     parts.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_over_stays_so_when_its_file_is_read() {
+    for seconds in [1, 900] {
+        let bed = Bed::new();
+        let talk = Talk::new(1);
+        let parts = bed.open();
+        let path = bed.write("-app", &talk.session, talk.lines(1..=4));
+        make_old(&path, seconds);
+        send(&parts, &talk.session, printed(&talk.lines(1..=4)).as_bytes(), true).await;
+        for pass in 0..2 {
+            parts.catch_up(&bed.options).await;
+            assert!(parts.row(&talk.session).await.ended, "{seconds} s old, pass {pass}");
+        }
+        // Its agent writes again.
+        append(&path, Talk { is_now: true, ..talk.clone() }.line(5));
+        parts.catch_up(&bed.options).await;
+        assert!(!parts.row(&talk.session).await.ended);
+        assert!(parts.texts(&talk.session).await.contains(&talk.text(5)));
+        parts.end().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
