@@ -4,6 +4,7 @@ use crate::connection::{check_schema, check_version};
 use crate::dir::{DataDir, make_private};
 use crate::durable::Durable;
 use crate::error::{Error, Result};
+use crate::frames;
 use crate::names::{new_epoch, now};
 use crate::repair::swap;
 use crate::revoked::keep_revocations;
@@ -92,6 +93,8 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
         fs::rename(&wal, beside(&aside, "-wal")).map_err(failed(&wal))?;
     }
     let _ = fs::remove_file(beside(&database, "-shm"));
+    let name = aside.file_name().map(|name| name.to_string_lossy().into_owned());
+    frames::set_aside(&dir, &name.unwrap_or_default());
     fs::rename(&fresh, &database).map_err(failed(&database))?;
     Durable::forget(&dir);
     fs::File::open(dir.path()).and_then(|d| d.sync_all()).map_err(failed(data))?;

@@ -34,6 +34,7 @@ mod error;
 mod figures;
 mod files;
 mod fill;
+mod frames;
 mod housework;
 mod index;
 mod intact;

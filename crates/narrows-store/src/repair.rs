@@ -4,6 +4,7 @@
 //! missing gets an event that says so in the place of what is lost; its items are completed from its
 //! log by the code that always does it. The index of search is made anew. The old database is kept.
 
+mod back;
 mod cells;
 mod copy;
 mod log;
@@ -20,6 +21,7 @@ use crate::db::{Db, Row, params};
 use crate::dir::DataDir;
 use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
+use crate::frames;
 use crate::{around, beside, blob, index, meta, words};
 use copy::Table;
 use rescue::Rescued;
@@ -142,9 +144,12 @@ fn make(dir: &DataDir, fresh: &DataDir, tell: &mut impl FnMut(Repairing)) -> Res
         repaired.database = integrity(old)?;
     }
     repaired.database.extend(unread.clone());
+    repaired.database.extend(frames::said_of_log(dir, old.as_ref()).into_iter().map(|d| d.what));
     let rescued = if old.is_none() || !repaired.database.is_empty() {
         say("looking at every page", 0, 0);
-        Some(rescue::rescue(dir, fresh, &new)?)
+        let mut rescued = rescue::rescue(dir, fresh, &new)?;
+        back::bring(dir, &new, &mut rescued)?;
+        Some(rescued)
     } else {
         None
     };

@@ -9,6 +9,7 @@ use crate::deadline;
 use crate::dir::DataDir;
 use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
+use crate::frames;
 use crate::housework::housework;
 use crate::intact::Intact;
 use crate::link::Link;
@@ -94,6 +95,7 @@ impl Store {
         let dir = DataDir::open(path)?;
         let lock = dir.lock()?;
         swap::finish(&dir)?;
+        let copied = frames::keep(&dir)?;
         let db = open_writer(&dir, options.max_bytes)?;
         let mark_key = meta::mark_key(&Db::Sqlite(&db))?;
         let damages = Arc::<Damages>::default();
@@ -113,7 +115,12 @@ impl Store {
         };
         let after = restart_wal(&dir, Arc::clone(&intact));
         let link = Link::Sqlite { db, after, durable: Box::new(durable), intact };
+        // What is missed now was there before, but for this.
+        if let Some(copied) = copied.filter(|_| lost.is_empty()) {
+            copied.let_go();
+        }
         damages.keep(lost);
+        damages.keep(frames::said(&dir));
         let housework = housework(removed, &damages);
         let writer = Writer::start(Plan::alone(link, housework, options.write_here), over)?;
         let inner = Inner::new(dir, None, vec![writer], vec![end], mark_key, damages, revoked);
@@ -163,17 +170,20 @@ impl Store {
             return Err(Error::NotFound("store"));
         }
         // Whoever writes looks at that itself.
-        let ends = if dir.is_in_use() { Vec::new() } else { Durable::ends(&dir) };
+        let in_use = dir.is_in_use();
+        let ends = if in_use { Vec::new() } else { Durable::ends(&dir) };
         let db = open_reader(&dir)?;
         let found = check_schema(&db)?;
         if found < SCHEMA {
             return Err(Error::Older { found, known: SCHEMA });
         }
+        let said = if in_use { frames::said(&dir) } else { frames::said_of_log(&dir, Some(&db)) };
         let revoked = Revoked::load(&dir)?;
         let none = Arc::default();
         let inner = Inner::new(dir, None, Vec::new(), Vec::new(), [0; 32], none, revoked);
         inner.damages.keep(durable::lost(&Db::Sqlite(&db))?);
         inner.damages.keep(durable::missing(&db, ends));
+        inner.damages.keep(said);
         inner.give_back(Reader::Sqlite(db));
         Ok(Store { inner: Arc::new(inner) })
     }

@@ -4,6 +4,7 @@ use crate::connection::{SCHEMA, check_schema, open_reader, open_writer};
 use crate::db::{Db, params};
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
+use crate::frames;
 use crate::layout;
 use rusqlite::{Connection, OpenFlags};
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ pub(super) fn open(
         Ok(db) => return Ok((Some(db), None)),
         // It may be damaged, or only too old.
         Err(error @ Error::Older { .. }) => {
+            // Whoever writes begins the write-ahead log anew.
+            frames::keep(dir)?;
             if open_writer(dir, None).is_ok()
                 && let Ok(db) = plain(dir, new)
             {

@@ -14,7 +14,7 @@ use crate::dir::DataDir;
 use crate::error::Result;
 use crate::sum::{self, ItemSum};
 use rusqlite::Connection;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Trees are no deeper than this.
 const DEPTH: usize = 64;
@@ -28,11 +28,13 @@ pub(super) struct Rescued {
     pub(super) names: [BTreeMap<i64, String>; 2],
     /// Pages that are not there.
     pub(super) missing: u32,
+    /// Sessions of which something was brought back that was lost.
+    pub(super) back: BTreeSet<i64>,
 }
 
 /// A table as this version writes it.
-struct Shape {
-    name: String,
+pub(super) struct Shape {
+    pub(super) name: String,
     /// In the order in which a row has them, with their types and whether they must be there.
     columns: Vec<(String, String, bool)>,
     /// The column that is the row's number.
@@ -42,7 +44,7 @@ struct Shape {
 }
 
 /// Which page stands above each.
-struct Trees {
+pub(super) struct Trees {
     above: Vec<u32>,
     /// Pages at the top of a tree of which is known what it holds.
     roots: HashMap<u32, String>,
@@ -60,7 +62,8 @@ pub(super) fn rescue(dir: &DataDir, fresh: &DataDir, new: &Connection) -> Result
     db.execute_batch(
         "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN; DELETE FROM meta",
     )?;
-    let mut rescued = Rescued { db, names: Default::default(), missing: trees.missing };
+    let mut rescued =
+        Rescued { db, names: Default::default(), missing: trees.missing, back: BTreeSet::new() };
     let mut page: Page = [0; SIZE];
     for number in 1..=pages.count {
         if !pages.read(number, &mut page) {
@@ -79,7 +82,7 @@ pub(super) fn rescue(dir: &DataDir, fresh: &DataDir, new: &Connection) -> Result
 }
 
 /// The tables, but for those that are made anew.
-fn shapes(new: &Connection) -> Result<Vec<Shape>> {
+pub(super) fn shapes(new: &Connection) -> Result<Vec<Shape>> {
     let sql = "SELECT name, sql LIKE '%WITHOUT ROWID%' FROM sqlite_schema WHERE type = 'table'
          AND name NOT LIKE 'sqlite!_%' ESCAPE '!' AND name NOT LIKE 'search%' AND name <> 'fresh'";
     let db = Db::Sqlite(new);
@@ -104,7 +107,7 @@ fn shapes(new: &Connection) -> Result<Vec<Shape>> {
 }
 
 impl Trees {
-    fn find(pages: &Pages) -> Trees {
+    pub(super) fn find(pages: &Pages) -> Trees {
         let mut above = vec![0; pages.count as usize + 1];
         let (mut roots, mut missing) = (HashMap::new(), 0);
         let mut page: Page = [0; SIZE];
@@ -129,7 +132,7 @@ impl Trees {
     }
 
     /// Whose a page is.
-    fn owner(&self, mut page: u32) -> Option<&str> {
+    pub(super) fn owner(&self, mut page: u32) -> Option<&str> {
         for _ in 0..DEPTH {
             if let Some(name) = self.roots.get(&page) {
                 return Some(name);
@@ -171,7 +174,7 @@ impl Rescued {
             return Ok(());
         }
         let numbered = cells.kind == Kind::Rows;
-        let own = shapes.iter().find(|shape| Some(shape.name.as_str()) == owner);
+        let own = Shape::of(shapes, owner);
         if let Some(shape) = own.filter(|shape| shape.fits(numbered, &values)) {
             let proof = shape.numbers(row, &mut values).proof(&values);
             // Of these, what is not as it was written is missed by its number.
@@ -179,28 +182,57 @@ impl Rescued {
             return if proof == Some(false) && is_counted {
                 Ok(())
             } else {
-                self.put(shape, &values)
+                self.put(shape, &values, "IGNORE")
             };
         }
-        for shape in shapes.iter().filter(|shape| shape.fits(numbered, &values)) {
-            let mut values = values.clone();
-            if shape.numbers(row, &mut values).proof(&values) == Some(true) {
-                return self.put(shape, &values);
-            }
+        match Shape::proven(shapes, None, cells, row, &values) {
+            Some((shape, values)) => self.put(shape, &values, "IGNORE"),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    fn put(&self, shape: &Shape, values: &[Value<'_>]) -> Result<()> {
+    /// Keeps a row, or the one that there is.
+    pub(super) fn put(&self, shape: &Shape, values: &[Value<'_>], how: &str) -> Result<()> {
         let names = shape.columns.iter().take(values.len()).map(|(name, ..)| format!("\"{name}\""));
         let names = names.collect::<Vec<_>>().join(", ");
         let marks = vec!["?"; values.len()].join(", ");
-        let sql = format!("INSERT OR IGNORE INTO {} ({names}) VALUES ({marks})", shape.name);
+        let sql = format!("INSERT OR {how} INTO {} ({names}) VALUES ({marks})", shape.name);
         Db::Sqlite(&self.db).execute(&sql, values).map(|_| ())
     }
 }
 
 impl Shape {
+    fn of<'s>(shapes: &'s [Shape], owner: Option<&str>) -> Option<&'s Shape> {
+        shapes.iter().find(|shape| Some(shape.name.as_str()) == owner)
+    }
+
+    /// The table of which a row says by its checksum that it is one: that of the page, where it is known.
+    pub(super) fn proven<'s, 'v>(
+        shapes: &'s [Shape],
+        owner: Option<&str>,
+        cells: &Cells,
+        row: i64,
+        values: &[Value<'v>],
+    ) -> Option<(&'s Shape, Vec<Value<'v>>)> {
+        let own = Shape::of(shapes, owner);
+        let numbered = cells.kind == Kind::Rows;
+        shapes
+            .iter()
+            .filter(|shape| own.is_none_or(|own| own.name == shape.name))
+            .filter(|shape| shape.fits(numbered, values))
+            .find_map(|shape| {
+                let mut values = values.to_vec();
+                let proof = shape.numbers(row, &mut values).proof(&values);
+                (proof == Some(true)).then_some((shape, values))
+            })
+    }
+
+    /// What a row has in a column.
+    pub(super) fn get<'v>(&self, values: &[Value<'v>], name: &str) -> Value<'v> {
+        let at = self.columns.iter().position(|(column, ..)| column == name);
+        at.and_then(|at| values.get(at)).cloned().unwrap_or(Value::Null)
+    }
+
     /// Whether a row may be one of this table; rows of earlier versions are shorter.
     fn fits(&self, numbered: bool, values: &[Value<'_>]) -> bool {
         let fits = |(at, value): (usize, &Value<'_>)| {
@@ -229,10 +261,7 @@ impl Shape {
 
     /// Whether the row has a checksum that says what it is; none where it has no checksum.
     fn proof(&self, values: &[Value<'_>]) -> Option<bool> {
-        let get = |name: &str| {
-            let at = self.columns.iter().position(|(column, ..)| column == name);
-            at.and_then(|at| values.get(at)).cloned().unwrap_or(Value::Null)
-        };
+        let get = |name: &str| self.get(values, name);
         let number = |name: &str| if let Value::Int(n) = get(name) { n } else { 0 };
         let text = |name: &str| if let Value::Text(text) = get(name) { text } else { "" };
         let kept = |name: &str| if let Value::Int(n) = get(name) { Some(n) } else { None };

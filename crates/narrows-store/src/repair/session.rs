@@ -237,8 +237,14 @@ impl<'a> Sessions<'a> {
         if own.numbers.hold() && !torn {
             last = last.max(own.numbers.seq);
         }
+        let back = self.from.rescued.is_some_and(|rescued| rescued.back.contains(&key));
         for damage in before {
-            if damage.last <= copied.last {
+            if damage.last <= copied.last && back {
+                let (first, last) = (damage.first.max(1), damage.last);
+                told.notes.push(format!(
+                    "events {first}–{last} were lost with the write-ahead log and are back"
+                ));
+            } else if damage.last <= copied.last {
                 told.notes.push(format!(
                     "events {}–{} were lost before; others have their numbers now",
                     damage.first, damage.last

@@ -7,6 +7,7 @@
 use crate::dir::DataDir;
 use crate::durable::Durable;
 use crate::error::{Error, Result};
+use crate::frames;
 use crate::names::now;
 use std::fs::{self, File};
 use std::io;
@@ -85,6 +86,7 @@ pub(crate) fn finish(dir: &DataDir) -> Result<()> {
             fs::rename(&wal, dir.path().join(format!("{name}-wal"))).map_err(failed(&wal))?;
         }
         let _ = fs::remove_file(dir.path().join("narrows.db-shm"));
+        frames::set_aside(dir, &name);
         // What was durable before is not missed again.
         Durable::forget(dir);
         sync(dir.path())?;

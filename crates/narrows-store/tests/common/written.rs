@@ -4,6 +4,7 @@ use super::{Book, print, steps};
 use narrows_store::{EventRow, Result, Store, Window};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 pub const FIXTURES: [&str; 4] = [
     "acp/opencode-1.18-c-files",
@@ -96,6 +97,27 @@ pub async fn written(to: &Path) -> Vec<Written> {
     }
     store.close().await;
     all
+}
+
+/// Waits until a store has emptied its write-ahead log. It does so when it was opened, whenever there is
+/// time, and after something was removed: then not again.
+pub async fn emptied(store: &Store) {
+    let wal = store.dir().path().join("narrows.db-wal");
+    super::until("the log is empty", async || {
+        let mut gone = Book::new(store, "removed").await;
+        gone.say("a", "words");
+        gone.keep(store).await;
+        store.delete(&gone.session.id).await.unwrap();
+        super::settled(store).await;
+        // It may have come before the last word of that.
+        let began = std::time::Instant::now();
+        let is_empty = || std::fs::metadata(&wal).is_ok_and(|wal| wal.len() == 0);
+        while !is_empty() && began.elapsed() < Duration::from_secs(1) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        is_empty()
+    })
+    .await;
 }
 
 pub fn copy(from: &Path, to: &Path) {
