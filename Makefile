@@ -105,7 +105,7 @@ test-agents:
 # What needs PostgreSQL and NATS, which are installed and started for it: tests of the store and of the
 # server again on them, agents across nodes, and nodes while everything is killed and paused. The others
 # that run on both are in `make soak`.
-CLUSTER = story sessions log search records lease follow socket ingest far cluster
+CLUSTER = story sessions log search records lease follow socket ingest far cluster upgrade_postgres
 CLUSTER_MORE = items outline windows delete rest overview
 cluster:
 	@MAKEFLAGS= NARROWS_TEST_STORE=postgres ./scripts/services run target/services timeout 900 \

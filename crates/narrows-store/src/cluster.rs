@@ -3,7 +3,7 @@
 use crate::connection::SCHEMA;
 use crate::db::{Db, Pg, PgAddress, Value};
 use crate::error::{Error, Result};
-use crate::{beside, meta};
+use crate::{beside, fill, meta};
 
 /// Whoever changes the schema has this lock; other nodes wait.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7234116)";
@@ -44,6 +44,7 @@ pub(crate) fn prepare(address: &PgAddress) -> Result<[u8; 32]> {
         pg.say_and_wait(sql)?;
     }
     if found < beside::SECOND {
+        fill::sums(&db)?;
         beside::fill_all(&db)?;
     }
     let key = meta::mark_key(&db)?;

@@ -116,7 +116,8 @@ pub(crate) fn sessions(db: &Db<'_>) -> Result<()> {
 
 /// Checksums of the rows that there are few of. Those of events and items come when there is time.
 pub(crate) fn sums(db: &Db<'_>) -> Result<()> {
-    let sql = "SELECT key, id, epoch, label, info, title, agent, model, status, state FROM session";
+    let sql = "SELECT key, id, epoch, label, info, title, agent, model, status, state FROM session
+         WHERE name_crc IS NULL";
     let found = db.all(sql, &[], |r| {
         let sum = |columns: &[usize]| -> Result<i64> {
             let mut sum = Sum::default();
