@@ -1832,7 +1832,8 @@ export interface components {
             agent: string;
             /**
              * @description The folder in which it works, as a whole path on the server's machine. Without one the
-             *     session gets a folder of its own, with `outputs` and `files` in it.
+             *     session gets a folder of its own, with `outputs` and `files` in it; one that is taken up by
+             *     its `nativeId` works where the agent says.
              */
             cwd?: string | null;
             /** @description The caller's own name for the session. */
@@ -1841,6 +1842,12 @@ export interface components {
             mode?: string | null;
             /** @description The model to begin with. */
             model?: string | null;
+            /**
+             * @description Go on with a session that the agent keeps by itself, by the agent's own id of it
+             *     (`GET /api/agents/{agent}/sessions`). The agent is started for it, and what it tells of the
+             *     session's past is kept where narrows does not have it. One that narrows has is answered as it is.
+             */
+            nativeId?: string | null;
             /** @description Words to find it by. */
             tags?: string[];
         };
@@ -4187,7 +4194,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The session of this label */
+            /** @description The session of this label, or of this `nativeId` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4203,6 +4210,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description The agent failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description Refused */

@@ -118,7 +118,9 @@ fn take(
             sessions.close(session);
             Ok(json!({}))
         }
-        "session/list" if options.newer => Ok(sessions.list(params["cursor"].as_str())),
+        "session/list" if options.newer || options.lists => {
+            Ok(sessions.list(params["cursor"].as_str(), options.lists))
+        }
         "session/delete" if options.newer => {
             if sessions.forget(session) {
                 Ok(json!({}))
@@ -159,7 +161,7 @@ fn initialize(options: &Options) -> Value {
         "agentCapabilities": {
             "loadSession": !options.no_load,
             "mcpCapabilities": {"http": false, "sse": false},
-            "sessionCapabilities": if options.newer { json!({"resume": {}, "close": {}, "list": {}, "delete": {}, "additionalDirectories": {}}) } else { json!({}) },
+            "sessionCapabilities": if options.lists { json!({"list": {}}) } else if options.newer { json!({"resume": {}, "close": {}, "list": {}, "delete": {}, "additionalDirectories": {}}) } else { json!({}) },
             "promptCapabilities": {"embeddedContext": true, "image": true},
         },
         "authMethods": if options.login || options.login_late { methods() } else { json!([]) },

@@ -2,9 +2,10 @@
 
 mod asking;
 mod question;
+mod sessions;
 mod terminal;
 
-use crate::args::RunArgs;
+use crate::args::{HideArgs, RunArgs};
 use crate::client::Client;
 use crate::library::{failed, session};
 use crate::running::run_options;
@@ -17,8 +18,9 @@ use narrows_server::{HiddenOptions, ServeConfig, Server};
 use narrows_store::Store;
 use serde::Deserialize;
 use serde_json::{Value, json};
+pub(crate) use sessions::sessions;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -30,6 +32,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Run {
+    state: String,
     queue: Vec<Value>,
     turn: Option<Value>,
     requests: Vec<String>,
@@ -107,7 +110,7 @@ fn try_run(args: &RunArgs) -> Result<End, Fault> {
         let (client, own) = if let Some(client) = Client::find(&data)? {
             (client, None)
         } else {
-            let server = own_server(args, &data).await?;
+            let server = own_server(&args.hide, &data).await?;
             let client = Client::find(&data)?.ok_or_else(|| fault("the server is not there"))?;
             (client, Some(server))
         };
@@ -136,12 +139,12 @@ fn prompt(args: &RunArgs) -> Result<String, Fault> {
 }
 
 /// A server for as long as the turn takes, that only this machine reaches.
-async fn own_server(args: &RunArgs, data: &Path) -> Result<Server, Fault> {
-    let hidden = hide::Hidden::at_home(&args.hide)?;
+async fn own_server(hide: &HideArgs, data: &Path) -> Result<Server, Fault> {
+    let hidden = hide::Hidden::at_home(hide)?;
     let config = ServeConfig {
         data: data.to_owned(),
         bind: ([127, 0, 0, 1], 0).into(),
-        run: run_options(&args.hide, data, true, true)?,
+        run: run_options(hide, data, true, true)?,
         ..ServeConfig::default()
     };
     let hidden = HiddenOptions { paths: hidden.paths, secrets: hidden.secrets };
@@ -169,21 +172,34 @@ fn begin(args: &RunArgs, client: &Client) -> Result<String, Fault> {
     if let Some(problem) = &agent.problem {
         return Err(fault(problem.clone()));
     }
-    let cwd = match &args.cwd {
-        Some(cwd) => cwd.clone(),
-        None => std::env::current_dir().map_err(Fault::new("this folder"))?,
+    let cwd = match (&args.cwd, &args.resume) {
+        (Some(cwd), _) => Some(cwd.clone()),
+        // It works where its agent says.
+        (None, Some(_)) => None,
+        (None, None) => Some(std::env::current_dir().map_err(Fault::new("this folder"))?),
     };
-    let cwd = cwd.canonicalize().map_err(Fault::new(cwd.display().to_string()))?;
+    let whole = |cwd: PathBuf| cwd.canonicalize().map_err(Fault::new(cwd.display().to_string()));
+    let cwd = cwd.map(whole).transpose()?;
     let mut beside = Vec::new();
     for dir in &args.add_dir {
         let real = dir.canonicalize().map_err(Fault::new(dir.display().to_string()))?;
         beside.push(real.to_string_lossy().into_owned());
     }
     let body = json!({
-        "agent": agent.name, "cwd": cwd.to_string_lossy(), "mode": args.mode, "model": args.model,
-        "additionalDirectories": beside,
+        "agent": agent.name, "cwd": cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+        "mode": args.mode, "model": args.model, "additionalDirectories": beside,
+        "nativeId": args.resume,
     });
     Ok(client.post::<Made>("/api/runs", &body)?.id)
+}
+
+/// Waits until an agent that takes a session up has told what was said before: that is no part of
+/// the turn.
+async fn told(client: &Client, id: &str) -> Result<(), Fault> {
+    while client.get::<Run>(&format!("/api/sessions/{id}/run"))?.state == "starting" {
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
 }
 
 async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> Result<End, Fault> {
@@ -191,6 +207,9 @@ async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> R
         Some(name) => session(store, name).await?.id,
         None => begin(args, client)?,
     };
+    if args.resume.is_some() {
+        told(client, &id).await?;
+    }
     let mut style = style::of_terminal(None, args.color);
     (style.tools, style.thinking) = (args.tools, args.thinking);
     let style = Some(style).filter(|_| !args.json);

@@ -102,6 +102,9 @@ fn agents(given: Vec<AgentSpec>) -> Result<Vec<AgentSpec>, Fault> {
 
 /// `narrows agents`.
 pub(crate) fn list(args: &AgentsArgs) -> Result<(), Fault> {
+    if let Some(agent) = &args.agent {
+        return crate::run::sessions(args, agent);
+    }
     let options = run_options(&args.hide, Path::new(""), false, true)?;
     let path = std::env::var_os("PATH");
     let mut out = std::io::stdout().lock();

@@ -38,8 +38,15 @@ pub struct NewRun {
     /// The agent's name.
     #[schema(max_length = 100)]
     pub agent: String,
+    /// Go on with a session that the agent keeps by itself, by the agent's own id of it
+    /// (`GET /api/agents/{agent}/sessions`). The agent is started for it, and what it tells of the
+    /// session's past is kept where narrows does not have it. One that narrows has is answered as it is.
+    #[serde(default)]
+    #[schema(max_length = 512)]
+    pub native_id: Option<String>,
     /// The folder in which it works, as a whole path on the server's machine. Without one the
-    /// session gets a folder of its own, with `outputs` and `files` in it.
+    /// session gets a folder of its own, with `outputs` and `files` in it; one that is taken up by
+    /// its `nativeId` works where the agent says.
     #[serde(default)]
     #[schema(max_length = 4096)]
     pub cwd: Option<String>,

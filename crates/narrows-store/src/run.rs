@@ -9,6 +9,7 @@ pub use lease::{Holding, Taken};
 use crate::db::{Db, Param, Row, Value, params};
 use crate::error::{Error, Result};
 use crate::names::now;
+use crate::sessions::{Session, find_by_key};
 use crate::store::Store;
 use crate::sum;
 use sha2::{Digest, Sha256};
@@ -154,6 +155,25 @@ impl Store {
         self.read(move |db| {
             let sql = format!("SELECT {RUN} FROM run WHERE session = ?1");
             db.optional(&sql, &params![session], run_row)
+        })
+        .await
+    }
+
+    /// The sessions that an agent calls by its own id, and how they are run; the newest first.
+    pub async fn runs_of_native(&self, native: &str) -> Result<Vec<(Session, Option<RunRow>)>> {
+        const MOST: i64 = 16;
+        let native = native.to_owned();
+        self.read(move |db| {
+            let sql = "SELECT key FROM session WHERE native = ?1
+                       UNION SELECT session FROM run WHERE native = ?1 ORDER BY 1 DESC LIMIT ?2";
+            let keys: Vec<i64> = db.all(sql, &params![native, MOST], |r| r.get(0))?;
+            let sql = format!("SELECT {RUN} FROM run WHERE session = ?1");
+            let mut found = Vec::new();
+            for key in keys {
+                let run = db.optional(&sql, &params![key], run_row)?;
+                found.extend(find_by_key(db, key)?.map(|session| (session, run)));
+            }
+            Ok(found)
         })
         .await
     }

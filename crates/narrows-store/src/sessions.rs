@@ -368,7 +368,7 @@ fn find_by_label(db: &Db<'_>, damages: &Damages, label: &str) -> Result<Option<S
     }
 }
 
-fn find_by_key(db: &Db<'_>, key: i64) -> Result<Option<Session>> {
+pub(crate) fn find_by_key(db: &Db<'_>, key: i64) -> Result<Option<Session>> {
     find(db, "key", Value::Int(key))
 }
 

@@ -1,6 +1,7 @@
 import { credentials, forgetLogin, keepLogin } from "./login";
 import type {
   AgentList,
+  AgentSessions,
   Answer,
   Done,
   Facets,
@@ -109,6 +110,8 @@ export const api = {
   /** Opens one request that can have no header, once and soon: a socket, a download. */
   ticket: () => ask<{ ticket: string }>("POST", "/api/request-tickets"),
   agents: () => ask<AgentList>("GET", "/api/agents"),
+  agentSessions: (agent: string, signal: AbortSignal) =>
+    ask<AgentSessions>("GET", `/api/agents/${encodeURIComponent(agent)}/sessions`, {}, { signal }),
   start: (run: NewRun) => ask<Session>("POST", "/api/runs", {}, { body: run }),
   run: (id: string, after: number | undefined, signal: AbortSignal) =>
     ask<RunState>("GET", `${one(id)}/run`, { after }, { signal }),

@@ -44,6 +44,8 @@ export type Sources = Schemas["Sources"];
 
 export type AgentInfo = Schemas["AgentInfo"];
 export type AgentList = Schemas["AgentList"];
+export type AgentSession = Schemas["AgentSession"];
+export type AgentSessions = Schemas["AgentSessions"];
 export type NewRun = Schemas["NewRun"];
 export type RunState = Schemas["RunState"];
 export type RunChange = Schemas["RunChange"];

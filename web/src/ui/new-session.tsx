@@ -8,6 +8,7 @@ import { Dialog } from "./dialog";
 import dialog from "./dialog.module.css";
 import { Growing } from "./growing";
 import css from "./new-session.module.css";
+import { OwnSessions } from "./own-sessions";
 import { sends } from "./write";
 
 interface Props {
@@ -25,6 +26,8 @@ export function NewSession({ agents, onStarted, onClose }: Props) {
   });
   const [folder, setFolder] = useState(() => recall("folder") ?? "");
   const [text, setText] = useState("");
+  // The agent's own session that is gone on with.
+  const [native, setNative] = useState<string>();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<string | null>(null);
   // What was made before the message failed is used again, not made again.
@@ -34,15 +37,15 @@ export function NewSession({ agents, onStarted, onClose }: Props) {
     if (busy || !agent) return;
     setBusy(true);
     setError(null);
-    const cwd = folder.trim();
-    const wanted = JSON.stringify([agent, cwd]);
+    const cwd = native ? "" : folder.trim();
+    const wanted = JSON.stringify([agent, cwd, native]);
     try {
       if (made.current?.for !== wanted) {
-        const { id } = await api.start({ agent, ...(cwd && { cwd }) });
+        const { id } = await api.start({ agent, ...(cwd && { cwd }), ...(native && { nativeId: native }) });
         made.current = { for: wanted, id, key: newKey() };
       }
       remember("agent", agent);
-      remember("folder", cwd);
+      if (!native) remember("folder", cwd);
       const { id, key } = made.current;
       if (text.trim()) await send(id, { ...EMPTY, text }, key);
       onStarted(id);
@@ -59,23 +62,21 @@ export function NewSession({ agents, onStarted, onClose }: Props) {
     <Dialog label="New session" onClose={onClose}>
       <form className={css.form} onSubmit={submit}>
         <h2 className={dialog.title}>New session</h2>
-        <Agents agents={agents} chosen={agent} onChoose={setAgent} />
-        <label className={css.field}>
-          <span>Folder</span>
-          <input
-            type="text"
-            value={folder}
-            placeholder="A folder of its own"
-            spellCheck={false}
-            autoCapitalize="off"
-            autoComplete="off"
-            onChange={(event) => setFolder(event.target.value)}
-          />
-          <small>A whole path on the server's machine. Empty: the session gets a folder of its own.</small>
-        </label>
+        <Agents
+          agents={agents}
+          chosen={agent}
+          onChoose={(name) => {
+            setAgent(name);
+            setNative(undefined);
+          }}
+        />
+        {ready.some(({ name, protocol }) => name === agent && protocol === "acp") && (
+          <OwnSessions key={agent} agent={agent} chosen={native} onChoose={setNative} />
+        )}
+        {!native && <Folder value={folder} onChange={setFolder} />}
         {/* biome-ignore lint/a11y/noLabelWithoutControl: the field is inside */}
         <label className={css.field}>
-          <span>First message</span>
+          <span>{native ? "Next message" : "First message"}</span>
           <div className={css.text}>
             <Growing
               value={text}
@@ -109,6 +110,30 @@ export function NewSession({ agents, onStarted, onClose }: Props) {
         </div>
       </form>
     </Dialog>
+  );
+}
+
+interface FolderProps {
+  value: string;
+  onChange(folder: string): void;
+}
+
+/** Where it works. */
+function Folder({ value, onChange }: FolderProps) {
+  return (
+    <label className={css.field}>
+      <span>Folder</span>
+      <input
+        type="text"
+        value={value}
+        placeholder="A folder of its own"
+        spellCheck={false}
+        autoCapitalize="off"
+        autoComplete="off"
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <small>A whole path on the server's machine. Empty: the session gets a folder of its own.</small>
+    </label>
   );
 }
 

@@ -82,3 +82,29 @@ test("a browser that keeps nothing starts one all the same", async () => {
   start();
   await waitFor(() => expect(started).toHaveBeenCalledWith("new"));
 });
+
+test("a session that the agent keeps by itself is gone on with", async () => {
+  const kept = { id: "ses_1", title: "Mend the pier", project: "harbor" };
+  const asked = served(({ path }) => {
+    if (path === "/api/agents/one/sessions") return { status: 200, body: { sessions: [kept] } };
+    return { status: 201, body: { id: "taken" } };
+  });
+  const started = show();
+  fireEvent.click(screen.getByText("Go on with a session of this agent…"));
+  const choice = (await screen.findByLabelText("Session")) as HTMLSelectElement;
+  expect([...choice.options].map((option) => option.text)).toEqual(["A new one", "Mend the pier · harbor"]);
+  fireEvent.change(choice, { target: { value: "ses_1" } });
+  // It works where its agent says.
+  expect(screen.queryByLabelText("Folder", { exact: false })).toBeNull();
+  start();
+  await waitFor(() => expect(started).toHaveBeenCalledWith("taken"));
+  expect(asked.at(-1)?.body).toEqual({ agent: "one", nativeId: "ses_1" });
+  cleanup();
+  // An agent that lists none says why.
+  served(() => refused(409, "NOT_SUPPORTED", "`one` cannot list sessions"));
+  show();
+  fireEvent.click(screen.getByText("Go on with a session of this agent…"));
+  expect((await screen.findByRole("alert", { hidden: true })).textContent).toContain("cannot list");
+  fireEvent.click(radio(/Two/));
+  expect(screen.queryByText("Go on with a session of this agent…")).toBeNull();
+});

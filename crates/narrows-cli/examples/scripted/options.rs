@@ -13,6 +13,8 @@ pub struct Options {
     pub login_late: bool,
     /// Sessions can be resumed and closed.
     pub newer: bool,
+    /// Sessions are listed with their folders, and loaded.
+    pub lists: bool,
     /// Turns are cancelled by `$/cancel_request` only.
     pub stubborn: bool,
     pub state: Option<PathBuf>,
@@ -73,6 +75,7 @@ impl Options {
                 "--login" => options.login = true,
                 "--login-late" => options.login_late = true,
                 "--newer" => options.newer = true,
+                "--lists" => options.lists = true,
                 "--stubborn" => options.stubborn = true,
                 "--state" => options.state = value().map(PathBuf::from),
                 "--model" => options.model = value(),

@@ -20,6 +20,10 @@ pub(crate) struct RunArgs {
     /// Go on with a session that was run before
     #[arg(long, value_name = "ID", conflicts_with_all = ["agent", "cwd", "add_dir", "mode", "model"])]
     pub(crate) session: Option<String>,
+    /// Go on with a session that the agent keeps by itself, by its own id of it: `narrows agents NAME`
+    /// lists them
+    #[arg(long, value_name = "ID", requires = "agent", conflicts_with = "session")]
+    pub(crate) resume: Option<String>,
     /// The mode to begin with, as `plan`
     #[arg(long)]
     pub(crate) mode: Option<String>,
@@ -53,9 +57,14 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentsArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// List the sessions that this agent keeps by itself, where it can tell them
+    #[arg(value_name = "NAME")]
+    pub(crate) agent: Option<String>,
     #[command(flatten)]
     pub(crate) hide: HideArgs,
 }
@@ -84,9 +93,14 @@ Examples:
   narrows run --json --no \"What does this do?\" | jq -r 'select(.type == \"text_chunk\").text'
       One event a line, for programs
   narrows run --session k3f9 \"Now write the tests\"
-      The next turn of a session";
+      The next turn of a session
+  narrows run --agent opencode --resume ses_1f4c \"Now write the tests\"
+      The next turn of one that was begun in opencode itself; what was said before is kept, too";
 
 pub(crate) const AGENTS_EXAMPLES: &str = "\
+  narrows agents opencode
+      The sessions that opencode keeps by itself: `narrows run --agent opencode --resume ID` goes on with one
+
 Others are added in the config file:
   [[agent]]
   name = \"mine\"

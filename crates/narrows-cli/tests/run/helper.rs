@@ -52,6 +52,7 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
         agent("login-key", "acp", ", \"--login\"")
             + "env = { SCRIPTED_API_KEY = \"good-4711-lantern\" }\n",
         agent("newer", "acp", ", \"--newer\""),
+        agent("lists", "acp", ", \"--lists\""),
         agent("stubborn", "acp", ", \"--stubborn\""),
         agent("wide", "acp", ", \"--newer\"") + &directories,
         agent("wide-old", "acp", "") + &directories,

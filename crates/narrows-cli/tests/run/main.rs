@@ -13,6 +13,7 @@ mod newer;
 mod permissions;
 mod sent;
 mod socket;
+mod taken;
 mod terminal;
 
 #[path = "../served/mod.rs"]

@@ -1,12 +1,16 @@
 //! The sessions that an agent keeps by itself.
 
 use super::extract::{Names, Params};
-use crate::api_run::{AgentSessionQuery, AgentSessions, Done};
+use super::run::audit;
+use super::sessions::{MAX_LABEL, make};
+use crate::api::NewSession;
+use crate::api_run::{AgentSessionQuery, AgentSessions, Done, NewRun};
 use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::run::Unlisted;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use narrows_store::NewAudit;
 
@@ -15,6 +19,7 @@ impl From<Unlisted> for ApiError {
         match why {
             Unlisted::Refused(refusal) => refusal.into(),
             Unlisted::Unable(what) => ApiError::new(StatusCode::CONFLICT, "NOT_SUPPORTED", what),
+            Unlisted::Unknown(what) => ApiError::new(StatusCode::NOT_FOUND, "NOT_FOUND", what),
             Unlisted::Failed(what) => ApiError::new(StatusCode::BAD_GATEWAY, "AGENT_FAILED", what),
         }
     }
@@ -80,4 +85,49 @@ pub(super) async fn remove(
         tracing::warn!(%error, "the audit log could not be written");
     }
     Ok(axum::Json(Done { done: true }))
+}
+
+/// Goes on with a session that an agent keeps by itself.
+pub(super) async fn take_up(
+    app: App,
+    grant: Grant,
+    new: NewRun,
+    native: String,
+) -> ApiResult<Response> {
+    // Two who want the same get the same.
+    static TAKING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    sees_all(&grant)?;
+    app.runs.takes_up(&new.agent, &native)?;
+    let _alone = TAKING.lock().await;
+    let known = app.runs.taken_up(&new.agent, &native).await?;
+    let (session, status) = match known {
+        Some((session, true)) => (session, StatusCode::OK),
+        other => {
+            let cwd = match new.cwd {
+                Some(cwd) => cwd,
+                None => app.runs.agent_folder(&new.agent, &native).await?,
+            };
+            let (made, status) = if let Some((recorded, _)) = other {
+                (recorded, StatusCode::OK)
+            } else {
+                let usual = format!("acp:{}:{native}", new.agent);
+                let label = new.label.or(Some(usual).filter(|label| label.len() <= MAX_LABEL));
+                make(&app, &grant, NewSession { label, tags: new.tags }).await?
+            };
+            let run = app.store.run(made.key).await?;
+            if run.is_some_and(|run| run.native.as_ref() != Some(&native)) {
+                let what = "the session of this label is another one";
+                return Err(ApiError::new(StatusCode::CONFLICT, "LABEL_TAKEN", what));
+            }
+            let folders = (Some(cwd.as_str()), new.additional_directories.as_slice());
+            let choice = (new.mode, new.model);
+            app.runs.adopt(&made, &new.agent, folders, Some(native), choice).await?;
+            audit(&app, &grant, "run", &made.id).await;
+            // What was said before is there for whoever looks, before anybody says more.
+            app.runs.open(&made).await?;
+            (made, status)
+        }
+    };
+    let row = app.store.session_row(&session.id).await?;
+    Ok((status, axum::Json(row)).into_response())
 }

@@ -1,5 +1,6 @@
 //! Running agents: start, send, cancel, answer.
 
+use super::agent_sessions::take_up;
 use super::extract::{Json, Names, Params, session};
 use super::sessions::make;
 use super::stream::stay;
@@ -87,8 +88,9 @@ pub(super) async fn agents(State(app): State<App>) -> axum::Json<AgentList> {
 /// The agent is started with the first message.
 #[utoipa::path(post, path = "/api/runs", operation_id = "create_run", request_body = NewRun, security(("token" = ["run"])), responses(
     (status = 201, description = "It is new", body = crate::api::Session),
-    (status = 200, description = "The session of this label", body = crate::api::Session),
+    (status = 200, description = "The session of this label, or of this `nativeId`", body = crate::api::Session),
     (status = "4XX", description = "Refused", body = ErrorBody),
+    (status = 502, description = "The agent failed", body = ErrorBody),
 ))]
 pub(super) async fn create(
     State(app): State<App>,
@@ -96,6 +98,9 @@ pub(super) async fn create(
     Json(new): Json<NewRun>,
 ) -> ApiResult<Response> {
     app.runs.check(&new.agent, new.cwd.as_deref(), &new.additional_directories)?;
+    if let Some(native) = new.native_id.clone() {
+        return take_up(app, grant, new, native).await;
+    }
     // The agent's own file, when it is found, is known by this name.
     let native = app.runs.native(&new.agent);
     let label = new.label.clone().or_else(|| native.clone());
@@ -109,7 +114,7 @@ pub(super) async fn create(
     Ok((status, axum::Json(row)).into_response())
 }
 
-async fn audit(app: &App, grant: &Grant, action: &'static str, target: &str) {
+pub(super) async fn audit(app: &App, grant: &Grant, action: &'static str, target: &str) {
     let (token, session) = (grant.token.clone(), Some(target.to_owned()));
     let line = NewAudit { token, action, session, detail: None };
     if let Err(error) = app.store.audit(line).await {

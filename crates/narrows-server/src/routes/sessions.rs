@@ -11,7 +11,7 @@ use http::StatusCode;
 use narrows_store::{Error, ListFilter, NewAudit, Retention, Session, SessionRow, Sight};
 use serde::Serialize;
 
-const MAX_LABEL: usize = 200;
+pub(super) const MAX_LABEL: usize = 200;
 const MAX_TAG: usize = 100;
 const MAX_TAGS: usize = 32;
 

@@ -136,7 +136,7 @@ impl Acp {
     }
 
     pub(crate) fn hear(&mut self, line: &[u8]) -> Heard {
-        let log = !self.replay.is_on();
+        let log = !self.replay.is_dropped();
         let Ok(message) = serde_json::from_slice::<Message<'_>>(line) else {
             return Heard { log, effects: Vec::new() };
         };
@@ -183,7 +183,11 @@ impl Acp {
     fn answered(&mut self, message: &Message<'_>) -> Heard {
         let asked = message.id.as_ref().and_then(Value::as_u64);
         let asked = asked.and_then(|id| self.asked.remove(&id).map(|asked| (id, asked)));
-        let log = !self.replay.is_on() || matches!(asked, Some((_, Asked::Load)));
+        let log = match asked {
+            Some((_, Asked::Quiet)) => false,
+            Some((_, Asked::Load)) => true,
+            _ => !self.replay.is_dropped(),
+        };
         let Some((id, asked)) = asked else { return Heard { log, effects: Vec::new() } };
         let error = message.error.as_ref();
         let result: Value =
@@ -220,20 +224,17 @@ impl Acp {
                 result["sessionId"] = json!(self.opening.native);
                 self.opened(&result)
             }
-            Asked::Load | Asked::Resume if error.is_some() => {
-                // It has lost it, or never had it: what narrows has kept stays.
-                self.replay.end();
-                let mut effects = vec![Effect::Notice(session::LOST.to_owned())];
-                effects.push(self.open_new());
-                effects
-            }
+            Asked::Load | Asked::Resume if error.is_some() => self.lost(error),
             Asked::Load | Asked::Resume => {
                 self.replay.loaded(result, self.opening.native.clone());
                 vec![self.is_quiet()]
             }
             Asked::Quiet => match self.replay.is_over() {
                 None => vec![self.is_quiet()],
-                Some(loaded) => self.opened(&loaded),
+                Some(loaded) => {
+                    let told = self.opening.history.then_some(Effect::Told);
+                    told.into_iter().chain(self.opened(&loaded)).collect()
+                }
             },
             Asked::Prompt if self.prompting == Some(id) => {
                 (self.prompting, self.spoke) = (None, true);

@@ -40,12 +40,29 @@ const SHOWN: usize = 200;
 /// What the task is asked to do.
 #[derive(Debug)]
 pub(super) enum Order {
-    Message { row: MessageRow, prompt: Prompt, tell: oneshot::Sender<watch::Receiver<Progress>> },
+    Message {
+        row: MessageRow,
+        prompt: Prompt,
+        tell: oneshot::Sender<watch::Receiver<Progress>>,
+    },
+    /// The agent is to be there before anything is said.
+    Open(oneshot::Sender<bool>),
     Cancel(oneshot::Sender<bool>),
     Stop(oneshot::Sender<bool>),
-    TakeBack { number: u64, tell: oneshot::Sender<bool> },
-    Choose { chosen: Chosen, hold: Option<bool>, tell: oneshot::Sender<bool> },
-    Answer { request: String, reply: Reply, tell: oneshot::Sender<Result<(), Refusal>> },
+    TakeBack {
+        number: u64,
+        tell: oneshot::Sender<bool>,
+    },
+    Choose {
+        chosen: Chosen,
+        hold: Option<bool>,
+        tell: oneshot::Sender<bool>,
+    },
+    Answer {
+        request: String,
+        reply: Reply,
+        tell: oneshot::Sender<Result<(), Refusal>>,
+    },
     Close,
 }
 
@@ -212,6 +229,10 @@ impl Actor {
                 // Whoever asks after the answer finds it.
                 self.show();
                 let _ = tell.send(progress);
+            }
+            Order::Open(tell) => {
+                self.open().await;
+                let _ = tell.send(true);
             }
             Order::Cancel(tell) => {
                 let _ = tell.send(self.cancel().await);

@@ -3,9 +3,11 @@
 use super::agents::Protocol;
 use super::child::{Child, Line};
 use super::folders::named_root;
+use super::wanted::Wanted;
 use super::{Refusal, Runs};
 use narrows::sanitize::Mode;
 use narrows::time::Time;
+use narrows_store::{Error, Session, SourceMark};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -47,6 +49,8 @@ pub(crate) enum Unlisted {
     Unable(String),
     /// It could, and did not.
     Failed(String),
+    /// It has no such session.
+    Unknown(String),
 }
 
 impl From<Refusal> for Unlisted {
@@ -71,27 +75,76 @@ impl Runs {
     ) -> Result<Vec<AgentSession>, Unlisted> {
         let cwd = cwd.map(named_root).transpose()?;
         self.with_agent(agent, "list", cwd.as_deref(), async |talk| {
-            let (mut found, mut cursor) = (Vec::new(), Value::Null);
-            for _ in 0..MAX_PAGES {
-                let mut params = json!({});
-                if let Some(cwd) = &cwd {
-                    params["cwd"] = json!(cwd);
-                }
-                if cursor.is_string() {
-                    params["cursor"] = cursor;
-                }
-                let page = talk.ask("session/list", &params).await?;
-                let sessions = page["sessions"].as_array().into_iter().flatten();
-                found.extend(sessions.filter_map(|told| self.session_told(told)));
-                cursor = page["nextCursor"].clone();
-                if !cursor.is_string() || found.len() >= MAX_SESSIONS {
-                    break;
-                }
-            }
-            found.truncate(MAX_SESSIONS);
+            let mut found = Vec::new();
+            talk.list(cwd.as_deref(), |told| {
+                found.extend(self.session_told(told));
+                found.len() < MAX_SESSIONS
+            })
+            .await?;
             Ok(found)
         })
         .await
+    }
+
+    /// The folder in which an agent says that one of its sessions works.
+    pub(crate) async fn agent_folder(&self, agent: &str, id: &str) -> Result<String, Unlisted> {
+        let mut folder = None;
+        self.with_agent(agent, "list", None, async |talk| {
+            let mut left = MAX_SESSIONS;
+            talk.list(None, |told| {
+                left = left.saturating_sub(1);
+                if told["sessionId"] == id {
+                    folder = told["cwd"].as_str().map(str::to_owned);
+                    left = 0;
+                }
+                left > 0
+            })
+            .await
+        })
+        .await?;
+        folder.ok_or_else(|| Unlisted::Unknown("the agent lists no such session".to_owned()))
+    }
+
+    /// The session that narrows has of an agent's own one: one that is run, or what was recorded of it.
+    pub(crate) async fn taken_up(
+        &self,
+        agent: &str,
+        native: &str,
+    ) -> Result<Option<(Session, bool)>, Refusal> {
+        let mut recorded = None;
+        for (session, run) in self.inner.store.runs_of_native(native).await? {
+            match run {
+                Some(run) if run.agent == agent => return Ok(Some((session, true))),
+                Some(_) => {}
+                None if recorded.is_none() => {
+                    let sources = self.inner.store.sources(session.key).await?;
+                    let acp =
+                        |s: &SourceMark| s.format.as_deref() == Some("acp") && s.path.is_none();
+                    let is_recorded = sources.iter().find(|s| s.number == 0).is_some_and(acp);
+                    recorded = Some(session).filter(|_| is_recorded);
+                }
+                None => {}
+            }
+        }
+        Ok(recorded.map(|session| (session, false)))
+    }
+
+    /// Starts the agent of a session before anything is said.
+    pub(crate) async fn open(&self, session: &Session) -> Result<(), Refusal> {
+        self.want(session, &Wanted::Open).await.map(drop)
+    }
+
+    /// Whether an agent's sessions can be taken up.
+    pub(crate) fn takes_up(&self, agent: &str, native: &str) -> Result<(), Unlisted> {
+        if self.agent(agent)?.protocol != Protocol::Acp {
+            let what = format!("sessions of `{agent}` cannot be taken up by the agent's own id");
+            return Err(Unlisted::Unable(what));
+        }
+        if !is_id(native) || native.starts_with('-') {
+            let what = "`nativeId` is the agent's own id of a session".to_owned();
+            return Err(Unlisted::Refused(Refusal::Store(Error::Invalid(what))));
+        }
+        Ok(())
     }
 
     /// Lets an agent forget one of its sessions. What narrows has of it stays.
@@ -163,6 +216,35 @@ impl Talk {
             "name": "narrows", "title": "narrows", "version": env!("CARGO_PKG_VERSION")}});
         let told = self.ask("initialize", &params).await?;
         self.can = told["agentCapabilities"]["sessionCapabilities"].clone();
+        Ok(())
+    }
+
+    /// Lists sessions, page by page, until there are no more or enough of them.
+    async fn list(
+        &mut self,
+        cwd: Option<&str>,
+        mut more: impl FnMut(&Value) -> bool,
+    ) -> Result<(), Unlisted> {
+        let mut cursor = Value::Null;
+        for _ in 0..MAX_PAGES {
+            let mut params = json!({});
+            if let Some(cwd) = cwd {
+                params["cwd"] = json!(cwd);
+            }
+            if cursor.is_string() {
+                params["cursor"] = cursor;
+            }
+            let page = self.ask("session/list", &params).await?;
+            for told in page["sessions"].as_array().into_iter().flatten() {
+                if !more(told) {
+                    return Ok(());
+                }
+            }
+            cursor = page["nextCursor"].clone();
+            if !cursor.is_string() {
+                break;
+            }
+        }
         Ok(())
     }
 

@@ -113,6 +113,8 @@ pub(crate) enum Effect {
     Wants { id: Value, method: String, params: Value },
     /// Tell whoever reads.
     Notice(String),
+    /// The agent has told all of what was said before.
+    Told,
     /// It cannot go on.
     Fatal(String),
     /// It cannot go on before somebody has logged in; what can be done.
@@ -152,6 +154,8 @@ pub(crate) struct Opening {
     pub(crate) native: Option<String>,
     /// The session is to be taken up, not begun.
     pub(crate) resume: bool,
+    /// It was begun elsewhere, and the log has nothing of what was said: the agent is to tell it.
+    pub(crate) history: bool,
     pub(crate) mode: Option<String>,
     pub(crate) model: Option<String>,
     /// The command line of the agent, and the variables that it gets.

@@ -16,6 +16,8 @@ pub(super) enum Wanted {
         prompt: Prompt,
         key: Option<String>,
     },
+    /// That its agent is there.
+    Open,
     Cancel,
     Stop,
     TakeBack {
@@ -35,7 +37,7 @@ pub(super) enum Wanted {
 impl Wanted {
     /// Whether a session that nobody runs is taken up for it.
     pub(super) fn starts(&self) -> bool {
-        matches!(self, Wanted::Send { .. } | Wanted::Choose { .. })
+        matches!(self, Wanted::Send { .. } | Wanted::Choose { .. } | Wanted::Open)
     }
 }
 
@@ -66,6 +68,7 @@ impl Runs {
             Wanted::Send { prompt, key } => {
                 return self.take_message(handle, session, prompt, key.clone()).await;
             }
+            Wanted::Open => ask(handle, Order::Open).await?,
             Wanted::Cancel => ask(handle, Order::Cancel).await?,
             Wanted::Stop => ask(handle, Order::Stop).await?,
             Wanted::TakeBack { number } => {

@@ -68,7 +68,7 @@ impl Sessions {
     }
 
     /// One page of the kept sessions: one session, and where to go on.
-    pub(crate) fn list(&self, cursor: Option<&str>) -> Value {
+    pub(crate) fn list(&self, cursor: Option<&str>, folders: bool) -> Value {
         let mut names = self.state.names();
         names.retain(|name| name.starts_with("ses_"));
         let at = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
@@ -76,7 +76,9 @@ impl Sessions {
             let kept = self.state.kept(id).unwrap_or_default();
             let prompt = kept.iter().find(|told| told["sessionUpdate"] == "user_message_chunk");
             let title = prompt.map(|told| told["content"]["text"].clone());
-            json!({"sessionId": id, "cwd": "/srv/harbor/app", "title": title,
+            let cwd = self.state.kept(&format!("cwd-{id}")).and_then(|told| told.last().cloned());
+            let cwd = cwd.filter(|_| folders).unwrap_or_else(|| json!("/srv/harbor/app"));
+            json!({"sessionId": id, "cwd": cwd, "title": title,
                 "updatedAt": "2026-11-18T09:30:00Z"})
         };
         let page: Vec<Value> = names.iter().skip(at).take(1).map(told).collect();
@@ -98,6 +100,7 @@ impl Sessions {
     }
 
     fn open(&self, id: &str, cwd: &str, prompts: Vec<String>) -> Value {
+        self.keep(&format!("cwd-{id}"), &json!(cwd));
         let (mode, model) = ("build".to_owned(), "small".to_owned());
         let (cwd, effort) = (PathBuf::from(cwd), "low".to_owned());
         let session = Session { cwd, mode, model, web: false, effort, prompts };

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 /// Requests after which a replay is taken for over.
 const MAX_ASKED: u32 = 100_000;
 
-/// A session that is loaded, and what the agent says of it meanwhile: the log has that already.
+/// A session that is loaded, and what the agent says of it meanwhile: the log has that already, but
+/// for a session that was begun elsewhere.
 ///
 /// Some agents answer `session/load` first and replay then (Gemini CLI). Whatever they are asked now
 /// is answered between two updates, or after the last one: when none came before the answer, the
@@ -16,6 +17,8 @@ const MAX_ASKED: u32 = 100_000;
 #[derive(Debug, Default)]
 pub(super) struct Replay {
     on: bool,
+    /// What is said is kept.
+    kept: bool,
     /// The answer to `session/load`.
     loaded: Option<Value>,
     /// Whether something came since the agent was last asked.
@@ -26,23 +29,24 @@ pub(super) struct Replay {
 impl Replay {
     pub(super) const METHOD: &str = "_narrows/is_quiet";
 
-    pub(super) fn begin(&mut self) {
-        *self = Replay { on: true, ..Replay::default() };
+    pub(super) fn begin(&mut self, kept: bool) {
+        *self = Replay { on: true, kept, ..Replay::default() };
     }
 
     pub(super) fn end(&mut self) {
         *self = Replay::default();
     }
 
-    pub(super) fn is_on(&self) -> bool {
-        self.on
+    /// Whether what comes is not kept.
+    pub(super) fn is_dropped(&self) -> bool {
+        self.on && !self.kept
     }
 
-    /// Takes an update; whether it is none of the replay.
+    /// Takes an update; whether it is to be kept.
     pub(super) fn passes(&mut self, params: Option<&RawValue>) -> bool {
         let passes = !self.on || self.loaded.is_some() && !is_said(params);
         self.heard |= !passes;
-        passes
+        passes || self.kept
     }
 
     /// The agent has loaded the session of this id.

@@ -6,11 +6,14 @@ use super::{Abilities, Acp, Asked};
 use crate::run::driver::{Chosen, Effect, Opening};
 use serde_json::{Value, json};
 
-pub(super) const LOST: &str =
+const LOST: &str =
     "The agent does not have this session any more: it begins anew, without its memory.";
 const NO_DIRECTORIES: &str =
     "This agent cannot be given other folders: it works in that of the session only.";
 const CANNOT: &str = "This agent cannot take up a session: it begins anew, without its memory.";
+
+const UNABLE: &str = "this agent cannot take up a session";
+const NO_HISTORY: &str = "This agent does not tell what was said before: it knows it all the same.";
 
 impl Acp {
     pub(super) fn initialized(&mut self, result: &Value) -> Vec<Effect> {
@@ -33,7 +36,13 @@ impl Acp {
         let resumes = self.opening.resume && self.opening.native.is_some();
         let mut effects = Vec::new();
         if resumes && !self.can.load && !self.can.resume {
+            if self.opening.history {
+                return vec![Effect::Fatal(UNABLE.to_owned())];
+            }
             effects.push(Effect::Notice(CANNOT.to_owned()));
+        }
+        if self.opening.history && !self.can.load {
+            effects.push(Effect::Notice(NO_HISTORY.to_owned()));
         }
         if !self.opening.directories.is_empty() && !self.can.directories {
             effects.push(Effect::Notice(NO_DIRECTORIES.to_owned()));
@@ -49,12 +58,12 @@ impl Acp {
         };
         let mut params = self.place();
         params["sessionId"] = json!(native);
-        if self.can.resume {
+        if self.can.resume && !(self.opening.history && self.can.load) {
             // What was said is in the log: a replay of it would be dropped.
             return self.ask(Asked::Resume, "session/resume", &params);
         }
         if self.can.load {
-            self.replay.begin();
+            self.replay.begin(self.opening.history);
             return self.ask(Asked::Load, "session/load", &params);
         }
         self.open_new()
@@ -108,6 +117,18 @@ impl Acp {
     pub(super) fn open_new(&mut self) -> Effect {
         let params = self.place();
         self.ask(Asked::New, "session/new", &params)
+    }
+
+    /// The agent has lost a session, or never had it: what narrows has kept stays. One that was to be
+    /// taken up is not begun in its place.
+    pub(super) fn lost(&mut self, error: Option<&Value>) -> Vec<Effect> {
+        self.replay.end();
+        if self.opening.history {
+            let told = error.and_then(|e| e["message"].as_str()).unwrap_or("no reason given");
+            let what = format!("the agent does not go on with this session: {told}");
+            return vec![Effect::Fatal(what)];
+        }
+        vec![Effect::Notice(LOST.to_owned()), self.open_new()]
     }
 
     pub(super) fn opened(&mut self, result: &Value) -> Vec<Effect> {

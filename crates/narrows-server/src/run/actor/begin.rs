@@ -10,7 +10,8 @@ use crate::run::machine::Machine;
 use crate::run::patience::insist;
 use crate::run::state::Known;
 use crate::run::turns::Progress;
-use narrows_store::{MessageState, Store};
+use narrows::item::{Item, ItemBody};
+use narrows_store::{MessageState, Session, Store};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,6 +24,23 @@ async fn has_begun(store: &Store, id: &str) -> Result<bool, narrows_store::Error
     let row = store.session_row(id).await?;
     let info: Value = serde_json::from_str(row.info.get()).unwrap_or_default();
     Ok(info["model"].is_string() || info["version"].is_string())
+}
+
+/// The kind of notice that a session begins with which was begun elsewhere.
+const TAKEN_UP: &str = "taken_up";
+/// Items that are looked through for it.
+const FEW: usize = 64;
+
+/// Whether a session was begun elsewhere, and nothing is here of what was said in it.
+async fn lacks_history(store: &Store, session: &Session) -> Result<bool, narrows_store::Error> {
+    let kept = store.kept(session.key, FEW).await?;
+    let said = |item: &Item| {
+        use ItemBody::{Compaction, Text, Thinking, ToolCall};
+        matches!(item.body, Text { .. } | Thinking { .. } | ToolCall { .. } | Compaction(_))
+    };
+    let begun =
+        |item: &Item| matches!(&item.body, ItemBody::Notice { kind, .. } if *kind == TAKEN_UP);
+    Ok(session.seq == 0 || kept.items.iter().any(begun) && !kept.items.iter().any(said))
 }
 
 impl Actor {
@@ -39,13 +57,7 @@ impl Actor {
         if self.lease.as_ref().is_some_and(|lease| !lease.is_sure()) {
             return;
         }
-        if self.process.is_none()
-            && let Err(what) = self.start().await
-        {
-            let what = format!("The agent does not start: {what}");
-            self.fail("AGENT_NOT_STARTED", &what, "", true).await;
-            return;
-        }
+        self.open().await;
         let (Some(process), Some(turn)) = (&mut self.process, &mut self.turn) else { return };
         if !process.ready {
             return;
@@ -61,6 +73,16 @@ impl Actor {
         match effects {
             Ok(effects) => self.apply(effects).await,
             Err(what) => self.fail("NOT_SENT", &what, "", false).await,
+        }
+    }
+
+    /// The agent's process is there from now on, or it is said why not.
+    pub(super) async fn open(&mut self) {
+        if self.process.is_none()
+            && let Err(what) = self.start().await
+        {
+            let what = format!("The agent does not start: {what}");
+            self.fail("AGENT_NOT_STARTED", &what, "", true).await;
         }
     }
 
@@ -83,17 +105,29 @@ impl Actor {
         let session = insist(fence.is_some(), || kept.session(id)).await.map_err(store)?;
         let feed = || Feed::open(kept, intake, session.clone(), roots.clone(), fence);
         let feed = insist(fence.is_some(), feed).await.map_err(store)?;
-        // Something was said before: it is taken up, not begun.
-        let mut resume = feed.seq > 0 && self.run.native.is_some() && self.run.runs > 1;
-        if resume && self.known.spec.protocol == Protocol::Claude {
+        // Something was said before: it is taken up, not begun. An agent of the protocol tells its id of a
+        // session when it opens it; the id of Claude Code's was given to it.
+        let is_acp = self.known.spec.protocol == Protocol::Acp;
+        let mut resume = run.native.is_some() && (is_acp || feed.seq > 0 && run.runs > 1);
+        let history = resume && is_acp && lacks_history(kept, &session).await.map_err(store)?;
+        if resume && !is_acp {
             resume = insist(fence.is_some(), || has_begun(kept, id)).await.map_err(store)?;
         }
+        let begins = history && feed.seq == 0;
+        self.feed = Some(feed);
+        if begins {
+            let words =
+                "This session was begun elsewhere. What was said before is told by the agent.";
+            self.notice(TAKEN_UP, words).await;
+        }
+        let Actor { store: kept, run, .. } = &*self;
         let Known { spec, options } = &self.known;
         let opening = Opening {
             run: format!("r{}", self.run.runs),
             cwd: self.run.cwd.clone(),
             native: self.run.native.clone(),
             resume,
+            history,
             mode: self.run.mode.clone(),
             model: self.run.model.clone(),
             argv: spec.argv.clone(),
@@ -115,7 +149,6 @@ impl Actor {
         let (files, now) = (files.map_err(|e| e.to_string())?, Instant::now());
         let machine = Machine::new(root.to_owned(), beside, Arc::clone(spec), Arc::clone(options));
         let effects = driver.start();
-        self.feed = Some(feed);
         self.process = Some(Process {
             child,
             driver,

@@ -3,6 +3,7 @@
 use super::{Actor, LAST_WORDS, now};
 use crate::run::child::Line;
 use crate::run::driver::Effect;
+use narrows::Body;
 use narrows_store::MessageState;
 use std::path::Path;
 use std::time::Instant;
@@ -108,6 +109,11 @@ impl Actor {
                 Effect::Login(what) => {
                     // Whoever has logged in starts it again, and it finds what it needs.
                     self.fail("LOGIN_REQUIRED", &what, "", true).await;
+                }
+                Effect::Told => {
+                    // Nothing of it goes on.
+                    let over = Body::PromptResponse(Box::default());
+                    self.tell(vec![over], false).await;
                 }
                 Effect::Closed => {}
                 Effect::Fatal(what) => {
