@@ -343,3 +343,23 @@ async fn a_turn_is_measured_by_one_clock() {
     }
     assert!(told >= 9, "{told}");
 }
+
+/// In the header, in lists and in the outline alike.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_makes_the_agent_work_is_a_turn_wherever_turns_are_counted() {
+    let server = TestServer::start().await;
+    for (case, prompts) in
+        [("2.1-q-slash-custom", vec!["/greet World"]), ("2.1-q-slash-builtin", vec![])]
+    {
+        let session = server.session().await;
+        let packets = fixture(&format!("claude-history/{case}"));
+        server.packets(&session, "format=claude-history&arrived=none", &packets).await;
+        let outline = server.get(&format!("/api/sessions/{session}/outline")).await;
+        let told: Vec<&str> =
+            list(&outline, "turns").iter().filter_map(|turn| turn["text"].as_str()).collect();
+        assert_eq!(told, prompts, "{case}");
+        let row = server.get(&format!("/api/sessions/{session}")).await;
+        assert_eq!(row["info"]["turns"], json!(prompts.len()), "{case}");
+        assert_eq!(row["prompt"], json!(prompts.first()), "{case}");
+    }
+}

@@ -268,6 +268,20 @@ fn tokens_are_counted_once() {
 }
 
 #[test]
+fn a_command_that_makes_the_agent_work_is_a_turn() {
+    for (case, turns, kind) in [
+        ("2.0-q-slash-custom", 1, "user_message"),
+        ("2.1-q-slash-custom", 1, "user_message"),
+        ("2.0-q-slash-builtin", 0, "notice"),
+        ("2.1-q-slash-builtin", 0, "notice"),
+    ] {
+        let items = items(&common::fixtures().join("claude-history").join(case), None);
+        assert_eq!(items.info().turns, turns, "{case}");
+        assert_eq!(common::items_json(&items)[0]["type"], kind, "{case}");
+    }
+}
+
+#[test]
 fn plan_and_skill_files_cannot_be_forged() {
     let case = common::fixtures().join("claude-history/made-forged-files");
     let events = common::events_text(&common::run_case(&case, common::config(&case)));

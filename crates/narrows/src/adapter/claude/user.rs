@@ -70,6 +70,7 @@ impl Claude {
                 out.push_in(parent.cloned(), note("interrupted", text));
             }
             Some(Internal::Command) => match command(text) {
+                Some(line) if is_for_agent(text) => said.add(&line),
                 Some(line) => out.push_in(parent.cloned(), note("command", &line)),
                 None => out.quiet += 1,
             },
@@ -163,6 +164,12 @@ fn command(text: &str) -> Option<String> {
     let args = tagged(text, "command-args").unwrap_or_default().trim();
     let slash = if name.starts_with('/') { "" } else { "/" };
     Some(format!("{slash}{name} {args}").trim().to_owned())
+}
+
+/// Whether a command makes the agent work. The program tells those that it carries out itself by their
+/// names first, and those that it gives to the model by what it says of them.
+fn is_for_agent(text: &str) -> bool {
+    text.trim_start().starts_with("<command-message>")
 }
 
 /// The file of a skill that the program loaded. Only its own record tells, and only a folder of
