@@ -6,7 +6,7 @@ import { formatCount } from "../items/labels";
 import { isLive, type ListView, type SessionList } from "../state/list";
 import { dayName } from "../when";
 import { Filters } from "./filters";
-import { firstFound, inList, isTop, LIST, STEPS, stepInList } from "./list-keys";
+import { EDGES, edgeOfList, firstFound, inList, isTop, LIST, STEPS, stepInList } from "./list-keys";
 import { SearchResults } from "./search-results";
 import { SessionRow } from "./session-row";
 import css from "./sidebar.module.css";
@@ -37,9 +37,12 @@ export function Sidebar(props: Props) {
       aria-label="Sessions"
       {...{ [LIST]: "" }}
       onKeyDown={(event) => {
-        const by = inList(event.target) ? STEPS[event.key] : undefined;
-        if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
-        if (by < 0 && isTop(event.target)) input.current?.focus();
+        if (!inList(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
+        const by = STEPS[event.key];
+        const edge = EDGES[event.key];
+        if (edge) edgeOfList(edge);
+        else if (!by) return;
+        else if (by < 0 && isTop(event.target)) input.current?.focus();
         else stepInList(by);
         // Else the session beside the list would take it.
         event.preventDefault();
