@@ -251,6 +251,8 @@ impl Kept {
                 let closed: Vec<_> = closed.map(|(p, e)| (p.clone(), e.to_string())).collect();
                 if !closed.is_empty() {
                     report.refused.extend(closed);
+                } else if files.iter().all(|file| self.is_fresh(file) || !self.lacks(main, file)) {
+                    // What is written just now is read in a moment.
                 } else if self.is_left_out(seen, main) {
                     report.left_out += 1;
                 } else {
@@ -267,11 +269,12 @@ impl Kept {
         report
     }
 
+    fn is_fresh(&self, file: &Lying) -> bool {
+        self.now - millis(file) < FRESH_MS
+    }
+
     /// Whether something of a file is not in the store.
     fn lacks(&self, main: &Path, file: &Lying) -> bool {
-        if self.now - millis(file) < FRESH_MS {
-            return false;
-        }
         match self.marks.get(&*file.path.to_string_lossy()) {
             Some(mark) => mark.size != file.size || mark.changed != file.changed,
             // Files of subagents that nobody began are in nobody's session.

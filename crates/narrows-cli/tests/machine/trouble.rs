@@ -10,7 +10,8 @@ fn doctor_names_what_cannot_be_read() {
     let far = Script::empty(3, "/srv/far").asks("far");
     let lost = Script::empty(4, "/srv/lost").asks("lost");
     let mut machine = Machine::with(&[good, bad.clone(), far.clone(), lost.clone()]);
-    for script in [&bad, &far, &lost] {
+    // However new the file is.
+    for script in [&far, &lost] {
         machine.age(script, std::time::Duration::from_hours(1));
     }
     machine.be_humble();
