@@ -146,3 +146,14 @@ fn an_agent_that_says_nothing_may_need_a_login() {
         assert!(!items.iter().any(|item| item["type"] == "notice"), "{agent}: {items:?}");
     }
 }
+
+#[test]
+fn an_agent_that_does_not_even_introduce_itself_may_need_a_login() {
+    let running = Running::start("silence_seconds = 1");
+    let id = running.session("mute");
+    running.turn(&id, "say hello");
+    let items = running.items(&id);
+    let notice = items.iter().find(|item| item["type"] == "notice");
+    let words = notice.and_then(|notice| notice["text"].as_str()).expect("a notice");
+    assert!(words.contains("said nothing for 1 s") && words.contains("login"), "{words}");
+}

@@ -91,7 +91,11 @@ impl Acp {
 
     /// What somebody could do who waits for an agent that has not said a word.
     pub(crate) fn login_hint(&self) -> Option<String> {
-        self.logins.words(&self.opening.login).filter(|_| !self.spoke)
+        let unknown = || {
+            let waits = self.asked.values().any(|asked| matches!(asked, Asked::Initialize));
+            waits.then(|| "It has not answered `initialize`, so its logins are unknown.".to_owned())
+        };
+        self.logins.words(&self.opening.login).or_else(unknown).filter(|_| !self.spoke)
     }
 
     /// Lets go of the session; none when the agent does not want to know.
