@@ -128,7 +128,7 @@ await test("run", async (test) => {
   await until("one waits", async () => (await queue(page).count()) === 1);
   await page.getByRole("button", { name: "Stop" }).click();
   await stands(page, "Idle");
-  await page.getByText("Not sent, since you stopped the agent").waitFor();
+  await page.getByText("Not sent, since the agent was stopped").waitFor();
   assert.equal(await queue(page).count(), 1);
   await shot("held");
   await page.getByRole("button", { name: "Send now" }).click();

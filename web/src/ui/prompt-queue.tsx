@@ -50,7 +50,7 @@ export function PromptQueue({ id, queue, held, onTaken, onSent, onError }: Props
     <>
       {held && (
         <p className={css.held}>
-          <span>Not sent, since you stopped the agent. Your next message goes first.</span>
+          <span>Not sent, since the agent was stopped or has ended. Your next message goes first.</span>
           <button type="button" disabled={sending} onClick={() => void send()}>
             <ArrowUp size={14} aria-hidden /> Send now
           </button>

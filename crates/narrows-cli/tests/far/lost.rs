@@ -29,7 +29,7 @@ fn the_run_of_a_killed_node_is_closed_and_taken_up() {
         nodes.a.turn(&id, "say Hello");
         let (_, frames) = nodes.b.frames(&id, "ask May I", None);
         let request = nodes.b.asked(&id);
-        nodes.b.tell(&id, "say never");
+        let waits = nodes.b.tell(&id, "say never")["id"].as_str().expect("id").to_owned();
         // One that has nothing to do.
         let idle = nodes.a.session(agent);
         nodes.a.turn(&idle, "say nothing more");
@@ -43,12 +43,17 @@ fn the_run_of_a_killed_node_is_closed_and_taken_up() {
         let open = nodes.b.items(&id);
         assert!(open.iter().all(|i| i["type"] != "permission"), "{agent}: {open:?}");
         let run = nodes.b.until(&id, "over", |run| run["state"] == "ended");
-        assert_eq!((&run["queue"], &run["requests"]), (&json!([]), &json!([])), "{run}");
+        let held = json!([{"id": waits, "text": "say never"}]);
+        assert_eq!((&run["queue"], &run["held"]), (&held, &json!(true)), "{run}");
+        assert_eq!(run["requests"], json!([]), "{run}");
         assert!(run["error"].as_str().is_some_and(|e| e.contains("lost")), "{run}");
         let (status, told) = nodes.b.answer(&id, &request, &json!({"outcome": "cancelled"}));
         assert_eq!((status, &told["error"]["code"]), (409, &json!("AGENT_NOT_RUNNING")));
         let events = lost(&nodes.b, &idle);
         assert!(events.iter().any(|e| e["type"] == "notice" && says_lost(e)), "{events:?}");
+        // What waits is there still, on any node, and is taken back by one of them.
+        let path = format!("/api/sessions/{id}/queue/{waits}");
+        assert_eq!(nodes.b.served.delete(&path).expect("taken back").1["done"], true);
         // A message starts it again, here.
         let packets = nodes.b.turn(&id, "recall");
         assert!(said(&packets).contains("say Hello"), "{agent}: {packets:?}");

@@ -6,6 +6,7 @@ mod agents;
 mod ends;
 mod faults;
 mod forms;
+mod held;
 mod helper;
 mod life;
 mod login;

@@ -296,9 +296,10 @@ fn an_agent_that_is_stopped_stays_so() {
     });
     assert_eq!(running.post(&format!("/api/sessions/{id}/stop"), &json!({})).1["done"], true);
     assert_eq!(frames.last().expect("an end").1["stopReason"], "cancelled");
-    assert_eq!(waiting.last().expect("an end").1["details"]["code"], "NOT_SENT");
+    assert_eq!(waiting.last().expect("an end").1["details"]["code"], "HELD");
     let run = running.run(&id);
-    assert_eq!((&run["state"], &run["queue"]), (&json!("ended"), &json!([])));
+    assert_eq!(run["state"], "ended");
+    assert_eq!(waits(&run), (vec!["say never"], true));
     assert!(!serde_json::to_string(&running.items(&id)).expect("text").contains("never"));
 }
 

@@ -154,7 +154,10 @@ pub(super) async fn state(
 ///
 /// The answer is the stream of that turn: packets, the last one `prompt_response` or `error`. The
 /// turn goes on when the client leaves; its frames have cursors, from which the session's own
-/// stream goes on. A message that comes while a turn runs waits for its end.
+/// stream goes on. A message that comes while a turn runs waits for its end. Where the agent or the
+/// server ends before its turn, it stays in the queue, held, and the stream ends with an `error` whose
+/// `details` are `{"code": "HELD", "retryable": true}`: the same message with the same
+/// `Idempotency-Key` follows its turn.
 #[utoipa::path(post, path = "/api/sessions/{id}/send-message", operation_id = "send_message", request_body = SendMessage,
     params(
         ("id" = String, Path, description = "The session"),
@@ -216,6 +219,9 @@ pub(super) async fn cancel(
 }
 
 /// End a session's agent. A message starts it again.
+///
+/// Messages that wait for their turn are held, as after `cancel`. Their streams end with an `error`
+/// whose `details` have the code `HELD`: the message is kept.
 #[utoipa::path(post, path = "/api/sessions/{id}/stop", operation_id = "stop_agent", params(("id" = String, Path, description = "The session")),
     security(("token" = ["run"])), responses(
     (status = 200, description = "Whether there was one", body = Done),

@@ -34,8 +34,6 @@ const MAX_ANSWERED: usize = 1024;
 const AT_REST: Duration = Duration::from_mins(5);
 /// Lines of standard error that are told.
 const LAST_WORDS: usize = 12;
-/// Characters of a message that are shown while it waits.
-const SHOWN: usize = 200;
 
 /// What the task is asked to do.
 #[derive(Debug)]
@@ -74,6 +72,15 @@ struct Turn {
     progress: watch::Sender<Progress>,
     sent: bool,
     cancelled: Option<Instant>,
+}
+
+impl Turn {
+    /// That of a message which an earlier task of the session has left.
+    fn waiting(number: u64, prompt: Prompt) -> Turn {
+        let progress = Progress { state: MessageState::Queued, after: None, until: None };
+        let progress = watch::channel(progress).0;
+        Turn { number, prompt, progress, sent: false, cancelled: None }
+    }
 }
 
 /// A process and how it is spoken to.
@@ -127,7 +134,7 @@ pub(super) struct Actor {
     state: watch::Sender<RunState>,
     cleaner: TextCleaner,
     queue: VecDeque<Turn>,
-    /// Somebody cancelled a turn: what waits behind it does not begin by itself.
+    /// A turn was cancelled, or the agent or its server ended: what waits does not begin by itself.
     held: bool,
     turn: Option<Turn>,
     process: Option<Process>,
@@ -147,7 +154,10 @@ impl Actor {
         run: RunRow,
         known: Known,
         state: watch::Sender<RunState>,
+        waiting: Vec<(u64, Prompt)>,
     ) -> Self {
+        let queue: VecDeque<Turn> =
+            waiting.into_iter().map(|(number, prompt)| Turn::waiting(number, prompt)).collect();
         let Place { store, intake, hub, wakes, lease, writers } = place;
         Actor {
             cleaner: intake.cleaner(&run.cwd),
@@ -162,8 +172,8 @@ impl Actor {
             run,
             known,
             state,
-            queue: VecDeque::new(),
-            held: false,
+            held: !queue.is_empty(),
+            queue,
             turn: None,
             process: None,
             feed: None,
@@ -240,7 +250,7 @@ impl Actor {
             Order::Stop(tell) => {
                 let was = self.process.is_some();
                 // Or the next message would start it again at once.
-                self.drop_waiting().await;
+                self.hold_waiting();
                 self.end("stopped").await;
                 let _ = tell.send(was);
             }

@@ -250,7 +250,10 @@ impl Runs {
             return self.watched(session.key).await;
         }
         let run = self.inner.store.run(session.key).await?;
-        let state = RunState::at_rest(run.as_ref(), self.options().allow);
+        let mut state = RunState::at_rest(run.as_ref(), self.options().allow);
+        if let Some(run) = &run {
+            self.inner.hold(run, &mut state).await?;
+        }
         Ok(watch::channel(state).1)
     }
 
@@ -281,6 +284,17 @@ impl Runs {
         if tokio::time::timeout(CLOSING, all).await.is_err() {
             tracing::warn!("not all agents ended in time");
         }
+    }
+}
+
+impl Inner {
+    /// Shows what waits of a session that nobody runs.
+    async fn hold(&self, run: &RunRow, state: &mut RunState) -> Result<()> {
+        let waiting = turns::waiting(&self.store, run.session).await?;
+        if !waiting.is_empty() {
+            state.hold(&waiting, &mut self.intake.cleaner(&run.cwd));
+        }
+        Ok(())
     }
 }
 

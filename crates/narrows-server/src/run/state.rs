@@ -2,11 +2,15 @@
 
 use super::RunOptions;
 use super::agents::AgentSpec;
-use super::driver::{RunChoice, RunOption};
+use super::driver::{Prompt, RunChoice, RunOption};
+use narrows::TextCleaner;
 use narrows_store::RunRow;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
+
+/// Characters of a message that are shown while it waits.
+const SHOWN: usize = 200;
 
 /// What a session's task knows from the beginning.
 #[derive(Debug, Clone)]
@@ -73,8 +77,8 @@ pub struct RunState {
     pub state: RunPhase,
     /// Messages that wait for their turn.
     pub queue: Vec<QueuedMessage>,
-    /// A turn was cancelled while these waited: they go on after the next message, or when they are
-    /// released.
+    /// A turn was cancelled, or the agent or its server ended, while these waited: they go on after the
+    /// next message, or when they are released.
     #[serde(default)]
     pub held: bool,
     /// The turn that goes on.
@@ -113,4 +117,23 @@ impl RunState {
             ..RunState::default()
         }
     }
+
+    /// Messages wait, and nobody runs the session.
+    pub(super) fn hold(&mut self, waiting: &[(u64, Prompt)], cleaner: &mut TextCleaner) {
+        self.queue = queue(waiting.iter().map(|(number, prompt)| (*number, prompt)), cleaner);
+        self.held = !self.queue.is_empty();
+    }
+}
+
+/// Messages as they are shown while they wait.
+pub(super) fn queue<'a>(
+    waiting: impl Iterator<Item = (u64, &'a Prompt)>,
+    cleaner: &mut TextCleaner,
+) -> Vec<QueuedMessage> {
+    let shown = waiting.map(|(number, prompt)| {
+        let text: String = prompt.text.chars().take(SHOWN).collect();
+        let text = cleaner.text(&text, narrows::sanitize::Mode::Text).as_str().to_owned();
+        QueuedMessage { id: number.to_string(), text }
+    });
+    shown.collect()
 }

@@ -13,6 +13,7 @@ use narrows::{Body, Format, Raw, Tree};
 use narrows_store::{
     Cursor, Error, EventRow, MessageRow, MessageState, Place, Result, Session, Store,
 };
+use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -69,9 +70,13 @@ impl TurnFrames {
             if self.subscription.is_none() {
                 if let Some(after) = now.after {
                     self.subscribe(after);
-                } else if now.is_over() || self.progress.changed().await.is_err() {
+                } else if now.is_over() {
                     self.over = true;
                     return Ok(Some(dropped()));
+                } else if self.progress.changed().await.is_err() {
+                    // Nobody runs it any more, and it waits still.
+                    self.over = true;
+                    return Ok(Some(held()));
                 }
                 continue;
             }
@@ -159,11 +164,26 @@ fn is_midst(row: &EventRow) -> bool {
 
 /// The packet for a message whose turn never began.
 fn dropped() -> Bytes {
+    let details = serde_json::json!({"code": "NOT_SENT"});
+    unsent("The message was taken back before its turn.", &details)
+}
+
+/// The packet for a message that stays in the queue without an agent.
+fn held() -> Bytes {
+    let details = serde_json::json!({"code": "HELD", "retryable": true});
+    unsent(
+        "The agent or its server ended before the turn of this message. It waits, held: it goes on \
+         after the next message, or when it is released.",
+        &details,
+    )
+}
+
+fn unsent(message: &str, details: &Value) -> Bytes {
     let packet = serde_json::json!({
         "type": "error",
-        "message": "The message was taken back before its turn.",
+        "message": message,
         "code": null,
-        "details": {"code": "NOT_SENT"},
+        "details": details,
         "timestamp": Time::from_millis(narrows_store::now()),
     });
     format!("event: message\ndata: {packet}\n\n").into()
@@ -243,8 +263,27 @@ pub(super) async fn settle(store: &Store, intake: &Intake) -> Result<()> {
     Ok(())
 }
 
-/// Closes what is open of one session: a turn fails, questions are withdrawn, and what waited is
-/// dropped.
+/// The messages of a session that wait for their turn, in order. One whose body cannot be read stays
+/// in the table.
+pub(super) async fn waiting(store: &Store, session: i64) -> Result<Vec<(u64, Prompt)>> {
+    let mut waiting = Vec::new();
+    for message in store.open_messages(session).await? {
+        if message.state != MessageState::Queued {
+            continue;
+        }
+        match serde_json::from_str(&message.body) {
+            Ok(prompt) => waiting.push((message.number, prompt)),
+            Err(error) => {
+                let number = message.number;
+                tracing::error!(%error, session, number, "a message that waits cannot be read");
+            }
+        }
+    }
+    Ok(waiting)
+}
+
+/// Closes what is open of one session: a turn fails and questions are withdrawn. What waits goes on
+/// waiting.
 pub(super) async fn close(
     store: &Store,
     intake: &Intake,
@@ -252,13 +291,8 @@ pub(super) async fn close(
     left: Left,
 ) -> Result<()> {
     let Left { fence, what, code, told } = left;
-    let messages = store.open_messages(session.key).await?;
-    let (queued, running): (Vec<MessageRow>, Vec<MessageRow>) =
-        messages.into_iter().partition(|m| m.state == MessageState::Queued);
-    for message in queued {
-        let dropped = MessageState::Dropped;
-        store.set_message(session.key, message.number, dropped, (None, None), fence).await?;
-    }
+    let mut running = store.open_messages(session.key).await?;
+    running.retain(|message| message.state == MessageState::Running);
     let kept = store.kept(session.key, RECENT).await?;
     let mut bodies: Vec<Body<Raw>> = kept.items.iter().filter_map(intake::withdrawn).collect();
     if running.is_empty() && bodies.is_empty() && !told {

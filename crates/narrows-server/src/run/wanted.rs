@@ -34,13 +34,6 @@ pub(super) enum Wanted {
     },
 }
 
-impl Wanted {
-    /// Whether a session that nobody runs is taken up for it.
-    pub(super) fn starts(&self) -> bool {
-        matches!(self, Wanted::Send { .. } | Wanted::Choose { .. } | Wanted::Open)
-    }
-}
-
 /// What came of it.
 #[derive(Debug)]
 pub(super) enum Got {
@@ -101,6 +94,7 @@ impl Runs {
             return Err(Refusal::Full("too many messages wait for this agent".into()));
         }
         let store = &self.inner.store;
+        let has_key = key.is_some();
         let (row, new) = store.add_message(session, key, body, handle.fence).await?;
         let number = row.number;
         if !new && matches!(row.state, MessageState::Done | MessageState::Dropped) {
@@ -108,8 +102,17 @@ impl Runs {
             return Ok(Got::Message { number, progress: Some(progress) });
         }
         let prompt = prompt.clone();
-        let progress = ask(handle, |tell| Order::Message { row, prompt, tell }).await?;
-        Ok(Got::Message { number, progress: Some(progress) })
+        match ask(handle, |tell| Order::Message { row, prompt, tell }).await {
+            Ok(progress) => Ok(Got::Message { number, progress: Some(progress) }),
+            Err(refusal) => {
+                // The task has just ended. Whoever sends it again without a key sends another one.
+                if new && !has_key {
+                    let (dropped, none) = (MessageState::Dropped, (None, None));
+                    store.set_message(session, number, dropped, none, handle.fence).await?;
+                }
+                Err(refusal)
+            }
+        }
     }
 }
 

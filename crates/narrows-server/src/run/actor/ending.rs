@@ -7,6 +7,7 @@ use crate::run::turns::{self, Progress};
 use narrows::{Body, Raw};
 use narrows_store::MessageState;
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// How long an agent gets to put away what it has of a session.
 const PUTTING_AWAY: Duration = Duration::from_millis(500);
@@ -172,20 +173,26 @@ impl Actor {
         self.changed = true;
     }
 
-    /// Drops everything that waits.
-    pub(super) async fn drop_waiting(&mut self) {
-        let unsent =
-            if self.turn.as_ref().is_some_and(|t| !t.sent) { self.turn.take() } else { None };
-        let waiting: Vec<Turn> = unsent.into_iter().chain(self.queue.drain(..)).collect();
-        for turn in waiting {
-            self.close_turn(&turn, MessageState::Dropped, None).await;
+    /// Holds everything that waits. Whoever follows it is told so: its stream ends, the message stays.
+    pub(super) fn hold_waiting(&mut self) {
+        if self.turn.as_ref().is_some_and(|t| !t.sent)
+            && let Some(turn) = self.turn.take()
+        {
+            self.queue.push_front(turn);
+        }
+        self.held = !self.queue.is_empty();
+        self.show();
+        for turn in &mut self.queue {
+            let now = *turn.progress.borrow();
+            turn.progress = watch::channel(now).0;
         }
     }
 
     /// The server ends.
     pub(super) async fn shut(&mut self) {
+        // Streams end with it: they are told before.
+        self.hold_waiting();
         self.end("the server ends").await;
-        self.drop_waiting().await;
     }
 
     pub(super) async fn close_turn(

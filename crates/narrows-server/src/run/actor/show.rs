@@ -1,24 +1,15 @@
 //! How a run stands, for whoever looks.
 
-use super::{Actor, SHOWN};
-use crate::run::state::{QueuedMessage, RunPhase, RunState, TurnPlace};
+use super::Actor;
+use crate::run::state::{RunPhase, RunState, TurnPlace, queue};
 
 impl Actor {
     /// Shows how things stand, if that has changed.
     pub(super) fn show(&mut self) {
         let mut now =
             RunState { error: self.error.clone(), ..RunState::at_rest(Some(&self.run), true) };
-        let queue: Vec<(u64, String)> = self
-            .turn
-            .iter()
-            .filter(|t| !t.sent)
-            .chain(&self.queue)
-            .map(|t| (t.number, t.prompt.text.chars().take(SHOWN).collect()))
-            .collect();
-        now.queue = queue
-            .into_iter()
-            .map(|(n, text)| QueuedMessage { id: n.to_string(), text: self.clean(&text) })
-            .collect();
+        let waiting = self.turn.iter().filter(|t| !t.sent).chain(&self.queue);
+        now.queue = queue(waiting.map(|t| (t.number, &t.prompt)), &mut self.cleaner);
         now.held = self.held && !now.queue.is_empty();
         if let Some(turn) = self.turn.as_ref().filter(|t| t.sent) {
             let after = turn.progress.borrow().after.unwrap_or_default();

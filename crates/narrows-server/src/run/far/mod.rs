@@ -16,11 +16,12 @@ pub(super) use shown::{Shown, follow};
 pub(super) use wakes::Wakes;
 
 use super::actor::{Actor, Place};
+use super::driver::Prompt;
 use super::state::{Known, RunState};
-use super::turns::Progress;
+use super::turns::{self, Progress};
 use super::wanted::{Got, Wanted};
 use super::{Accepted, Handle, MAX_ORDERS, Refusal, Runs, alive};
-use narrows_store::{Asked, Error, RunRow, Session, Wake};
+use narrows_store::{Asked, Error, MessageState, RunRow, Session, Wake};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -105,7 +106,9 @@ impl Runs {
                         return Ok(got);
                     }
                 }
-                Who::Nobody if !wanted.starts() => return Err(Refusal::NotRunning),
+                Who::Nobody if !self.starts(session.key, wanted).await? => {
+                    return Err(Refusal::NotRunning);
+                }
                 Who::Nobody => {
                     if let Some(handle) = self.actor(session).await? {
                         return self.obey(&handle, session.key, wanted).await;
@@ -118,6 +121,18 @@ impl Runs {
             // Somebody else was faster, or was lost: it is known soon who has it.
             tokio::time::sleep(AGAIN).await;
         }
+    }
+
+    /// Whether a session that nobody runs is taken up for it.
+    async fn starts(&self, session: i64, wanted: &Wanted) -> Result<bool, Refusal> {
+        Ok(match wanted {
+            Wanted::Send { .. } | Wanted::Choose { .. } | Wanted::Open => true,
+            Wanted::TakeBack { number } => {
+                let row = self.inner.store.message(session, *number).await?;
+                row.is_some_and(|row| row.state == MessageState::Queued)
+            }
+            Wanted::Cancel | Wanted::Stop | Wanted::Answer { .. } => false,
+        })
     }
 
     /// Asks the node that runs a session; none when no node does any more.
@@ -199,8 +214,10 @@ impl Runs {
         }
         let known = Known { spec, options: Arc::clone(&self.inner.options) };
         if !self.inner.store.is_shared() {
+            let waiting = turns::waiting(&self.inner.store, session.key).await?;
             let state = RunState::at_rest(Some(&run), true);
-            return Ok(Some(self.begin(session.clone(), run, known, state, None)));
+            let had = (state, waiting);
+            return Ok(Some(self.begin(session.clone(), run, known, had, None)));
         }
         // Whoever cannot run it leaves it to others.
         known.spec.program(self.options().path()).map_err(Refusal::NoAgent)?;
@@ -211,13 +228,17 @@ impl Runs {
         let (store, leases) = (&self.inner.store, &self.inner.leases);
         let taken = store.take_run(session.key, leases.node.clone(), leases.time, false).await?;
         let Some(taken) = taken else { return Ok(None) };
-        let made = self.take_up(session, &taken).await;
-        match made {
-            Ok((session, run)) => {
+        let made = async {
+            let (session, run) = self.take_up(session, &taken).await?;
+            let waiting = turns::waiting(store, session.key).await?;
+            Ok::<_, Error>((session, run, waiting))
+        };
+        match made.await {
+            Ok((session, run, waiting)) => {
                 let rest = RunState::at_rest(Some(&run), true);
                 let state = shown::taken_up(rest, taken.shown.as_deref(), taken.lost);
                 let lease = leases.keep(store, session.key, taken.fence, sent);
-                Ok(Some(self.begin(session, run, known, state, Some(lease))))
+                Ok(Some(self.begin(session, run, known, (state, waiting), Some(lease))))
             }
             Err(error) => {
                 leases.give_back(store, session.key, taken.fence, None).await;
@@ -232,10 +253,13 @@ impl Runs {
         session: Session,
         run: RunRow,
         known: Known,
-        state: RunState,
+        (mut state, waiting): (RunState, Vec<(u64, Prompt)>),
         lease: Option<Lease>,
     ) -> Handle {
-        let (orders, mut waiting) = mpsc::channel(MAX_ORDERS);
+        let mut cleaner = self.inner.intake.cleaner(&run.cwd);
+        // Whoever asks before the task has shown anything sees it too.
+        state.hold(&waiting, &mut cleaner);
+        let (orders, mut ordered) = mpsc::channel(MAX_ORDERS);
         let (tell, state) = watch::channel(state);
         let (key, fence) = (session.key, lease.as_ref().map(|l| l.fence));
         let over = CancellationToken::new();
@@ -245,7 +269,7 @@ impl Runs {
         let leases = Arc::clone(&self.inner.leases);
         let writers = Arc::clone(&self.inner.writers);
         let place = Place { store: store.clone(), intake, hub: hub.clone(), wakes, lease, writers };
-        let actor = Actor::new(place, session, run, known, tell);
+        let actor = Actor::new(place, session, run, known, tell, waiting);
         tokio::spawn(async move {
             // Whatever happens, whoever waits for the end sees it.
             let _over = over.drop_guard();
@@ -253,8 +277,8 @@ impl Runs {
                 let state = state.clone();
                 tokio::spawn(shown::publish(store.clone(), hub.clone(), key, fence, state))
             });
-            actor.run(&mut waiting).await;
-            waiting.close();
+            actor.run(&mut ordered).await;
+            ordered.close();
             if let (Some(published), Some(fence)) = (published, fence) {
                 published.abort();
                 let last = serde_json::to_string(&*state.borrow()).ok();

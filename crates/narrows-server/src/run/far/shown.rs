@@ -81,7 +81,11 @@ impl Inner {
         let Some(held) = self.store.holding(session).await? else {
             return Ok(RunState::at_rest(None, allow));
         };
-        Ok(shown_of(&held, allow))
+        let mut state = shown_of(&held, allow);
+        if held.left.is_none() {
+            self.hold(&held.run, &mut state).await?;
+        }
+        Ok(state)
     }
 }
 
