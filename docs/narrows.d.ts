@@ -522,7 +522,10 @@ export interface paths {
          * Send a message to a session's agent.
          * @description The answer is the stream of that turn: packets, the last one `prompt_response` or `error`. The
          *     turn goes on when the client leaves; its frames have cursors, from which the session's own
-         *     stream goes on. A message that comes while a turn runs waits for its end.
+         *     stream goes on. A message that comes while a turn runs waits for its end. Where the agent or the
+         *     server ends before its turn, it stays in the queue, held, and the stream ends with an `error` whose
+         *     `details` are `{"code": "HELD", "retryable": true}`: the same message with the same
+         *     `Idempotency-Key` follows its turn.
          */
         post: operations["send_message"];
         delete?: never;
@@ -540,7 +543,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a session's agent. A message starts it again. */
+        /**
+         * End a session's agent. A message starts it again.
+         * @description Messages that wait for their turn are held, as after `cancel`. Their streams end with an `error`
+         *     whose `details` have the code `HELD`: the message is kept.
+         */
         post: operations["stop_agent"];
         delete?: never;
         options?: never;
@@ -2625,8 +2632,8 @@ export interface components {
             /** @description Why the last process is not there any more, if that was not asked for. */
             error?: string | null;
             /**
-             * @description A turn was cancelled while these waited: they go on after the next message, or when they are
-             *     released.
+             * @description A turn was cancelled, or the agent or its server ended, while these waited: they go on after the
+             *     next message, or when they are released.
              */
             held?: boolean;
             /** @description The mode. */
