@@ -37,10 +37,13 @@ impl Intact {
 
     /// Refuses once it has become shorter: whatever makes it grow again does not bring back what it held.
     pub(crate) fn look(&self) -> Result<()> {
+        // What was known before: others may see it grow meanwhile.
+        let known = self.size.load(Ordering::SeqCst);
         let size = self.now();
-        if self.size.fetch_max(size, Ordering::Relaxed) > size {
+        if known > size {
             self.cut.store(true, Ordering::Relaxed);
         }
+        self.size.fetch_max(size, Ordering::SeqCst);
         if self.cut.load(Ordering::Relaxed) {
             return Err(Error::Damaged("the database was cut short while it is used".to_owned()));
         }
@@ -53,5 +56,31 @@ impl Intact {
         if self.look().is_err() || is_damaged() {
             let _ = db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_looks_while_it_grows_finds_it_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = DataDir::open(&dir.path().join("data")).unwrap();
+        let file = std::fs::File::create(dir.database()).unwrap();
+        let intact = Intact::new(&dir, &Arc::default());
+        std::thread::scope(|threads| {
+            let looks = || (0..4000).all(|_| intact.look().is_ok());
+            let others = [threads.spawn(looks), threads.spawn(looks), threads.spawn(looks)];
+            for size in 0.. {
+                file.set_len(size).unwrap();
+                if others.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+                    break;
+                }
+            }
+            assert!(others.into_iter().all(|other| other.join().unwrap()));
+        });
+        file.set_len(0).unwrap();
+        assert!(intact.look().is_err());
     }
 }
