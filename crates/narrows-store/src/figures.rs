@@ -19,10 +19,28 @@ const COLUMNS: [(&str, i64); 9] = [
 /// A prime number: whatever an agent calls a time, a sum of these is a number.
 const PRIME: i64 = 4_294_967_291;
 
+/// What a column counts as.
+fn term(name: &str, value: &str) -> String {
+    match name {
+        "created" | "updated" | "heard" => format!("(({value}) % {PRIME})"),
+        _ => format!("({value})"),
+    }
+}
+
 /// The sum, of what the columns are said to be.
 pub(crate) fn of(column: impl Fn(&str) -> String) -> String {
-    let terms = COLUMNS.map(|(name, by)| format!("(({}) % {PRIME}) * {by}", column(name)));
+    let terms = COLUMNS.map(|(name, by)| format!("{} * {by}", term(name, &column(name))));
     format!("({})", terms.join(" + "))
+}
+
+/// What becomes of a column.
+pub(crate) enum Change<'a> {
+    /// It is this.
+    To(&'a str),
+    /// It is this if something holds: that comes first.
+    If(&'a str, &'a str),
+    /// It is by so much more, which is a count.
+    By(&'a str),
 }
 
 /// The sum, of the columns as they stand.
@@ -31,13 +49,19 @@ pub(crate) fn standing() -> String {
 }
 
 /// The sum after some columns have changed.
-pub(crate) fn changed(to: &[(&str, &str)]) -> String {
-    let terms = to.iter().filter_map(|(name, value)| {
-        let (name, by) = COLUMNS.iter().find(|(column, _)| column == name)?;
-        Some(format!("((({value}) % {PRIME}) - (session.{name} % {PRIME})) * {by}"))
+pub(crate) fn changed(columns: &[(&str, Change<'_>)]) -> String {
+    let more = columns.iter().filter_map(|(name, change)| {
+        let (_, by) = COLUMNS.iter().find(|(column, _)| column == name)?;
+        let is = term(name, &format!("session.{name}"));
+        let to = |value: &str| format!("({} - {is}) * {by}", term(name, value));
+        Some(match change {
+            Change::To(value) => to(value),
+            Change::If(holds, value) => format!("CASE WHEN {holds} THEN {} ELSE 0 END", to(value)),
+            Change::By(more) => format!("({more}) * {by}"),
+        })
     });
-    let terms: Vec<String> = terms.collect();
-    format!("session.figures + {}", terms.join(" + "))
+    let terms: Vec<String> = [String::from("session.figures")].into_iter().chain(more).collect();
+    terms.join(" + ")
 }
 
 /// Whether the columns are as they were written, and what follows from them is what it was.
@@ -70,7 +94,7 @@ mod tests {
             db.query_row(&sql, [], |r| r.get::<_, bool>(0)).unwrap()
         };
         for (name, _) in COLUMNS {
-            for bit in 0..60 {
+            for bit in 0..40 {
                 let flip = format!(
                     "UPDATE session SET {name} = CASE WHEN {name} & (1 << {bit}) = 0
                      THEN {name} + (1 << {bit}) ELSE {name} - (1 << {bit}) END"
@@ -81,10 +105,18 @@ mod tests {
                 assert!(holds(&db), "{name} {bit}");
             }
             let more = format!("{name} * 3 + 1");
-            let change = changed(&[(name, &more)]);
+            let change = changed(&[(name, Change::To(&more))]);
             db.execute_batch(&format!("UPDATE session SET figures = {change}, {name} = {more}"))
                 .unwrap();
             assert!(holds(&db), "{name}");
         }
+        let change = changed(&[
+            ("bytes", Change::By("7")),
+            ("created", Change::If("created > 5", "5")),
+            ("heard", Change::If("created < 0", "6")),
+        ]);
+        let set = "bytes = bytes + 7, created = 5";
+        db.execute_batch(&format!("UPDATE session SET figures = {change}, {set}")).unwrap();
+        assert!(holds(&db));
     }
 }

@@ -5,12 +5,13 @@ use crate::copies::doom_all;
 use crate::damage::{self, Damage, Damages};
 use crate::db::{Db, params};
 use crate::error::Result;
+use crate::figures::{self, Change};
 use crate::log::keys;
 use crate::names::now;
 use crate::news::{self, Gone, gone};
 use crate::store::Store;
 use crate::writer::Housework;
-use crate::{beside, era, figures, fill, index, sessions};
+use crate::{beside, era, fill, index, sessions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -85,10 +86,10 @@ fn set_clocks_right(db: &Db<'_>) -> Result<()> {
             format!("CASE WHEN created > CAST(?2 AS BIGINT) THEN {updated} ELSE created END");
         let era = era::told(Some(updated), &touched);
         let figures = figures::changed(&[
-            ("updated", updated),
-            ("heard", updated),
-            ("touched", &touched),
-            ("created", &created),
+            ("updated", Change::To(updated)),
+            ("heard", Change::To(updated)),
+            ("touched", Change::To(&touched)),
+            ("created", Change::To(&created)),
         ]);
         db.later(
             &format!(

@@ -7,7 +7,7 @@ use crate::db::{Db, Value, params};
 use crate::durable;
 use crate::era::{LAST_COUNT, TOUCHED, of_time, told};
 use crate::error::{Error, Result};
-use crate::figures;
+use crate::figures::{self, Change};
 use crate::meta;
 use crate::names::{new_epoch, new_id, now};
 use crate::news::{Gone, gone};
@@ -305,7 +305,7 @@ fn names_on_disk(db: &Db<'_>, key: i64) -> Result<Vec<String>> {
 pub(crate) fn mark_touched(db: &Db<'_>, key: i64) -> Result<()> {
     let touched = touched(db);
     let era = if db.is_postgres() { told(None, &touched) } else { String::new() };
-    let figures = figures::changed(&[("touched", &touched)]);
+    let figures = figures::changed(&[("touched", Change::To(&touched))]);
     let sql =
         format!("UPDATE session SET figures = {figures}, touched = {touched}{era} WHERE key = ?1");
     db.later(&sql, &params![key])

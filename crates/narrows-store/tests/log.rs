@@ -286,3 +286,39 @@ async fn reopened(dir: &tempfile::TempDir) -> Store {
     .await;
     opened.unwrap()
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sums_hold_whatever_becomes_of_a_session() {
+    let (_dir, store) = common::fresh();
+    let mut book = common::Book::new(&store, "s").await;
+    let hour = 3_600_000;
+    for n in 0..6_i64 {
+        book.say(&format!("item-{n}"), "words");
+        let next = book.next(true);
+        let times = Some((1_700_000_000_000 - n * hour, 1_700_000_000_000 + n * hour));
+        let heard = (n > 2).then_some(1_700_000_000_000 + n);
+        let waiting = (n > 3).then_some(7 - n.unsigned_abs());
+        let more = Append { times, heard, waiting, ended: (n > 4).then_some(true), ..next };
+        common::append(&store, more).await.unwrap();
+    }
+    // It was written while a clock was ahead by a day.
+    let ahead = "UPDATE session SET updated = updated + 300000000000, updated_era =
+         (updated + 300000000000) >> 12, figures = figures + ((updated + 300000000000) % 4294967291
+         - updated % 4294967291) * 16381";
+    common::beside(&store, ahead);
+    store.tag(&book.session.id, vec!["red".into()], Vec::new()).await.unwrap();
+    let now = narrows_store::now();
+    let is_right = async || {
+        let updated = common::beside(&store, "SELECT updated FROM session");
+        updated[0].parse::<i64>().unwrap() < now + hour
+    };
+    common::until("the clock is right", is_right).await;
+    book.say("last", "words");
+    book.keep(&store).await;
+    common::settled(&store).await;
+    let all = std::time::Duration::from_mins(1);
+    let checked = store.check(all, std::time::Duration::ZERO).await.unwrap();
+    assert!(checked.complete && checked.damage.is_empty(), "{:?}", checked.damage);
+    let sums = "SELECT count(*) FROM session WHERE figures IS NULL";
+    assert_eq!(common::beside(&store, sums), ["0"]);
+}

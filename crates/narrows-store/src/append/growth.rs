@@ -5,10 +5,11 @@ use crate::batch::Expected;
 use crate::db::{Db, Value, params};
 use crate::era;
 use crate::error::Result;
+use crate::figures::{self, Change};
 use crate::names::now;
 use crate::pen::Pen;
 use crate::rows::More;
-use crate::{figures, sessions, sum};
+use crate::{sessions, sum};
 use std::collections::{BTreeMap, HashMap};
 
 /// By how much a session has grown.
@@ -73,9 +74,14 @@ const COLUMNS: [(&str, &str); 19] = [
 
 /// A time that is further ahead than this was told by a clock that was wrong.
 pub(crate) const AHEAD_MS: i64 = 10 * 60 * 1000;
-/// When a session changed last.
+/// Whether a session changed later than was known, and when it changed last.
+const IS_NEWER: &str = "v.newest IS NOT NULL AND (session.seq = 0 OR v.newest > session.updated
+     OR session.updated > v.future)";
 const UPDATED: &str = "CASE WHEN v.newest IS NULL THEN updated
      WHEN session.seq = 0 OR v.newest > updated OR updated > v.future THEN v.newest ELSE updated END";
+/// Whether it was heard of later.
+const IS_HEARD: &str =
+    "v.heard > session.heard OR v.heard IS NOT NULL AND session.heard > v.future";
 
 /// Writes the rows of sessions. Those that were taken for known must be as they were known, else the
 /// transaction fails.
@@ -130,29 +136,25 @@ pub(super) fn keep(
     });
     let as_known = as_known.unwrap_or_default();
     let tally = sum::tally("v.seq", "v.settled", "v.next_order", "session.items + v.items");
-    let created = "CASE WHEN v.first < created THEN v.first ELSE created END";
-    let heard =
-        "CASE WHEN v.heard > session.heard OR v.heard IS NOT NULL AND session.heard > v.future
-         THEN v.heard ELSE session.heard END";
     let figures = figures::changed(&[
-        ("created", created),
-        ("updated", UPDATED),
-        ("heard", heard),
-        ("touched", &touched),
-        ("bytes", "session.bytes + v.bytes"),
-        ("ended", "coalesce(v.ended, session.ended)"),
-        ("waiting", "coalesce(v.waiting, session.waiting)"),
-        ("calls", "session.calls + v.calls"),
-        ("failed", "session.failed + v.failed"),
+        ("created", Change::If("v.first < session.created", "v.first")),
+        ("updated", Change::If(IS_NEWER, "v.newest")),
+        ("heard", Change::If(IS_HEARD, "v.heard")),
+        ("touched", Change::To(&touched)),
+        ("bytes", Change::By("v.bytes")),
+        ("ended", Change::By("coalesce(v.ended - session.ended, 0)")),
+        ("waiting", Change::By("coalesce(v.waiting - session.waiting, 0)")),
+        ("calls", Change::By("v.calls")),
+        ("failed", Change::By("v.failed")),
     ]);
     let update = format!(
         "UPDATE session SET tally = {tally}, figures = {figures}, seq = v.seq, settled = v.settled, next_order = v.next_order,
          touched = {touched}, bytes = session.bytes + v.bytes,
          ended = coalesce(v.ended, session.ended), items = session.items + v.items,
-         created = {created}, updated = {UPDATED},
+         created = CASE WHEN v.first < created THEN v.first ELSE created END, updated = {UPDATED},
          calls = session.calls + v.calls, failed = session.failed + v.failed,
          pen = coalesce(v.pen, session.pen), waiting = coalesce(v.waiting, session.waiting),
-         heard = {heard}{era} FROM {{v}} WHERE session.key = v.key {as_known}"
+         heard = CASE WHEN {IS_HEARD} THEN v.heard ELSE session.heard END{era} FROM {{v}} WHERE session.key = v.key {as_known}"
     );
     db.update(&update, COLUMNS, rows, known.is_some())?;
     for (session, facts) in sessions.iter().flat_map(|(s, g)| g.facts.iter().map(move |f| (s, f))) {

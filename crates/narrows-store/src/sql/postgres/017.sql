@@ -6,9 +6,8 @@ ALTER TABLE session ADD COLUMN prompt_crc BIGINT;
 ALTER TABLE session ADD COLUMN native_crc BIGINT;
 ALTER TABLE session ADD COLUMN project_crc BIGINT;
 UPDATE session SET figures = (created % 4294967291) * 8191 + (updated % 4294967291) * 16381
-  + (heard % 4294967291) * 32749 + (touched % 4294967291) * 4093 + (bytes % 4294967291) * 2039
-  + (ended % 4294967291) * 131071 + (waiting % 4294967291) * 65521 + (calls % 4294967291) * 1021
-  + (failed % 4294967291) * 509;
+  + (heard % 4294967291) * 32749 + touched * 4093 + bytes * 2039 + ended * 131071 + waiting * 65521
+  + calls * 1021 + failed * 509;
 -- Rows that a repair made lacked these.
 UPDATE session SET updated_era = updated >> 12, touched_era = touched >> 7
   WHERE updated_era <> updated >> 12 OR touched_era <> touched >> 7;
