@@ -1579,6 +1579,8 @@ export interface components {
         Hit: {
             /** @description The field in which the first term stands. */
             field: string;
+            /** @description Whether the session began as a copy of another one. */
+            fork?: boolean;
             /** @description The item. */
             itemId: string;
             /** @description The caller's own name for it. */
@@ -2848,6 +2850,8 @@ export interface components {
             fileExists?: boolean | null;
             /** @description Whether it began as a copy of another session: the two have their first turns in common. */
             fork?: boolean;
+            /** @description That session: of several, the one that changed first. The one that changed last is taken for the copy. */
+            forkOf?: string | null;
             /**
              * Format: int64
              * @description When something of it arrived last, in milliseconds since 1970 by the clock of the server.

@@ -210,6 +210,7 @@ mod tests {
             timestamp: None,
             field: String::new(),
             parts: Vec::new(),
+            fork: false,
         };
         let (look, clock) = (Look::new(crate::args::When::Never), Clock::here());
         let told = |item| {

@@ -85,6 +85,9 @@ pub struct Session {
     /// Whether it began as a copy of another session: the two have their first turns in common.
     #[serde(default)]
     pub fork: bool,
+    /// That session: of several, the one that changed first. The one that changed last is taken for the copy.
+    #[serde(default)]
+    pub fork_of: Option<String>,
 }
 
 /// One page of sessions, those first that changed last.
@@ -296,6 +299,9 @@ pub struct Hit {
     pub field: String,
     /// What stands there; hits are marked.
     pub parts: Vec<HitPart>,
+    /// Whether the session began as a copy of another one.
+    #[serde(default)]
+    pub fork: bool,
 }
 
 /// A piece of a hit's text.

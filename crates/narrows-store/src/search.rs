@@ -11,7 +11,7 @@ use crate::items;
 use crate::list::around;
 use crate::log::number;
 use crate::pack;
-use crate::session_row::Sight;
+use crate::session_row::{OF_HIT, Sight};
 use crate::store::Store;
 use crate::threes::{Threes, numbers};
 use serde::Serialize;
@@ -85,6 +85,8 @@ pub struct Hit {
     pub field: String,
     /// What stands there.
     pub parts: Vec<Part>,
+    /// Whether the session began as a copy of another one.
+    pub fork: bool,
 }
 
 /// One page of hits, newest sessions first.
@@ -273,14 +275,12 @@ struct Found {
     kind: String,
     body: String,
     tags: Vec<String>,
+    fork: bool,
 }
 
 fn fetch(db: &Db<'_>, keys: impl Iterator<Item = i64>) -> Result<HashMap<i64, Found>> {
     // First those of an item's row, as `items::COLUMNS` has them.
-    const ITEM: &str = "SELECT i.key, i.seq, i.body, i.id, i.kind, i.open, i.parent, i.top, i.crc,
-         s.id, coalesce(nullif(s.title, ''), s.prompt), s.label,
-         (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key)
-         FROM item i JOIN session s ON s.key = i.session WHERE i.key = ";
+    const ITEM: &str = "i.key, i.seq, i.body, i.id, i.kind, i.open, i.parent, i.top, i.crc";
     let mut keys = keys.map(Value::Int).peekable();
     let first = keys.peek().cloned();
     let (which, value) = if db.is_postgres() {
@@ -288,7 +288,8 @@ fn fetch(db: &Db<'_>, keys: impl Iterator<Item = i64>) -> Result<HashMap<i64, Fo
     } else {
         ("?1", keys.next().unwrap_or(Value::Null))
     };
-    let found = db.all(&format!("{ITEM}{which}"), &[value], |r| Ok((r.get(0)?, Found::read(r)?)));
+    let sql = format!("SELECT {ITEM}, {OF_HIT} WHERE i.key = {which}");
+    let found = db.all(&sql, &[value], |r| Ok((r.get(0)?, Found::read(r)?)));
     let found = match (found, first) {
         (Err(error), Some(Value::Int(key))) if error.is_unreadable() && !db.is_postgres() => {
             items::lost(key >> 32, key, key);
@@ -318,6 +319,7 @@ impl Found {
             kind: r.get(4)?,
             body: pack::text(body)?.into_owned(),
             tags: tags.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect(),
+            fork: r.get::<Option<String>>(13)?.is_some(),
         }))
     }
 
@@ -354,6 +356,7 @@ impl Found {
             timestamp,
             field,
             parts,
+            fork: self.fork,
         })
     }
 }

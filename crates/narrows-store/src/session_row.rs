@@ -58,6 +58,8 @@ pub struct SessionRow {
     pub copy_of: Option<String>,
     /// Whether it began as a copy of another session, which it has in common with it.
     pub fork: bool,
+    /// That session: of several, the one that changed first.
+    pub fork_of: Option<String>,
     #[serde(skip)]
     pub(crate) key: i64,
 }
@@ -85,16 +87,34 @@ impl Sight {
     }
 }
 
-pub(crate) const COLUMNS: &str = "s.touched, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
+/// The session of which another one, `s`, began as a copy: those that have the same first answer.
+macro_rules! fork_of {
+    () => {
+        "(SELECT coalesce(o.id, t.id) FROM first_answer a JOIN first_answer b ON b.answer = a.answer \
+     JOIN session t ON t.key = b.session LEFT JOIN session o ON o.key = t.copy_of WHERE a.session = s.key \
+     AND coalesce(t.copy_of, t.key) <> coalesce(s.copy_of, s.key) \
+     AND (t.updated < s.updated OR (t.updated = s.updated AND t.key < s.key)) \
+     ORDER BY t.updated, t.key LIMIT 1)"
+    };
+}
+
+/// What a hit of a search tells of its session.
+pub(crate) const OF_HIT: &str = concat!(
+    "s.id, coalesce(nullif(s.title, ''), s.prompt), s.label, \
+     (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), ",
+    fork_of!(),
+    " FROM item i JOIN session s ON s.key = i.session"
+);
+
+pub(crate) const COLUMNS: &str = concat!(
+    "s.touched, s.id, s.label, s.epoch, s.seq, s.items, s.bytes, s.created, s.updated, \
      s.ended, s.info, (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), s.title, \
      s.project, s.native, (SELECT min(gone) = 0 FROM source WHERE session = s.key \
      AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed, s.agent, \
      s.heard, s.waiting, s.status, s.model, s.facts_crc, s.name_crc, \
-     (SELECT o.id FROM session o WHERE o.key = s.copy_of), \
-     EXISTS (SELECT 1 FROM first_answer a JOIN first_answer b ON b.answer = a.answer \
-     JOIN session t ON t.key = b.session WHERE a.session = s.key \
-     AND coalesce(t.copy_of, t.key) <> coalesce(s.copy_of, s.key) \
-     AND (t.updated < s.updated OR (t.updated = s.updated AND t.key < s.key)))";
+     (SELECT o.id FROM session o WHERE o.key = s.copy_of), ",
+    fork_of!()
+);
 
 /// The same without what stands in other tables.
 pub(crate) fn bare_columns() -> String {
@@ -110,7 +130,7 @@ pub(crate) fn bare_columns() -> String {
             _ => {}
         }
     }
-    bare.replace("EXISTS NULL", "NULL")
+    bare
 }
 
 /// The header of a session of which nothing is known.
@@ -139,7 +159,7 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
     let mut info: String = r.get(10)?;
     let (heard_at, waiting, ended): (i64, u64, bool) = (r.get(21)?, r.get(22)?, r.get(9)?);
     let status = r.get::<Option<String>>(23)?.unwrap_or_default();
-    let copy_of: Option<String> = r.get(27)?;
+    let (copy_of, fork_of): (Option<String>, Option<String>) = (r.get(27)?, r.get(28)?);
     if !sum::row_holds(r, &[10, 12, 20, 24, 23], 25)? || !sum::row_holds(r, &[1, 3, 2], 26)? {
         damage::found(Damage::new(r.get(16)?, damage::Part::Session, 0, 0));
         info = damaged_info();
@@ -167,7 +187,8 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
         calls: r.get(18)?,
         failed: r.get(19)?,
         copy_of,
-        fork: r.get::<Option<bool>>(28)?.unwrap_or(false),
+        fork: fork_of.is_some(),
+        fork_of,
     })
 }
 

@@ -20,7 +20,8 @@ export class Claude {
   }
 
   assistant(content) {
-    const id = `msg-${this.records.length}`;
+    // An answer is of one session: those that have one in common are forks.
+    const id = `msg-${this.id.slice(0, 8)}-${this.records.length}`;
     const usage = { input_tokens: 40, output_tokens: 20 };
     return this.record("assistant", {
       requestId: `req-${id}`,

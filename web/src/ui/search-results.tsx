@@ -5,6 +5,7 @@ import { visible, visibleProse } from "../content/visible";
 import { titleOf } from "../items/labels";
 import type { ListFilter, SessionList } from "../state/list";
 import { address } from "../state/route";
+import { ForkMark } from "./fork";
 import { termsOf } from "./marks";
 import css from "./search-results.module.css";
 import { follow } from "./session-row";
@@ -64,7 +65,10 @@ export function SearchResults({ query, filter, list, onChoose }: Props) {
       </p>
       {grouped(found.hits).map((group) => (
         <section key={group[0]!.sessionId + group[0]!.itemId}>
-          <h2 className={css.title}>{nameOf(list, group[0]!)}</h2>
+          <h2 className={css.title}>
+            <span className={css.name}>{nameOf(list, group[0]!)}</span>
+            {group[0]!.fork && <ForkMark />}
+          </h2>
           <ul>
             {group.map((hit) => {
               const to = address(hit.sessionId, hit.itemId, found.query);

@@ -8,6 +8,7 @@ import { formatCost, formatCount, formatTokens, plural, titleOf } from "../items
 import { address } from "../state/route";
 import type { View } from "../state/session";
 import { span } from "../when";
+import { ForkOf } from "./fork-of";
 import { Menu, MenuItem } from "./menu";
 import { resumeCommand } from "./resume";
 import { isRunning } from "./rows";
@@ -128,7 +129,6 @@ export function SessionHeader(props: Props) {
 function About({ session, view }: { session: Session; view: View }) {
   const info = view.info ?? session.info;
   const told = [
-    session.fork && "fork of another session",
     info.agent,
     session.project,
     span(session.createdAt, session.updatedAt),
@@ -136,7 +136,16 @@ function About({ session, view }: { session: Session; view: View }) {
     session.failed > 0 && `${formatCount(session.failed)} failed`,
     session.fileExists === false && "kept here, gone from the agent's folder",
   ];
-  return <>{visible(told.filter(Boolean).join(" · "))}</>;
+  return (
+    <>
+      {session.forkOf && (
+        <>
+          <ForkOf of={session.forkOf} /> ·{" "}
+        </>
+      )}
+      {visible(told.filter(Boolean).join(" · "))}
+    </>
+  );
 }
 
 function Numbers({ view, session }: { view: View; session: Session | undefined }) {

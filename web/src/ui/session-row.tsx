@@ -5,6 +5,7 @@ import { ago, formatCost, plural, titleOf } from "../items/labels";
 import { isLive } from "../state/list";
 import { address, go } from "../state/route";
 import { exact } from "../when";
+import { ForkMark } from "./fork";
 import css from "./session-row.module.css";
 
 interface Props {
@@ -18,7 +19,6 @@ export const SessionRow = memo(function SessionRow({ session, chosen, onChoose }
   const live = isLive(session, now);
   const { info } = session;
   const told = [
-    session.fork && "fork",
     info.agent,
     session.project,
     info.costUsd ? formatCost(info.costUsd) : plural(session.items, "item"),
@@ -34,6 +34,7 @@ export const SessionRow = memo(function SessionRow({ session, chosen, onChoose }
         {live && <i className={css.live} role="img" aria-label="Live" />}
         {info.status === "failed" && <i className={css.failed} role="img" aria-label="Failed" />}
         <span className={css.name}>{titleOf(session)}</span>
+        {session.fork && <ForkMark />}
       </span>
       <span className={css.about}>
         <span className={css.words}>{visible(told.filter(Boolean).join(" · "))}</span>

@@ -21,7 +21,9 @@ const session = (more: Partial<Session>) =>
 test("a fork looks like one", () => {
   const show = (of: Session) => render(<SessionRow session={of} chosen={false} onChoose={() => {}} />);
   show(session({ fork: true }));
-  expect(screen.getByRole("link").textContent).toContain("fork · Claude Code");
+  // Beside its name: a fork has that of its trunk.
+  expect(screen.getByRole("link", { name: /^Original session\s*fork/ })).toBeTruthy();
+  expect(screen.getByText("fork").title).toBe("It began as a copy of another session");
   cleanup();
   show(session({ fork: false }));
   expect(screen.getByRole("link").textContent).not.toContain("fork");

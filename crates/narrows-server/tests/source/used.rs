@@ -2,7 +2,7 @@
 
 use crate::bed::{Bed, Parts, cases, id_in, input};
 use crate::lines::{Talk, session_id};
-use narrows_store::{StatsBy, StatsFilter, StatsRow};
+use narrows_store::{Query, SessionRow, StatsBy, StatsFilter, StatsRow};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
@@ -183,10 +183,23 @@ async fn what_a_trunk_cost_is_not_counted_with_its_fork_again() {
             let all = StatsFilter { by: StatsBy::Agent, ..StatsFilter::default() };
             let rows = parts.store.stats(all).await.expect("stats");
             assert_eq!((rows[0].cost_sessions, rows[0].sessions), (2, 3));
-            for row in parts.sessions().await {
-                let is_fork = row.native_id.as_deref() == Some(&id_in(fork.as_bytes()));
+            let rows = parts.sessions().await;
+            let is = |row: &SessionRow, native: &str| row.native_id.as_deref() == Some(native);
+            let trunk = rows.iter().find(|row| is(row, &trunk_id)).expect("the trunk").id.clone();
+            for row in &rows {
+                let is_fork = is(row, &id_in(fork.as_bytes()));
                 assert_eq!(row.fork, is_fork, "{:?} {first}", row.native_id);
+                let of = row.fork_of.as_ref().filter(|of| **of == trunk);
+                assert_eq!(of.is_some(), is_fork, "{:?} {first}", row.fork_of);
             }
+            // What is in both is found in both, and one of them is told to be the fork.
+            let query = Query { text: "original".to_owned(), limit: 50, ..Query::default() };
+            let hits = parts.store.search(query).await.expect("search").hits;
+            let forks = |fork: bool| hits.iter().filter(|hit| hit.fork == fork).count();
+            assert_eq!(forks(true), forks(false), "{hits:?}");
+            assert!(
+                forks(true) > 0 && hits.iter().all(|hit| hit.fork != (hit.session_id == trunk))
+            );
         })
         .await;
     }
