@@ -93,6 +93,7 @@ macro_rules! fork_of {
         "(SELECT coalesce(o.id, t.id) FROM first_answer a JOIN first_answer b ON b.answer = a.answer \
      JOIN session t ON t.key = b.session LEFT JOIN session o ON o.key = t.copy_of WHERE a.session = s.key \
      AND coalesce(t.copy_of, t.key) <> coalesce(s.copy_of, s.key) \
+     AND coalesce(t.native <> s.native, true) \
      AND (t.updated < s.updated OR (t.updated = s.updated AND t.key < s.key)) \
      ORDER BY t.updated, t.key LIMIT 1)"
     };
@@ -113,7 +114,9 @@ pub(crate) const COLUMNS: &str = concat!(
      AND path IS NOT NULL AND parent IS NULL), s.key, s.prompt, s.calls, s.failed, s.agent, \
      s.heard, s.waiting, s.status, s.model, s.facts_crc, s.name_crc, \
      (SELECT o.id FROM session o WHERE o.key = s.copy_of), ",
-    fork_of!()
+    fork_of!(),
+    ", (SELECT max(told.cost) FROM (SELECT sum(u.cost) AS cost FROM session c \
+     JOIN usage u ON u.session = c.key WHERE c.copy_of = s.key GROUP BY c.key) AS told)"
 );
 
 /// The same without what stands in other tables.
@@ -164,6 +167,10 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
         damage::found(Damage::new(r.get(16)?, damage::Part::Session, 0, 0));
         info = damaged_info();
     }
+    // What is reported by the way that is not listed.
+    if let Some(cost) = r.get::<Option<f64>>(29)? {
+        info = info.replacen("\"costUsd\":null", &format!("\"costUsd\":{cost}"), 1);
+    }
     Ok(SessionRow {
         id: r.get(1)?,
         label: r.get(2)?,
@@ -202,12 +209,12 @@ mod tests {
         assert!(!bare.contains("SELECT"), "{bare}");
         let db = rusqlite::Connection::open_in_memory().expect("database");
         let names: Vec<&str> = bare.split(", ").map(|c| c.trim_start_matches("s.")).collect();
-        assert_eq!(names.len(), 29);
+        assert_eq!(names.len(), 30);
         let mut columns: Vec<&str> = names.iter().copied().filter(|c| *c != "NULL").collect();
         columns.dedup();
         db.execute_batch(&format!("CREATE TABLE session ({})", columns.join(", "))).expect("table");
         let count =
             db.prepare(&format!("SELECT {bare} FROM session s")).expect("query").column_count();
-        assert_eq!(count, 29);
+        assert_eq!(count, 30);
     }
 }

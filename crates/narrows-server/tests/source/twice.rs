@@ -203,3 +203,53 @@ async fn what_is_deleted_is_gone_by_both_ways() {
         parts.end().await;
     }
 }
+
+/// What `ls` and `stats` say that the sessions cost.
+async fn costs(parts: &Parts) -> Vec<(Option<f64>, Option<f64>)> {
+    let filter = StatsFilter { by: StatsBy::Session, ..StatsFilter::default() };
+    let rows = parts.store.stats(filter).await.expect("stats");
+    let told = |row: &narrows_store::SessionRow| {
+        let info: Value = serde_json::from_str(row.info.get()).expect("a header");
+        let added = rows.iter().find(|r| r.name == row.id).and_then(|r| r.cost_usd);
+        let cents = |cost: f64| (cost * 1e6).round() / 1e6;
+        (info["costUsd"].as_f64().map(cents), added.map(cents))
+    };
+    parts.sessions().await.iter().map(told).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_session_cost_stays_what_its_list_says() {
+    for (of_file, of_wire) in [(None, Some(0.03)), (Some(0.04), Some(0.03)), (Some(0.04), None)] {
+        for file_first in [true, false] {
+            let (bed, talk) = (Bed::new(), Talk::new(1));
+            let mut wire = Wire::new(&talk).turn(1);
+            if let Some(amount) = of_wire {
+                let cost = json!({"amount": amount, "currency": "USD"});
+                let update =
+                    json!({"sessionUpdate": "usage_update", "used": 9, "size": 99, "cost": cost});
+                let params = json!({"sessionId": talk.session, "update": update});
+                wire.put(
+                    at(2),
+                    "agent->client",
+                    &json!({"method": "session/update", "params": params}),
+                );
+            }
+            let cost = |amount: f64| {
+                let (kind, id) = ("cost-state", &talk.session);
+                json!({"type": kind, "sessionId": id, "totalCostUSD": amount}).to_string() + "\n"
+            };
+            let text = talk.lines(1..=2) + &of_file.map_or_else(String::new, cost);
+            bed.write("-app", &talk.session, text);
+            let parts = bed.open();
+            if file_first {
+                parts.catch_up(&bed.options).await;
+            }
+            record(&parts, &wire.lines).await;
+            parts.catch_up(&bed.options).await;
+            let told = costs(&parts).await;
+            let said = of_wire.or(of_file);
+            assert_eq!(told, [(said, said)], "{of_file:?} {of_wire:?} {file_first}");
+            parts.end().await;
+        }
+    }
+}

@@ -1,7 +1,6 @@
 //! What sessions cost, as their agents report it.
 
 use super::{StatsFilter, StatsRow, name, only};
-use crate::copies::COUNTED;
 use crate::db::{Db, params};
 use crate::error::Result;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,19 +14,24 @@ pub(super) fn add(
     rows: &mut BTreeMap<String, StatsRow>,
     sessions: &mut BTreeMap<String, HashSet<i64>>,
 ) -> Result<()> {
-    let mut paid = shared(db)?;
+    let told_by = told_by(db)?;
+    let mut paid = shared(db, &told_by)?;
     let mut known: BTreeMap<String, HashSet<i64>> = BTreeMap::new();
     let (clause, values) = only(db, filter, None);
     let name = name(db, filter.by, "u.at", "u.model", "''");
     let sql = format!(
         "SELECT {name}, s.key, u.at, u.cost, own.key FROM usage u
          JOIN session own ON own.key = u.session
-         {COUNTED} AND u.cost IS NOT NULL{clause} ORDER BY own.key, u.at"
+         JOIN session s ON s.key = coalesce(own.copy_of, own.key)
+         WHERE s.left_out = 0 AND u.cost IS NOT NULL{clause} ORDER BY own.key, u.at"
     );
     db.each(&sql, &values, |r| {
         let (name, session): (String, i64) = (r.get(0)?, r.get(1)?);
-        let (at, mut cost): (Option<i64>, f64) = (r.get(2)?, r.get(3)?);
-        if let Some(left) = paid.get_mut(&r.get::<i64>(4)?) {
+        let (at, mut cost, own): (Option<i64>, f64, i64) = (r.get(2)?, r.get(3)?, r.get(4)?);
+        if told_by.get(&session) != Some(&own) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if let Some(left) = paid.get_mut(&own) {
             let trunk = left.min(cost);
             *left -= trunk;
             cost -= trunk;
@@ -49,22 +53,47 @@ pub(super) fn add(
     Ok(())
 }
 
+/// Which log tells what a session cost, of those that it came by: the one that is listed, or else the one
+/// that tells most.
+fn told_by(db: &Db<'_>) -> Result<HashMap<i64, i64>> {
+    let sql = "SELECT coalesce(own.copy_of, own.key), own.key, sum(u.cost) FROM usage u
+         JOIN session own ON own.key = u.session WHERE u.cost IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2";
+    let mut best: HashMap<i64, (i64, f64)> = HashMap::new();
+    db.each(sql, &[], |r| {
+        let (listed, own): (i64, i64) = (r.get(0)?, r.get(1)?);
+        let cost = if own == listed { f64::INFINITY } else { r.get(2)? };
+        let known = best.entry(listed).or_insert((own, cost));
+        if cost > known.1 {
+            *known = (own, cost);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(best.into_iter().map(|(listed, (own, _))| (listed, own)).collect())
+}
+
 /// What of the cost that forks report is their trunk's: all that the trunk had told when the fork told
 /// its first. Of several sessions with the same first answer, the trunk is the one that ended first.
-fn shared(db: &Db<'_>) -> Result<HashMap<i64, f64>> {
-    let families = "SELECT a.answer, s.key FROM first_answer a JOIN session s ON s.key = a.session
+fn shared(db: &Db<'_>, told_by: &HashMap<i64, i64>) -> Result<HashMap<i64, f64>> {
+    let families = "SELECT a.answer, coalesce(s.copy_of, s.key) FROM first_answer a
+         JOIN session s ON s.key = a.session
          WHERE EXISTS (SELECT 1 FROM first_answer b
          WHERE b.answer = a.answer AND b.session <> a.session) ORDER BY a.answer, s.updated, s.key";
     let mut family: Vec<(String, i64)> = Vec::new();
     db.each(families, &[], |r| {
-        family.push((r.get(0)?, r.get(1)?));
+        let member: (String, i64) = (r.get(0)?, r.get(1)?);
+        // One session may have come by two ways.
+        let mut same = family.iter().rev().take_while(|(answer, _)| *answer == member.0);
+        if !same.any(|known| *known == member) {
+            family.push(member);
+        }
         Ok(ControlFlow::Continue(()))
     })?;
     let mut told = HashMap::new();
     for chunk in family.chunk_by(|a, b| a.0 == b.0) {
         let mut costs = Vec::new();
         for (_, session) in chunk {
-            costs.push((*session, of(db, *session)?));
+            let session = *told_by.get(session).unwrap_or(session);
+            costs.push((session, of(db, session)?));
         }
         for (at, (fork, cost)) in costs.iter().enumerate().skip(1) {
             let Some((first, most)) = cost.first().copied() else { continue };
