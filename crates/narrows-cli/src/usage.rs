@@ -4,7 +4,7 @@ use crate::args::UsageArgs;
 use crate::drift::collect;
 use crate::read::Outcome;
 use crate::{Fault, NOT_UNDERSTOOD, fault, read};
-use narrows::usage::Totals;
+use narrows::usage::{Ledger, Totals};
 use narrows::{Body, Config, Secrets};
 use narrows_server::source::find;
 use narrows_show::words::count;
@@ -91,19 +91,12 @@ fn add(file: &Path, sub: bool, totals: &mut Totals) -> Result<(Outcome, Option<S
     // Nothing of the texts is shown: they need not be searched for secrets.
     let secrets = Arc::new(Secrets::none());
     let config = Config { events_only: true, join: true, secrets, ..Config::default() };
-    let mut id = None;
-    let outcome = read::session(Some(file), config, |steps, _, _| {
+    let (mut id, mut ledger) = (None, Ledger::default());
+    let outcome = read::session(Some(file), config, |steps, _, tally| {
         for event in steps.drain(..).map(|step| step.event) {
-            match &event.body {
-                Body::Usage(gauge) => {
-                    if let Some(answer) = &gauge.answer {
-                        totals.add(answer, sub || event.parent.is_some());
-                    }
-                }
-                Body::SessionInfo(info) => {
-                    id = info.native_id.as_ref().map(ToString::to_string).or(id.take());
-                }
-                _ => {}
+            totals.take(&event, sub, tally.kept, &mut ledger);
+            if let Body::SessionInfo(info) = &event.body {
+                id = info.native_id.as_ref().map(ToString::to_string).or(id.take());
             }
         }
         Ok(())

@@ -48,9 +48,9 @@ pub(crate) fn doomed_sum(session: i64) -> i64 {
     session.wrapping_mul(8191).wrapping_add(127)
 }
 
-/// What is checked of whose a count of tokens is.
-pub(crate) fn usage_sum(session: i64, sub: bool) -> i64 {
-    session.wrapping_mul(8191).wrapping_add(i64::from(sub) * 127 + 1)
+/// What is checked of whose a count of tokens is, and whether it is final.
+pub(crate) fn usage_sum(session: i64, sub: bool, kept: bool) -> i64 {
+    session.wrapping_mul(8191).wrapping_add(i64::from(sub) * 127 + i64::from(kept) * 31 + 1)
 }
 
 /// What the marks that hide a session are checked by: the session in whose place another is listed, and

@@ -10,8 +10,9 @@ use crate::sessions::{doom, mark_touched};
 use crate::store::Store;
 use std::collections::BTreeMap;
 
-/// The format of what was recorded between an agent and its client.
+/// The formats of what is recorded between an agent and its client, and of what an agent prints.
 const RECORDED: &str = "acp";
+const PRINTED: &str = "claude-stream";
 /// A file that goes on for longer than this after its recording, in milliseconds, was written by an
 /// agent that nobody recorded.
 const SLACK: i64 = 2000;
@@ -23,6 +24,14 @@ pub(crate) const COUNTED: &str = "JOIN session s ON s.key = coalesce(own.copy_of
        WHERE c.copy_of = own.key AND f.path IS NOT NULL)
      ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END
      AND s.left_out = 0";
+
+/// Adds up answers, which are known by their own names in whichever session they stand; what is only told
+/// of a whole turn is counted as everything else is.
+pub(crate) const ANSWERS: &str = "JOIN session s ON s.key = coalesce(own.copy_of, own.key)
+     WHERE s.left_out = 0 AND (substr(u.id, 1, length(own.id) + 1) <> own.id || '/' OR CASE
+     WHEN own.copy_of IS NULL THEN NOT EXISTS (SELECT 1 FROM session c JOIN source f ON f.session = c.key
+       WHERE c.copy_of = own.key AND f.path IS NOT NULL)
+     ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END)";
 
 /// One of the sessions that an agent calls by the same name.
 struct Member {
@@ -38,6 +47,8 @@ struct Member {
     /// It is the agent's own file.
     is_file: bool,
     is_recording: bool,
+    /// It was sent as its agent printed it: whoever sent it twice wants two.
+    is_printed: bool,
     is_run: bool,
 }
 
@@ -121,16 +132,21 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
     let (label, format): (String, Option<String>) = (r.get(10)?, r.get(11)?);
     let (info, has_file): (String, bool) = (r.get(8)?, r.get(12)?);
     let info: serde_json::Value = serde_json::from_str(&info).unwrap_or_default();
+    let is_printed = format.as_deref() == Some(PRINTED);
+    let count = |name: &str| info[name].as_u64().unwrap_or(0);
+    // Prompts are not printed, their answers are, but for one that was interrupted.
+    let printed = if is_printed { count("answers").max(1) } else { 0 };
     Ok(Member {
         key: r.get(0)?,
         id: r.get(1)?,
         updated: r.get(3)?,
         live: is_live(r.get(4)?, r.get(5)?, &status, r.get(7)?, now),
-        turns: info["turns"].as_u64().unwrap_or(0),
+        turns: count("turns").max(printed),
         copy_of: r.get(9)?,
         // A fork is read from a file of another name.
         is_file: has_file && label == native,
-        is_recording: !has_file && format.as_deref() == Some(RECORDED),
+        is_recording: !has_file && matches!(format.as_deref(), Some(RECORDED | PRINTED)),
+        is_printed,
         is_run: r.get(13)?,
         native,
     })
@@ -151,7 +167,9 @@ fn wanted(
         let Some(file) = group.iter().find(|m| m.is_file) else { continue };
         let listed = listed(file, &group, attended);
         for member in &group {
-            let copy_of = (member.key != listed).then_some(listed);
+            let stays =
+                member.key == listed || member.is_printed && !member.is_file && listed != file.key;
+            let copy_of = (!stays).then_some(listed);
             if member.copy_of != copy_of {
                 wanted.push((member.key, member.id.clone(), copy_of));
             }

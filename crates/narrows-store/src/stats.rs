@@ -3,7 +3,7 @@
 mod cost;
 
 use crate::beside;
-use crate::copies::COUNTED;
+use crate::copies::{ANSWERS, COUNTED};
 use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::store::Store;
@@ -19,6 +19,8 @@ pub struct UsageRow {
     pub id: String,
     /// Whether a subagent asked for it.
     pub sub: bool,
+    /// Whether it is final, as its agent keeps it: what an agent prints of an answer may be a guess.
+    pub kept: bool,
     /// When, in milliseconds since 1970.
     pub at: Option<i64>,
     /// The model.
@@ -96,23 +98,33 @@ pub struct StatsRow {
 }
 
 pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()> {
-    // The last one counts; it stays with the session that had it first, unless that was deleted.
+    // What is final replaces what is not; of guesses, which only grow, the largest counts. It stays with
+    // the session that had it first, unless that was deleted.
+    const BETTER: &str = "(excluded.kept > usage.kept OR excluded.kept = usage.kept
+         AND (excluded.kept = 1 OR excluded.output >= usage.output))";
+    const STAYS: &str = "EXISTS (SELECT 1 FROM session WHERE key = usage.session)";
+    let better = |column: &str| {
+        format!("{column} = CASE WHEN {BETTER} THEN excluded.{column} ELSE usage.{column} END")
+    };
+    let columns = ["input", "output", "cache_read", "cache_write", "cost", "crc", "kept"];
+    let better = columns.map(better).join(", ");
     db.at_end(
         &format!("usage {}", row.id),
-        "INSERT INTO usage (id, session, sub, at, model, input, output, cache_read, cache_write, cost,
-         crc, at_crc, model_crc, who)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
-         ON CONFLICT (id) DO UPDATE SET session = CASE
-         WHEN EXISTS (SELECT 1 FROM session WHERE key = usage.session) THEN usage.session
-         ELSE excluded.session END, who = CASE
-         WHEN EXISTS (SELECT 1 FROM session WHERE key = usage.session) THEN usage.who
-         ELSE usage.who + (excluded.session - usage.session) * 8191 END, input = excluded.input, output = excluded.output,
-         cache_read = excluded.cache_read, cache_write = excluded.cache_write,
-         cost = excluded.cost, model = coalesce(excluded.model, usage.model),
-         at = coalesce(usage.at, excluded.at), crc = excluded.crc,
-         at_crc = CASE WHEN usage.at IS NULL THEN excluded.at_crc ELSE usage.at_crc END,
-         model_crc = CASE WHEN excluded.model IS NULL THEN usage.model_crc
-         ELSE excluded.model_crc END",
+        &format!(
+            "INSERT INTO usage (id, session, sub, at, model, input, output, cache_read, cache_write, cost,
+             crc, at_crc, model_crc, who, kept)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+             ON CONFLICT (id) DO UPDATE SET
+             session = CASE WHEN {STAYS} THEN usage.session ELSE excluded.session END,
+             who = usage.who
+             + CASE WHEN {STAYS} THEN 0 ELSE (excluded.session - usage.session) * 8191 END
+             + CASE WHEN {BETTER} THEN (excluded.kept - usage.kept) * 31 ELSE 0 END,
+             {better}, model = coalesce(excluded.model, usage.model),
+             at = coalesce(usage.at, excluded.at),
+             at_crc = CASE WHEN usage.at IS NULL THEN excluded.at_crc ELSE usage.at_crc END,
+             model_crc = CASE WHEN excluded.model IS NULL THEN usage.model_crc
+             ELSE excluded.model_crc END"
+        ),
         &params![
             row.id,
             session,
@@ -134,7 +146,8 @@ pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()
             ]),
             sum::of(&params![row.id, row.at]),
             sum::of(&params![row.id, row.model]),
-            beside::usage_sum(session, row.sub)
+            beside::usage_sum(session, row.sub, row.kept),
+            row.kept
         ],
     )
 }
@@ -224,7 +237,7 @@ fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
                  CAST(sum(u.input) AS BIGINT), CAST(sum(u.output) AS BIGINT),
                  CAST(sum(u.cache_read) AS BIGINT), CAST(sum(u.cache_write) AS BIGINT)
                  FROM usage u JOIN session own ON own.key = u.session
-                 {COUNTED} AND u.cost IS NULL
+                 {ANSWERS} AND u.cost IS NULL
                  AND NOT (u.id LIKE '%/' AND EXISTS (SELECT 1 FROM usage v
                  WHERE v.id {binary} > u.id {binary}
                  AND v.id {binary} < (substr(u.id, 1, length(u.id) - 1) || '0') {binary}))

@@ -381,7 +381,8 @@ impl Pipeline {
 
     /// How much of what was given so far was understood.
     pub fn tally(&self) -> Tally {
-        Tally { decided: self.adapter.format() != Format::Auto, ..self.tally }
+        let decided = self.adapter.format() != Format::Auto;
+        Tally { decided, kept: self.is_kept(), ..self.tally }
     }
 
     fn begin(&mut self, place: (u32, u64)) {

@@ -1,6 +1,6 @@
 //! What is known about a session as a whole.
 
-use crate::event::Usage;
+use crate::event::{AnswerUsage, Response, Usage};
 use crate::sanitize::Clean;
 use crate::usage::Ledger;
 use serde::Serialize;
@@ -90,6 +90,11 @@ pub struct SessionInfo {
 }
 
 impl SessionInfo {
+    /// The last answer of the turn that a response ends ([`Ledger::rest`]).
+    pub fn rest(&self, response: &Response) -> Option<AnswerUsage> {
+        self.ledger.rest(response)
+    }
+
     /// Counts tokens.
     pub(crate) fn count(&mut self, count: impl FnOnce(&mut Ledger)) {
         count(&mut self.ledger);

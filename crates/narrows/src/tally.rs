@@ -18,6 +18,8 @@ pub struct Tally {
     pub malformed: u64,
     /// The format was given, or a packet left no doubt about it.
     pub decided: bool,
+    /// What was read last is what an agent keeps, not what it prints.
+    pub kept: bool,
 }
 
 impl Tally {

@@ -1,6 +1,6 @@
 //! Tokens of a session, each answer of the model counted once.
 
-use crate::event::{AnswerUsage, Usage};
+use crate::event::{AnswerUsage, Body, Event, Response, Usage};
 use crate::sanitize::Clean;
 use std::collections::{HashMap, VecDeque};
 
@@ -37,7 +37,9 @@ impl Ledger {
         let before = before.map(|(a, _)| a.usage).unwrap_or_default();
         self.answers.push_back((answer.clone(), sub));
         if self.answers.len() > MAX_ANSWERS {
-            self.answers.pop_front();
+            // What a turn used beyond its answers is counted with the last of them.
+            let first_is_last = self.last_own().is_some_and(|(at, _)| at == 0);
+            self.answers.remove(usize::from(first_is_last));
         }
         let count = |total: &mut Option<Usage>| {
             let total = total.get_or_insert_default();
@@ -61,6 +63,23 @@ impl Ledger {
             *session = each(session, &each(&counted, usage, u64::max), u64::saturating_add);
         }
         self.answers.retain(|(_, sub)| *sub);
+    }
+
+    /// The last answer of the turn that a response ends, with what the turn used beyond all of its
+    /// answers: what is printed of an answer may be a guess. None where the response tells no more.
+    pub fn rest(&self, response: &Response) -> Option<AnswerUsage> {
+        let usage = response.usage.as_ref().filter(|_| response.settles)?;
+        let counted = self.turn.as_ref()?;
+        let beyond = each(&each(counted, usage, u64::max), counted, u64::saturating_sub);
+        let (_, last) = self.last_own()?;
+        let usage = each(&last.usage, &beyond, u64::saturating_add);
+        (usage != last.usage).then(|| AnswerUsage { usage, ..last.clone() })
+    }
+
+    /// The last answer of the session itself, and its place.
+    fn last_own(&self) -> Option<(usize, &AnswerUsage)> {
+        let mut own = self.answers.iter().enumerate().rev().filter(|(_, (_, sub))| !sub);
+        own.next().map(|(at, (answer, _))| (at, answer))
     }
 
     /// A ledger of which only the sums are known.
@@ -99,23 +118,51 @@ struct Counted {
     request: Option<Clean>,
     usage: Usage,
     sub: bool,
+    kept: bool,
 }
 
 impl Totals {
-    /// Counts an answer, of a subagent or of a session itself. Of several tellings of one answer
-    /// the highest numbers count: what is told while it streams is a guess that only grows.
-    pub fn add(&mut self, answer: &AnswerUsage, sub: bool) {
+    /// Counts what an event tells, of a subagent or of a session itself; `ledger` is that of the form of
+    /// the session that is read. `kept` where the agent keeps it ([`crate::Pipeline::is_kept`]).
+    pub fn take(&mut self, event: &Event, sub: bool, kept: bool, ledger: &mut Ledger) {
+        match &event.body {
+            Body::Usage(gauge) => {
+                if let Some(answer) = &gauge.answer {
+                    let sub = sub || event.parent.is_some();
+                    ledger.add(answer, sub);
+                    self.add(answer, sub, kept);
+                }
+            }
+            Body::PromptResponse(response) => {
+                if let Some(last) = ledger.rest(response) {
+                    self.add(&last, sub, kept);
+                }
+                if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
+                    ledger.turn(usage);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts an answer. What is kept of it is final and replaces what was printed; of several tellings
+    /// of either kind the highest numbers count: they are guesses that only grow.
+    pub fn add(&mut self, answer: &AnswerUsage, sub: bool, kept: bool) {
         let request = answer.request_id.clone();
         let known = self.answers.entry(answer.message_id.clone()).or_default();
         // What is printed does not tell the request: it is the one of the message.
         let same =
             |c: &&mut Counted| c.request == request || c.request.is_none() || request.is_none();
         if let Some(counted) = known.iter_mut().find(same) {
-            counted.usage = each(&counted.usage, &answer.usage, u64::max);
+            if kept == counted.kept {
+                counted.usage = each(&counted.usage, &answer.usage, u64::max);
+            } else if kept {
+                (counted.usage, counted.kept) = (answer.usage.clone(), true);
+            }
             counted.request = counted.request.take().or(request);
             counted.sub |= sub;
         } else {
-            known.push(Counted { request, usage: answer.usage.clone(), sub });
+            known.push(Counted { request, usage: answer.usage.clone(), sub, kept });
         }
     }
 

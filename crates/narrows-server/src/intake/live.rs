@@ -12,7 +12,7 @@ use narrows::session::SessionInfo;
 use narrows::view::{Activity, ActivityConfig};
 use narrows::{Clean, Config, Event, Format, Pipeline, Row, Step, stored};
 use narrows_store::{
-    Append, Error, EventRow, NewBlob, Pen, Request, Result, Session, SessionFacts, Store,
+    Append, Error, EventRow, NewBlob, Pen, Request, Result, Session, SessionFacts, Store, UsageRow,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -62,6 +62,8 @@ pub(super) struct Live {
     /// With which number a node runs the session's agent.
     pub(super) fence: Option<u64>,
     sums: Sums,
+    /// What is final of answers that were printed before.
+    pub(super) used_again: Vec<UsageRow>,
     /// What is on its way to the store, and whose writer has gone away.
     pub(super) left: VecDeque<oneshot::Receiver<Result<u64>>>,
     /// Something could not be written: what is here is ahead of the log.
@@ -162,6 +164,7 @@ impl Live {
             pen,
             fence: reading.fence,
             sums: Sums::default(),
+            used_again: Vec::new(),
             left: VecDeque::new(),
             broken: Arc::default(),
             ended,
@@ -194,12 +197,13 @@ impl Live {
         let mut printed = Printed::for_rows(steps.len());
         let rest = self.rest_after.take();
         let ends = self.ended && !self.ended_kept;
-        let last = steps.len().saturating_sub(1);
+        let (last, kept) = (steps.len().saturating_sub(1), self.pipeline.is_kept());
         for (at, step) in steps.drain(..).enumerate() {
             if rest == Some(at) {
                 self.rested();
             }
-            self.sums.take(&self.session.id, self.seq + 1, &step.event, &self.info, &mut append);
+            let known = (&self.info, kept);
+            self.sums.take(&self.session.id, self.seq + 1, &step.event, known, &mut append);
             let id = step.event.id;
             let mark = self.marks.entry(id.source).or_default();
             (mark.last, mark.changed) = (Some(id), true);
@@ -211,6 +215,7 @@ impl Live {
         }
         let rows = printed.rows();
         self.sums.give(&mut append, which == Rows::All);
+        append.usage.append(&mut self.used_again);
         append.items = self.open.writes(self.seq, which);
         append.settled = self.open.settled(self.seq);
         append.new_from = Some(self.kept_order);

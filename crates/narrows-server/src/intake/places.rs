@@ -2,6 +2,7 @@
 
 use super::Reading;
 use super::live::Live;
+use super::sums;
 use super::wrapped::Wrapped;
 use narrows::event::{Body, Malformed, Position};
 use narrows::id::EventId;
@@ -157,9 +158,11 @@ impl Live {
         }
     }
 
-    /// Leaves a packet out, as if it had said nothing.
-    pub(super) fn pass_over(&mut self, source: u32, position: Position, steps: usize) {
-        if self.is_next(source, position) {
+    /// Leaves a packet out, as if it had said nothing but what its answer used.
+    pub(super) fn pass_over(&mut self, packet: &Packet<'_>, steps: usize) {
+        if self.is_next(packet.source, packet.position) {
+            let used = self.pipeline.used_again(packet);
+            self.used_again.extend(used.as_ref().and_then(sums::again));
             self.look_for_rest(steps);
         }
     }

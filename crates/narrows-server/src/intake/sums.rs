@@ -1,6 +1,6 @@
 //! What is added up while a session is written: its times, tokens and cost.
 
-use narrows::event::{Body, Event, Usage};
+use narrows::event::{AnswerUsage, Body, Event, Usage};
 use narrows::session::SessionInfo;
 use narrows_store::{Append, UsageRow};
 
@@ -22,13 +22,14 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Takes the event that gets `seq`; `info` is what was known before it.
+    /// Takes the event that gets `seq`; `info` is what was known before it, `kept` whether its agent
+    /// keeps it.
     pub(super) fn take(
         &mut self,
         session: &str,
         seq: u64,
         event: &Event,
-        info: &SessionInfo,
+        (info, kept): (&SessionInfo, bool),
         append: &mut Append,
     ) {
         let at = event.time.as_ref().map(narrows::time::Time::millis);
@@ -43,20 +44,23 @@ impl Sums {
             Body::Usage(gauge) => {
                 cost = gauge.cost_usd;
                 if let Some(answer) = &gauge.answer {
-                    let request = answer.request_id.as_ref().map_or("", |r| r.as_str());
-                    let id = format!("{}/{request}", answer.message_id.as_str());
                     let sub = event.parent.is_some();
                     if !sub && info.usage.is_none() {
                         append.first_answer = Some(answer.message_id.as_str().to_owned());
                     }
-                    append.usage.push(row(id, sub, at, model(), &answer.usage));
+                    append.usage.push(answered(answer, (sub, kept), at, model()));
                 }
             }
             Body::PromptResponse(response) => {
                 cost = response.cost_usd;
+                if let Some(last) = info.rest(response) {
+                    append.usage.push(answered(&last, (false, kept), at, model()));
+                }
                 // Where the agent tells answer by answer, they are counted already.
-                if let Some(usage) = response.usage.as_ref().filter(|_| info.usage.is_none()) {
-                    append.usage.push(row(format!("{session}/{seq}"), false, at, model(), usage));
+                let used = |u: &&Usage| info.usage.is_none() && !is_none(u);
+                if let Some(usage) = response.usage.as_ref().filter(used) {
+                    let id = format!("{session}/{seq}");
+                    append.usage.push(row(id, (false, true), at, model(), usage));
                 }
             }
             _ => {}
@@ -69,7 +73,8 @@ impl Sums {
                 let cost = Some(cost - before);
                 // Some agents tell no time with it: it was with what came before.
                 let at = at.or(self.last);
-                append.usage.push(UsageRow { id, at, model, cost, ..UsageRow::default() });
+                let row = UsageRow { id, kept: true, at, model, cost, ..UsageRow::default() };
+                append.usage.push(row);
             }
         }
     }
@@ -101,12 +106,46 @@ impl Sums {
     }
 }
 
-fn row(id: String, sub: bool, at: Option<i64>, model: Option<String>, usage: &Usage) -> UsageRow {
+/// Whether no model was asked.
+fn is_none(usage: &Usage) -> bool {
+    let read = [usage.input_tokens, usage.cached_read_tokens, usage.cached_write_tokens];
+    let all = [usage.output_tokens, usage.total_tokens];
+    read.iter().chain(&all).flatten().all(|n| *n == 0)
+}
+
+/// What an answer used, as a record says that was read before and that its agent keeps.
+pub(super) fn again(event: &Event) -> Option<UsageRow> {
+    let Body::Usage(gauge) = &event.body else { return None };
+    let at = event.time.as_ref().map(narrows::time::Time::millis);
+    Some(answered(gauge.answer.as_ref()?, (event.parent.is_some(), true), at, None))
+}
+
+/// The row of an answer, of which the model of its session is known.
+fn answered(
+    answer: &AnswerUsage,
+    of: (bool, bool),
+    at: Option<i64>,
+    model: Option<String>,
+) -> UsageRow {
+    let request = answer.request_id.as_ref().map_or("", |r| r.as_str());
+    let id = format!("{}/{request}", answer.message_id.as_str());
+    let own = answer.model.as_ref().map(|m| m.as_str().to_owned());
+    row(id, of, at, own.or(model), &answer.usage)
+}
+
+fn row(
+    id: String,
+    (sub, kept): (bool, bool),
+    at: Option<i64>,
+    model: Option<String>,
+    usage: &Usage,
+) -> UsageRow {
     let short = usage.cached_write_5m_tokens.unwrap_or(0);
     let long = usage.cached_write_1h_tokens.unwrap_or(0);
     UsageRow {
         id,
         sub,
+        kept,
         at,
         model,
         input: usage.input_tokens.unwrap_or(0),

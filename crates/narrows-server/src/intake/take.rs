@@ -7,7 +7,7 @@ use super::same_body::SameBody;
 use super::{Intake, Reading};
 use narrows::event::{Body, Position};
 use narrows::time::Time;
-use narrows::{Given, Packets, Raw, Step};
+use narrows::{Given, Packet, Packets, Raw, Step};
 use narrows_store::{BodyDigest, Error, KeptRequest, Request, Result, Session};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -226,10 +226,10 @@ impl Take {
     }
 
     /// Passes over a packet of a file.
-    pub fn skip(&mut self, source: u32, position: Position) {
+    pub fn skip(&mut self, packet: &Packet<'_>) {
         let Take { live, steps, .. } = self;
         if let Some(live) = live.as_mut() {
-            live.pass_over(source, position, steps.len());
+            live.pass_over(packet, steps.len());
         }
     }
 

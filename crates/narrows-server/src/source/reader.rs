@@ -324,7 +324,7 @@ impl Reader {
                 && let Some(skip) = skips.get(&packet.source)
                 && skip.skips(packet.position.line, packet.bytes)
             {
-                take.skip(packet.source, packet.position);
+                take.skip(packet);
             } else {
                 take.give(given);
             }

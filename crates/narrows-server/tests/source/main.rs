@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod bed;
+mod both;
 mod crash;
 mod damaged;
 mod deleted;

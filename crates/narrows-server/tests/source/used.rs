@@ -119,6 +119,11 @@ async fn sums_are_those_of_the_records_with_subagents_that_nobody_asked_for() {
             all
         });
         assert_eq!(told, plain);
+        // Each record names its model, whoever asked for it.
+        let models = StatsFilter { by: StatsBy::Model, ..StatsFilter::default() };
+        let models = parts.store.stats(models).await.expect("stats");
+        let unnamed = |r: &&StatsRow| r.name.is_empty() && r.answers > 0;
+        assert_eq!(models.iter().find(unnamed), None);
         // Warm-ups are in the sums of their session and nowhere to be seen.
         for session in parts.sessions().await {
             let shown = parts.items(session.label.as_deref().unwrap_or_default()).await;

@@ -160,7 +160,7 @@ pub(super) const COUNTED: [Counted; 3] = [
     },
     Counted {
         table: "usage",
-        terms: &[("session", 8191), ("sub", 127)],
+        terms: &[("session", 8191), ("sub", 127), ("kept", 31)],
         more: 1,
         sum: "who",
         what: TOKENS,

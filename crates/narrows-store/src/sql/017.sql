@@ -31,6 +31,7 @@ ALTER TABLE run ADD COLUMN crc INTEGER;
 ALTER TABLE run ADD COLUMN lease_crc INTEGER;
 ALTER TABLE run ADD COLUMN shown_crc INTEGER;
 ALTER TABLE message ADD COLUMN crc INTEGER;
--- Whose a count of tokens is.
+-- Whether a count of tokens is final, as an agent keeps it, and whose it is.
+ALTER TABLE usage ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE usage ADD COLUMN who INTEGER;
-UPDATE usage SET who = session * 8191 + sub * 127 + 1;
+UPDATE usage SET who = session * 8191 + sub * 127 + kept * 31 + 1;

@@ -15,7 +15,7 @@ mod objects;
 mod stops;
 
 pub use blob::Blob;
-pub(crate) use claude::is_bookkeeping;
+pub(crate) use claude::{is_bookkeeping, used_again};
 pub use claude::{launched, record_of, suggested};
 
 use crate::change::Items;

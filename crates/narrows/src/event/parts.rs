@@ -194,6 +194,9 @@ pub struct AnswerUsage<T = Clean> {
     /// The request that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<T>,
+    /// The model that gave it, where that is not known to be the session's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<T>,
     /// Its tokens.
     pub usage: Usage,
 }

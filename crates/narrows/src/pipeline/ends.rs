@@ -1,8 +1,10 @@
 //! Where the input pauses or ends, for good or for now.
 
 use super::{Pipeline, Step};
+use crate::adapter::used_again;
 use crate::change::Change;
 use crate::event::Event;
+use crate::packet::Packet;
 
 impl Pipeline {
     /// What of the text that is held back can be shown while its source pauses: changes to be shown
@@ -40,6 +42,14 @@ impl Pipeline {
         for event in self.yielded.events.drain(..) {
             self.sanitizer.push(event, &mut self.clean);
         }
+    }
+
+    /// What a packet says of what an answer used that is passed over, as its record was printed before
+    /// and is kept now: the number is final, and no event of the session.
+    pub fn used_again(&mut self, packet: &Packet<'_>) -> Option<Event> {
+        let mut told = Vec::new();
+        self.sanitizer.push(used_again(packet)?, &mut told);
+        told.pop()
     }
 
     /// Whether part of a text is held back though its turn was answered.

@@ -149,6 +149,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
             answer: u.answer.map(|a| AnswerUsage {
                 message_id: by.text(a.message_id),
                 request_id: by.texts(a.request_id),
+                model: by.texts(a.model),
                 usage: a.usage,
             }),
         })),

@@ -31,6 +31,7 @@ ALTER TABLE run ADD COLUMN crc BIGINT;
 ALTER TABLE run ADD COLUMN lease_crc BIGINT;
 ALTER TABLE run ADD COLUMN shown_crc BIGINT;
 ALTER TABLE message ADD COLUMN crc BIGINT;
--- Whose a count of tokens is.
+-- Whether a count of tokens is final, as an agent keeps it, and whose it is.
+ALTER TABLE usage ADD COLUMN kept BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE usage ADD COLUMN who BIGINT;
-UPDATE usage SET who = session * 8191 + sub * 127 + 1;
+UPDATE usage SET who = session * 8191 + sub * 127 + kept * 31 + 1;

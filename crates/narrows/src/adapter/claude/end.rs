@@ -5,8 +5,10 @@ use super::cut::is_failed;
 use super::record::Record;
 use super::{Claude, unknown};
 use crate::adapter::{Yield, stops};
-use crate::event::{AnswerUsage, Body, Gauge, Response, Usage};
-use crate::json::{Json, Kind};
+use crate::event::{AnswerUsage, Body, Event, Gauge, Response, Usage};
+use crate::id::EventId;
+use crate::json::{Index, Json, Kind};
+use crate::packet::Packet;
 use crate::sanitize::Raw;
 use crate::session::SessionInfo;
 use std::collections::VecDeque;
@@ -19,6 +21,7 @@ const MAX_REQUESTS: usize = 16;
 pub(super) struct LastUsage {
     message: String,
     request: Option<String>,
+    model: Option<String>,
     /// The requests of the last few messages.
     requests: VecDeque<(String, String)>,
     /// As it was written.
@@ -33,6 +36,7 @@ impl LastUsage {
         for answer in info.ledger.recent() {
             self.message = answer.message_id.to_string();
             self.request = answer.request_id.as_ref().map(ToString::to_string);
+            self.model = answer.model.as_ref().map(ToString::to_string);
             self.usage = answer.usage.clone();
             if let Some(request) = &self.request {
                 self.requests.push_back((self.message.clone(), request.clone()));
@@ -52,16 +56,16 @@ impl Claude {
         {
             let usage = r.message.usage.filter(|u| u.kind() == Kind::Object);
             let agent = r.agent.and_then(Json::str).unwrap_or_default();
-            self.used(&message, r.request, usage, Some(&Raw::new(agent)), out);
+            self.used(&message, (r.request, r.message.model), usage, Some(&Raw::new(agent)), out);
         }
         out.quiet += u64::from(out.events.len() == before);
     }
 
-    /// What one answer of the model used.
+    /// What one answer of the model used; where it is told, which request and model gave it.
     pub(super) fn used(
         &mut self,
         message: &str,
-        request: Option<Json<'_>>,
+        (request, model): (Option<Json<'_>>, Option<Json<'_>>),
         usage: Option<Json<'_>>,
         parent: Option<&Raw>,
         out: &mut Yield,
@@ -74,6 +78,10 @@ impl Claude {
             return;
         }
         given.raw().clone_into(&mut last.raw);
+        let session = self.info.model.as_ref().map(Raw::peek);
+        let model = model.and_then(Json::owned);
+        let model = model.filter(|m| !m.starts_with('<') && session != Some(m));
+        let model = model.or_else(|| last.model.clone().filter(|_| same));
         let mut usage = tokens(given);
         if same {
             usage = filled(&usage, &last.usage);
@@ -93,11 +101,16 @@ impl Claude {
         }
         message.clone_into(&mut last.message);
         last.request.clone_from(&request);
+        last.model.clone_from(&model);
         last.usage = usage.clone();
         let context = [usage.input_tokens, usage.cached_read_tokens, usage.cached_write_tokens];
         let used = context.iter().flatten().sum();
-        let answer =
-            AnswerUsage { message_id: Raw::new(message), request_id: request.map(Raw::new), usage };
+        let answer = AnswerUsage {
+            message_id: Raw::new(message),
+            request_id: request.map(Raw::new),
+            model: model.map(Raw::new),
+            usage,
+        };
         let gauge = Gauge { used: Some(used), answer: Some(answer), ..Gauge::default() };
         out.push_in(parent.cloned(), Body::Usage(Box::new(gauge)));
     }
@@ -176,6 +189,29 @@ impl Claude {
             duration_ms: object.get("duration_ms").and_then(Json::u64),
         })));
     }
+}
+
+/// What a kept record says of an answer, as an event.
+pub(crate) fn used_again(packet: &Packet<'_>) -> Option<Event<Raw>> {
+    let mut index = Index::default();
+    let doc = index.read(std::str::from_utf8(packet.bytes).ok()?.trim()).ok()?;
+    let r = Record::read(doc.root());
+    let usage = r.message.usage.filter(|u| u.kind() == Kind::Object)?;
+    let message_id = Raw::new(r.message.id.and_then(Json::owned)?);
+    if !r.kept || r.kind.as_deref() != Some("assistant") || r.message.is_synthetic() {
+        return None;
+    }
+    let text = |json: Option<Json<'_>>| json.and_then(Json::owned).map(Raw::new);
+    let (request_id, model) = (text(r.request), text(r.message.model));
+    let answer = AnswerUsage { message_id, request_id, model, usage: tokens(usage) };
+    let gauge = Gauge { answer: Some(answer), ..Gauge::default() };
+    Some(Event {
+        id: EventId::default(),
+        began: EventId::default(),
+        time: r.time,
+        parent: (packet.parent.is_some() || r.sidechain).then(|| Raw::new("")),
+        body: Body::Usage(Box::new(gauge)),
+    })
 }
 
 /// What one telling leaves out was told before.

@@ -20,6 +20,7 @@ mod system;
 mod tasks;
 mod user;
 
+pub(crate) use end::used_again;
 pub(crate) use kinds::is_quiet as is_bookkeeping;
 pub use kinds::launched;
 pub(super) use kinds::{is_kept_kind, is_own_kind};

@@ -73,7 +73,7 @@ impl Claude {
             "message_delta" => {
                 let message = self.streaming(parent).map(|p| p.message.clone());
                 if let Some(message) = message {
-                    self.used(&message, None, event.get("usage"), parent, out);
+                    self.used(&message, (None, None), event.get("usage"), parent, out);
                     let reason = event.get("delta").and_then(|d| d.get("stop_reason"));
                     self.stopped(&message, reason, parent, out);
                 }

@@ -137,7 +137,7 @@ impl Claude {
         }
         if let Some(message) = message.as_deref().filter(|_| !synthetic) {
             let usage = r.message.usage.filter(|u| u.kind() == Kind::Object);
-            self.used(message, r.request, usage, parent.as_ref(), out);
+            self.used(message, (r.request, r.message.model), usage, parent.as_ref(), out);
             // Every record of a message tells why it ended: what was thought comes before it is said.
             if spoke {
                 self.stopped(message, r.message.stop_reason, parent.as_ref(), out);
