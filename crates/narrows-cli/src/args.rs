@@ -242,7 +242,8 @@ Examples:
   narrows drift ~/.claude/projects
       What today's version of the agent writes that narrows has not been taught
   narrows drift --check session.jsonl && echo known
-      Exits with 1 when something is not known";
+      Exits with 1 when something is not known or cannot be read, with 3 when there is nothing
+      of an agent in it";
 
 const USAGE_EXAMPLES: &str = "\
 Counts what the agent tells with each answer of the model, once by message and request, also where

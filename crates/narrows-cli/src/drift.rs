@@ -1,7 +1,7 @@
 //! `narrows drift`: what an agent writes that the parser has not been taught.
 
-use crate::Fault;
 use crate::args::DriftArgs;
+use crate::{Fault, NOT_UNDERSTOOD, fault};
 use narrows::drift::Drift;
 use narrows::{Given, Packets};
 use std::fs::{self, File};
@@ -27,7 +27,13 @@ pub(crate) fn run(args: &DriftArgs) -> Result<bool, Fault> {
         let _ = write!(io::stderr(), "\r\u{1b}[K");
     }
     report(&drift, files.len()).map_err(Fault::new("standard output"))?;
-    Ok(!args.check || drift.unknown().next().is_none())
+    match drift.counts() {
+        (0, _) => {
+            let what = "nothing in it was understood: it holds no packets of a known agent";
+            Err(Fault { code: NOT_UNDERSTOOD, ..fault(what) })
+        }
+        (_, unread) => Ok(!args.check || (unread == 0 && drift.unknown().next().is_none())),
+    }
 }
 
 /// Every file of packets at or below a path. Links are not followed.
@@ -90,8 +96,10 @@ fn report(drift: &Drift, files: usize) -> io::Result<()> {
         }
         writeln!(out, "{:>8}  {}", unknown.count, unknown.name)?;
     }
-    if version.is_none() {
-        writeln!(out, "everything in them is known")?;
+    match (version, unread) {
+        (None, 0) if read > 0 => writeln!(out, "everything in them is known")?,
+        (None, _) if read > 0 => writeln!(out, "everything that could be read is known")?,
+        _ => {}
     }
     Ok(())
 }

@@ -188,3 +188,26 @@ fn what_is_not_understood_among_others_is_left_out_of_the_sums() {
     assert!(stderr(&with).contains("it is empty"), "{}", stderr(&with));
     assert_eq!(stdout(&with), stdout(&alone));
 }
+
+#[test]
+fn drift_does_not_call_known_what_it_cannot_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let utf16: Vec<u8> =
+        "{\"type\":\"user\"}\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (name, bytes) in [("text", &b"root:x:0:0\n"[..]), ("empty", b""), ("utf16", &utf16)] {
+        let file = dir.path().join(name);
+        std::fs::write(&file, bytes).unwrap();
+        let out = narrows(&["drift", "--check", file.to_str().unwrap()]);
+        assert_eq!(out.status.code(), Some(3), "{name}: {out:?}");
+        assert!(!stdout(&out).contains("known"), "{name}: {}", stdout(&out));
+        assert!(stderr(&out).contains("nothing in it was understood"), "{name}: {}", stderr(&out));
+    }
+    // Part of a session.
+    let mut part = std::fs::read(fixture("claude-history/2.1-c-files/input.jsonl")).unwrap();
+    part.truncate(part.len() - 40);
+    let file = dir.path().join("part.jsonl");
+    std::fs::write(&file, part).unwrap();
+    let out = narrows(&["drift", "--check", file.to_str().unwrap()]);
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    assert!(stdout(&out).contains("everything that could be read is known"), "{}", stdout(&out));
+}

@@ -105,8 +105,12 @@ export const api = {
   facets: () => ask<Facets>("GET", "/api/facets"),
   sources: () => ask<Sources>("GET", "/api/sources"),
   me: () => ask<{ token: string; scopes: string[] }>("GET", "/api/me"),
-  /** The key is void afterwards, in every tab. */
-  logout: () => ask<void>("POST", "/api/logout").finally(forgetLogin),
+  /** The key is void afterwards, in every tab; this browser forgets it as soon as the request has it. */
+  logout: () => {
+    const asked = ask<void>("POST", "/api/logout");
+    forgetLogin();
+    return asked;
+  },
   /** Opens one request that can have no header, once and soon: a socket, a download. */
   ticket: () => ask<{ ticket: string }>("POST", "/api/request-tickets"),
   agents: () => ask<AgentList>("GET", "/api/agents"),
