@@ -158,13 +158,6 @@ impl Live {
         }
     }
 
-    /// The session is over: where no event tells the end of its last text, one without news does.
-    pub(super) fn tell_end(&mut self, steps: &mut Vec<Step>) {
-        if !self.ended && steps.is_empty() && self.activity.has_open_text() {
-            self.tell(Body::SessionInfo(Box::default()), None, steps);
-        }
-    }
-
     /// Leaves a packet out, as if it had said nothing but what its answer used.
     pub(super) fn pass_over(&mut self, packet: &Packet<'_>, steps: usize) {
         if self.is_next(packet.source, packet.position) {

@@ -325,7 +325,6 @@ impl Take {
                 live.pipeline.suspend(reading.wrapped || reading.placed, steps);
             }
             live.look_for_rest(steps.len());
-            live.tell_end(steps);
         }
         // What adds nothing to a session that is over leaves it so.
         live.ended |= all;

@@ -114,21 +114,6 @@ async fn a_session_that_is_said_to_be_over_shows_no_half_of_a_secret() {
     }
 }
 
-/// The last words are told as activity, though nothing of them is held back when the session is over.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_ends_later_tells_its_last_words() {
-    let bed = Bed::new();
-    let session = bed.session().await;
-    for (packets, end) in [(message("All is done.\n"), false), (Vec::new(), true)] {
-        let reading = Reading { end, ..reading(Format::Acp) };
-        let mut take = bed.intake.open(&session, reading).await.expect("open");
-        take.push(&packets).await.expect("push");
-        take.finish().await.expect("kept");
-    }
-    let rows = bed.rows(&session).await;
-    assert_eq!(rows.matches("agent_output").count(), 1, "{rows}");
-}
-
 /// However often a session is said to be over in the middle of a text, and whatever happens between:
 /// nothing comes twice, nothing is missing, nothing is shown that is to be hidden.
 #[tokio::test(flavor = "multi_thread")]

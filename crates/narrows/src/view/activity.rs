@@ -224,11 +224,6 @@ impl Activity {
         }
     }
 
-    /// Whether a text is open that is told when the input is over.
-    pub fn has_open_text(&self) -> bool {
-        self.block.as_ref().is_some_and(|block| !block.text.trim().is_empty())
-    }
-
     /// The input is over: tells the text that was still open.
     pub fn finish(&mut self, seq: u64, out: &mut Vec<Message>) {
         self.end_block(seq, out);
