@@ -82,4 +82,4 @@ pub use tally::Tally;
 
 /// Grows when sessions that were read by an older version should be read again, since this one
 /// understands more of them.
-pub const PARSER: u32 = 3;
+pub const PARSER: u32 = 4;

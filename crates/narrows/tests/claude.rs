@@ -47,6 +47,30 @@ fn items(case: &Path, only: Option<String>) -> Items {
     items
 }
 
+/// How the turns of a case end, by its events; one that the program itself answers has no reason.
+fn ends(case: &Path) -> Vec<String> {
+    let events = fs::read_to_string(case.join("events.jsonl")).unwrap();
+    let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let ends = events.filter_map(|event| match event["type"].as_str() {
+        Some("error") if event["parentToolCallId"].is_null() => Some("error".to_owned()),
+        Some("prompt_response") if event["failed"] != true => {
+            event["stopReason"].as_str().map(str::to_owned)
+        }
+        _ => None,
+    });
+    ends.collect()
+}
+
+/// Older versions keep no reason with most answers, and what was cut off may go on.
+#[test]
+fn kept_turns_end_as_printed_ones() {
+    let pairs: Vec<_> = pairs().into_iter().filter(|(name, ..)| name.starts_with("2.1-")).collect();
+    assert!(pairs.len() > 30, "{}", pairs.len());
+    for (name, printed, kept) in pairs {
+        assert_eq!(ends(&kept), ends(&printed), "{name}");
+    }
+}
+
 #[test]
 fn what_is_printed_and_what_is_kept_agree() {
     let mut wrong = Vec::new();

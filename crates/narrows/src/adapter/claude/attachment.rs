@@ -92,7 +92,7 @@ impl Claude {
                 let get = |name: &str| attachment.get(name);
                 let task = is_task(get("origin")) || is_task(r.origin);
                 let program = r.internal || get("isMeta").and_then(Json::bool) == Some(true);
-                let by = By { program, summary: false, task };
+                let by = By { program, summary: false, task, kept: r.kept };
                 let prompt = get("prompt");
                 if let Some(text) = prompt.and_then(Json::str) {
                     self.words(&text, by, parent, &mut said, out);
@@ -108,7 +108,12 @@ impl Claude {
                 }
                 self.say(&mut said, parent, out);
             }
-            "max_turns_reached" => turns_over(parent, out),
+            "max_turns_reached" => {
+                turns_over(parent, out);
+                if r.kept && parent.is_none() {
+                    self.kept_stop("max_turns", out);
+                }
+            }
             kind if kind.starts_with("hook_") && kind.contains("error") => {
                 let text = |names: &[&str]| attachment.any(names).and_then(Json::scalar);
                 let name = text(&["hookName", "hookEvent"]).unwrap_or_default();

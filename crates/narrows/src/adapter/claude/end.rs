@@ -126,6 +126,36 @@ impl Claude {
         out.push(Body::Usage(Box::new(Gauge { cost_usd: cost, ..Gauge::default() })));
     }
 
+    /// No result is kept: the last answer of a turn says that it is the last. One that was cut off or
+    /// refused need not be: the program may ask for more.
+    pub(super) fn kept_end(&mut self, message: &str, reason: Option<Json<'_>>, out: &mut Yield) {
+        let reason = reason.and_then(Json::str);
+        let Some(reason) = reason.filter(|r| matches!(&**r, "end_turn" | "stop_sequence")) else {
+            return;
+        };
+        if self.over.as_deref() != Some(message) {
+            self.over = Some(message.into());
+            out.push(Body::PromptResponse(Box::new(Response {
+                stop_reason: Some(Raw::new(reason)),
+                ..Response::default()
+            })));
+        }
+    }
+
+    /// A turn that the program ended.
+    pub(super) fn kept_stop(&mut self, reason: &'static str, out: &mut Yield) {
+        self.over = Some("".into());
+        let stop_reason = Some(Raw::new(reason));
+        out.push(Body::PromptResponse(Box::new(Response { stop_reason, ..Response::default() })));
+    }
+
+    /// Something of the turn comes that is not of this message.
+    pub(super) fn turn_goes_on(&mut self, message: Option<&str>, parent: Option<&Raw>) {
+        if parent.is_none() {
+            self.over.take_if(|over| message != Some(over));
+        }
+    }
+
     /// The end of a turn.
     pub(super) fn end(&mut self, r: &Record<'_>, object: Json<'_>, out: &mut Yield) {
         let Some(subtype) = r.subtype.as_deref() else {
@@ -181,7 +211,7 @@ impl Claude {
         out.push(Body::PromptResponse(Box::new(Response {
             stop_reason: stop.map(Raw::new),
             usage,
-            failed: false,
+            failed: self.over.take().is_some(),
             error: error.map(Raw::new),
             // Older versions tell the truth with each answer, and here add up several turns.
             settles: !self.is_old(),

@@ -85,6 +85,8 @@ pub struct Claude {
     begins: bool,
     /// The last record was of a message, of which more blocks may come.
     speaking: bool,
+    /// The turn is over by what is kept of it: the message that was its last.
+    over: Option<Box<str>>,
 }
 
 impl Claude {
@@ -115,6 +117,7 @@ impl Claude {
             own: false,
             begins: false,
             speaking: false,
+            over: None,
         }
     }
 

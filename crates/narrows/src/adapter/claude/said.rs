@@ -92,6 +92,7 @@ impl Claude {
         if !synthetic {
             self.cut.goes_on(message.as_deref().unwrap_or_default(), parent.as_ref());
         }
+        self.turn_goes_on(message.as_deref(), parent.as_ref());
         let (mut some, mut spoke) = (false, false);
         let blocks = r.blocks();
         for block in blocks.each() {
@@ -141,6 +142,9 @@ impl Claude {
             // Every record of a message tells why it ended: what was thought comes before it is said.
             if spoke {
                 self.stopped(message, r.message.stop_reason, parent.as_ref(), out);
+                if r.kept && parent.is_none() {
+                    self.kept_end(message, r.message.stop_reason, out);
+                }
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::tool::Image;
 impl Claude {
     pub(super) fn user(&mut self, r: &Record<'_>, parent: Option<&Raw>, out: &mut Yield) {
         self.begins = false;
+        self.turn_goes_on(None, parent);
         let blocks = r.blocks();
         // One value stands beside all results of a record: of several, it is none's.
         let structured = r.structured.filter(|_| blocks.results() == 1);
@@ -68,6 +69,9 @@ impl Claude {
             _ if by.task => Self::task_notification(text, out),
             Some(Internal::Interrupted) => {
                 out.push_in(parent.cloned(), note("interrupted", text));
+                if by.kept && parent.is_none() {
+                    self.kept_stop("cancelled", out);
+                }
             }
             Some(Internal::Command) => match command(text) {
                 Some(line) if is_for_agent(text) => said.add(&line),
@@ -119,11 +123,13 @@ pub(super) struct By {
     pub(super) summary: bool,
     /// Something in the background that has ended.
     pub(super) task: bool,
+    /// It is read from a file.
+    pub(super) kept: bool,
 }
 
 impl From<&Record<'_>> for By {
     fn from(r: &Record<'_>) -> Self {
-        By { program: r.internal, summary: r.summary, task: is_task(r.origin) }
+        By { program: r.internal, summary: r.summary, task: is_task(r.origin), kept: r.kept }
     }
 }
 
