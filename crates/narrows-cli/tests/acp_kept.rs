@@ -10,9 +10,14 @@ mod served;
 use editor::{Editor, REPLIES, packets, spools, start, until};
 use serde_json::{Value, json};
 use served::{NARROWS, Served, serve, truth};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 struct Place {
@@ -331,4 +336,62 @@ fn what_was_deleted_stays_deleted() {
     turn(&mut editor, 3, "s1", "more");
     editor.end();
     assert!(count().is_empty() && spools(&place.data).is_empty());
+}
+
+/// The same before its first packet is there: somebody who looks at what the recorder asks the server
+/// deletes the session between two requests.
+#[test]
+fn what_was_deleted_at_once_stays_deleted() {
+    let place = Place::new();
+    let served = Arc::new(place.server());
+    let between = TcpListener::bind("127.0.0.1:0").expect("port");
+    let address = place.data.join("server.json");
+    let mut known: Value =
+        serde_json::from_slice(&fs::read(&address).expect("address")).expect("JSON");
+    known["url"] = format!("http://{}", between.local_addr().expect("address")).into();
+    fs::write(&address, known.to_string()).expect("address");
+    let deleted = Arc::new(AtomicUsize::new(0));
+    let (server, count) = (served.clone(), deleted.clone());
+    std::thread::spawn(move || {
+        for client in between.incoming() {
+            let (server, count) = (server.clone(), count.clone());
+            std::thread::spawn(move || pass_on(client.expect("client"), &server, &count));
+        }
+    });
+    let mut editor = place.editor();
+    open(&mut editor, 1, "s1");
+    turn(&mut editor, 2, "s1", "secret");
+    until("it is deleted", || deleted.load(Ordering::SeqCst) > 0);
+    editor.end();
+    let (_, page) = served.get("/api/sessions").expect("sessions");
+    assert_eq!(page["sessions"], json!([]));
+    assert!(spools(&place.data).is_empty());
+    assert_eq!(deleted.load(Ordering::SeqCst), 1);
+}
+
+/// Passes on what a client asks, and deletes a session before it is asked how far it was read.
+fn pass_on(client: TcpStream, served: &Served, deleted: &AtomicUsize) {
+    let host = served.url.trim_start_matches("http://");
+    let own = client.local_addr().expect("address").to_string();
+    let server = TcpStream::connect(host).expect("server");
+    let (mut answers, mut back) =
+        (server.try_clone().expect("socket"), client.try_clone().expect("socket"));
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut answers, &mut back);
+        let _ = back.shutdown(Shutdown::Both);
+    });
+    let (mut client, mut server, mut bytes) = (client, server, [0; 1 << 16]);
+    while let Ok(n @ 1..) = client.read(&mut bytes) {
+        let asked = String::from_utf8_lossy(&bytes[..n]);
+        let path = asked.strip_prefix("GET ").and_then(|asked| asked.split_once("/packets"));
+        if let Some((session, _)) = path {
+            served.delete(session).expect("delete");
+            deleted.fetch_add(1, Ordering::SeqCst);
+        }
+        // The server answers to its own name only.
+        if server.write_all(asked.replace(&own, host).as_bytes()).is_err() {
+            break;
+        }
+    }
+    let _ = server.shutdown(Shutdown::Both);
 }

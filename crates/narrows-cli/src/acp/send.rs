@@ -80,6 +80,8 @@ struct Sent {
     file: Arc<Growing>,
     /// The session there, once that is known.
     session: Option<String>,
+    /// It was there once: where it is missing, it was deleted.
+    was_there: bool,
     /// The place of the next packet, and where it begins in the file.
     next: u64,
     at: u64,
@@ -106,7 +108,7 @@ impl<'a> Sender<'a> {
             let (new, last) = outbox.wait(behind);
             self.files.extend(new.into_iter().map(|file| {
                 let at = file.spool.begins;
-                Sent { file, session: None, next: 0, at, done: false }
+                Sent { file, session: None, was_there: false, next: 0, at, done: false }
             }));
             behind = self.send_all(last).is_err();
             if behind {
@@ -195,8 +197,9 @@ impl Sent {
         let spool = &self.file.spool;
         let label = &spool.header.label;
         let bad = || Fault::new("spool");
-        let id = if spool.first().map_err(bad())? == 0 {
+        let id = if !self.was_there && spool.first().map_err(bad())? == 0 {
             let session: Session = client.post("/api/sessions", &json!({ "label": label }))?;
+            self.was_there = true;
             session.id
         } else {
             let path = format!("/api/sessions?limit=1&label={}", escaped(label));

@@ -173,7 +173,11 @@ impl Spools {
             return Ok(None);
         }
         let new = NewSession { label: Some(label.clone()), tags: Vec::new() };
-        let (session, _) = self.store.create(new).await?;
+        let (session, is_new) = self.store.create(new).await?;
+        if is_new {
+            // Deleted before its first packet is there, it does not come back.
+            spool.set_first(1).map_err(failed)?;
+        }
         self.hub.changed();
         Ok(Some(session))
     }
