@@ -351,11 +351,11 @@ fn what_was_deleted_at_once_stays_deleted() {
     known["url"] = format!("http://{}", between.local_addr().expect("address")).into();
     fs::write(&address, known.to_string()).expect("address");
     let deleted = Arc::new(AtomicUsize::new(0));
-    let (server, count) = (served.clone(), deleted.clone());
+    let (upstream, deletions) = (served.clone(), deleted.clone());
     std::thread::spawn(move || {
         for client in between.incoming() {
-            let (server, count) = (server.clone(), count.clone());
-            std::thread::spawn(move || pass_on(client.expect("client"), &server, &count));
+            let (upstream, deletions) = (upstream.clone(), deletions.clone());
+            std::thread::spawn(move || pass_on(client.expect("client"), &upstream, &deletions));
         }
     });
     let mut editor = place.editor();
@@ -370,17 +370,17 @@ fn what_was_deleted_at_once_stays_deleted() {
 }
 
 /// Passes on what a client asks, and deletes a session before it is asked how far it was read.
-fn pass_on(client: TcpStream, served: &Served, deleted: &AtomicUsize) {
+fn pass_on(mut client: TcpStream, served: &Served, deleted: &AtomicUsize) {
     let host = served.url.trim_start_matches("http://");
     let own = client.local_addr().expect("address").to_string();
-    let server = TcpStream::connect(host).expect("server");
+    let mut upstream = TcpStream::connect(host).expect("server");
     let (mut answers, mut back) =
-        (server.try_clone().expect("socket"), client.try_clone().expect("socket"));
+        (upstream.try_clone().expect("socket"), client.try_clone().expect("socket"));
     std::thread::spawn(move || {
         let _ = std::io::copy(&mut answers, &mut back);
         let _ = back.shutdown(Shutdown::Both);
     });
-    let (mut client, mut server, mut bytes) = (client, server, [0; 1 << 16]);
+    let mut bytes = vec![0; 1 << 16];
     while let Ok(n @ 1..) = client.read(&mut bytes) {
         let asked = String::from_utf8_lossy(&bytes[..n]);
         let path = asked.strip_prefix("GET ").and_then(|asked| asked.split_once("/packets"));
@@ -389,9 +389,9 @@ fn pass_on(client: TcpStream, served: &Served, deleted: &AtomicUsize) {
             deleted.fetch_add(1, Ordering::SeqCst);
         }
         // The server answers to its own name only.
-        if server.write_all(asked.replace(&own, host).as_bytes()).is_err() {
+        if upstream.write_all(asked.replace(&own, host).as_bytes()).is_err() {
             break;
         }
     }
-    let _ = server.shutdown(Shutdown::Both);
+    let _ = upstream.shutdown(Shutdown::Both);
 }
