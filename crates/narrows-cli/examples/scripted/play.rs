@@ -78,9 +78,13 @@ fn step(command: Command, voice: &mut dyn Voice, room: &Room) {
         Command::Terminal(command) => voice.terminal(&command),
         Command::Todo(items) => voice.todo(&items),
         Command::Wait(ms) => room.wait(Duration::from_millis(ms)),
-        Command::Hang => loop {
-            std::thread::park();
-        },
+        // A cancellation before this text ends the turn; after it nothing does.
+        Command::Hang => {
+            voice.text(&pieces("\nhanging until it is killed\n"));
+            loop {
+                std::thread::park();
+            }
+        }
         Command::Exit(code) => std::process::exit(code),
         Command::Stderr(text) => acts::stderr(&format!("{text}\n")),
         Command::Flood(bytes) => {
