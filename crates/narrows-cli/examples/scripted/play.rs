@@ -47,6 +47,12 @@ pub fn pieces(text: &str) -> Vec<String> {
     text.split_inclusive(' ').map(str::to_owned).collect()
 }
 
+fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
 fn step(command: Command, voice: &mut dyn Voice, room: &Room) {
     let mut say = |text: &str| voice.text(&pieces(text));
     match command {
@@ -78,12 +84,11 @@ fn step(command: Command, voice: &mut dyn Voice, room: &Room) {
         Command::Terminal(command) => voice.terminal(&command),
         Command::Todo(items) => voice.todo(&items),
         Command::Wait(ms) => room.wait(Duration::from_millis(ms)),
+        Command::Hang => hang(),
         // A cancellation before this text ends the turn; after it nothing does.
-        Command::Hang => {
-            voice.text(&pieces("\nhanging until it is killed\n"));
-            loop {
-                std::thread::park();
-            }
+        Command::Stall => {
+            voice.text(&pieces("\nstalled until it is killed\n"));
+            hang();
         }
         Command::Exit(code) => std::process::exit(code),
         Command::Stderr(text) => acts::stderr(&format!("{text}\n")),

@@ -23,6 +23,8 @@ pub enum Command {
     Todo(Vec<String>),
     Wait(u64),
     Hang,
+    /// Says so, then hangs.
+    Stall,
     Exit(i32),
     Stderr(String),
     Flood(u64),
@@ -94,6 +96,7 @@ fn line(line: &str) -> Command {
         "todo" => Command::Todo(many()),
         "wait" => Command::Wait(number()),
         "hang" => Command::Hang,
+        "stall" => Command::Stall,
         "exit" => Command::Exit(rest.trim().parse().unwrap_or(0)),
         "stderr" => Command::Stderr(rest_owned()),
         "flood" => Command::Flood(number()),

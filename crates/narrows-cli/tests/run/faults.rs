@@ -64,9 +64,9 @@ fn an_agent_that_hangs_is_ended_when_it_is_cancelled() {
     let running = Running::start("");
     for agent in BOTH {
         let id = running.session(agent);
-        let (_, mut frames) = running.frames(&id, "say begun\nhang", None);
-        let hanging = frames.find(|(_, packet)| packet.to_string().contains("hanging"));
-        assert!(hanging.is_some(), "{agent}");
+        let (_, mut frames) = running.frames(&id, "say begun\nstall", None);
+        let stalled = frames.find(|(_, packet)| packet.to_string().contains("stalled"));
+        assert!(stalled.is_some(), "{agent}");
         running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
         let end = frames.last().expect("end").1;
         assert_eq!(
