@@ -94,6 +94,9 @@ pub struct ToolEvent<T = Clean> {
     /// Whether texts of the call may come again, longer: the ends of these are not final.
     #[serde(skip)]
     pub grows: bool,
+    /// Whether a permission request repeats the call, with fewer fields or with others than before.
+    #[serde(skip)]
+    pub repeats: bool,
 }
 
 /// The agent's plan.

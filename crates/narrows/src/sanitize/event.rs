@@ -55,7 +55,8 @@ pub(super) fn shell(event: &Event<Raw>) -> Event<Raw> {
     call.tool_name = tool_name;
     call.kind = kind;
     let fresh = Fresh::default();
-    let tool = ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false };
+    let tool =
+        ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false, repeats: false };
     Event {
         id: EventId::default(),
         began: EventId::default(),
@@ -327,6 +328,7 @@ fn tool(by: &mut By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
         grew_from: t.grew_from,
         first: t.first,
         grows: t.grows,
+        repeats: t.repeats,
     }
 }
 

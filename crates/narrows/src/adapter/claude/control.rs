@@ -182,6 +182,7 @@ impl Claude {
             grew_from: None,
             first: !is_known,
             grows: false,
+            repeats: false,
         };
         out.push_in(parent, Body::ToolCallStart(Box::new(event)));
         exact
