@@ -403,6 +403,9 @@ pub struct Summary<T = Clean> {
     /// Tokens in the context before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_before: Option<u64>,
+    /// Whether the turn or the input ended before the summary did.
+    #[serde(skip)]
+    pub unfinished: bool,
 }
 
 /// Work that goes on beside the conversation.

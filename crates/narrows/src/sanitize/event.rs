@@ -159,6 +159,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
             text: by.text(s.text),
             trigger: by.texts(s.trigger),
             tokens_before: s.tokens_before,
+            unfinished: s.unfinished,
         })),
         Body::BackgroundTask(t) => Body::BackgroundTask(Box::new(Background {
             task_id: by.text(t.task_id),
