@@ -142,7 +142,10 @@ fn a_request_that_comes_again_is_taken_back_by_its_id() {
     let id = running.session("acp");
     let nine = json!(9);
     let back = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 9}});
-    let words = leave(&nine, "one") + "await 9\n" + &leave(&nine, "two") + &format!("wait 300\nraw {back}\nawait 9");
+    let words = leave(&nine, "one")
+        + "await 9\n"
+        + &leave(&nine, "two")
+        + &format!("wait 300\nraw {back}\nawait 9");
     let (_, frames) = running.frames(&id, &words, None);
     asked(&running, &id, "r1.9", "one");
     assert_eq!(running.answer(&id, "r1.9", &json!({"optionId": "allow_once"})).0, 200);
