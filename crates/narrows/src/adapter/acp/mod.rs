@@ -75,6 +75,8 @@ pub struct Acp {
     waiting: u32,
     /// When the prompt was sent that was read before this reader began.
     prompted: Option<Time>,
+    /// Whether a prompt was open where the session is resumed: which request it was is not known.
+    recalled_prompt: bool,
     line: u64,
 }
 
@@ -95,6 +97,7 @@ impl Default for Acp {
             failing: false,
             waiting: 0,
             prompted: None,
+            recalled_prompt: false,
             line: 0,
         }
     }
@@ -164,6 +167,7 @@ impl Acp {
             self.forms = Recent::new(MAX_PENDING);
             self.others = Recent::new(MAX_PENDING);
             self.prompted = None;
+            self.recalled_prompt = false;
         }
         self.run = run.map(|run| run.as_ref().into());
     }
@@ -179,7 +183,10 @@ impl Acp {
         }
         let answer = f.result().is_some() || f.error().is_some_and(|e| e.kind() == Kind::Object);
         // An answer without a word is one.
-        let answer = answer || from == From::Agent && f.error().is_none() && self.was_asked(f);
+        let answer = answer
+            || from == From::Agent
+                && f.error().is_none()
+                && (self.recalled_prompt || self.was_asked(f));
         if f.kind().is_none() && f.session_update().is_none() && f.id().is_some() && answer {
             return self.answer(object, f, from, out);
         }

@@ -48,6 +48,7 @@ impl Acp {
         // After a failure, the answer to the prompt may still come.
         let info = items.info();
         if !info.answered || (info.status == Status::Failed && !info.ended) {
+            self.recalled_prompt = before().any(|item| prompt(&item));
             self.prompted = before().filter(prompt).last().and_then(|item| item.time.clone());
         }
     }

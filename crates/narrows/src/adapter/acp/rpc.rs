@@ -58,6 +58,7 @@ impl Acp {
                     *place = asked;
                     if method == "session/prompt" {
                         self.prompted = None;
+                        self.recalled_prompt = false;
                     } else {
                         self.waiting += u32::from(new);
                     }
@@ -239,8 +240,12 @@ impl Acp {
             return;
         }
         let told = get("stopReason").is_some();
+        // Which request a bare answer is to was forgotten in a restart: only the prompt was open.
+        let bare = |r: Json<'_>| r.is_empty() || r.fields().any(|(key, _)| key == "stopReason");
+        let is_late = method.is_none() && self.recalled_prompt && f.result().is_none_or(bare);
         // Whatever is said of it, the answer to a prompt is its end.
-        if told || from == From::Agent && method == Some("session/prompt") {
+        if told || from == From::Agent && (method == Some("session/prompt") || is_late) {
+            self.recalled_prompt = false;
             let before = self.prompted.take().filter(|_| asked.is_none());
             let began = asked.as_ref().and_then(|a| a.time.as_ref()).or(before.as_ref());
             let duration = out.time.as_ref().zip(began).and_then(|(end, start)| end.since(start));
