@@ -9,6 +9,7 @@ use crate::names::now;
 use crate::sessions::{doom, mark_touched};
 use crate::store::Store;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The formats of what is recorded between an agent and its client, and of what an agent prints.
 const RECORDED: &str = "acp";
@@ -133,6 +134,7 @@ fn members(db: &Db<'_>, native: Option<&str>) -> Result<Vec<Member>> {
         "SELECT s.key, s.id, {NAME}, s.updated, s.ended, s.waiting, coalesce(s.status, ''), s.heard, s.info,
          s.copy_of, coalesce(s.label, ''), (SELECT format FROM source WHERE session = s.key AND number = 0),
          EXISTS (SELECT 1 FROM source WHERE session = s.key AND path IS NOT NULL AND parent IS NULL),
+         (SELECT path FROM source WHERE session = s.key AND number = 0),
          EXISTS (SELECT 1 FROM run WHERE run.session = s.key),
          (SELECT answer FROM first_answer WHERE session = s.key)
          FROM session s WHERE {which}"
@@ -150,6 +152,10 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
     let is_printed = matches!(format.as_deref(), Some(PRINTED | KEPT));
     // A fork is read from a file of another name, and so is what was sent of one.
     let is_own = label == native || !is_name(&label);
+    // One of a subagent names the session that it worked for.
+    let path: Option<String> = r.get(13)?;
+    let file = path.as_deref().and_then(|path| Path::new(path).file_name());
+    let is_agent = file.is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"));
     let count = |name: &str| info[name].as_u64().unwrap_or(0);
     // Prompts are not printed, their answers are, but for one that was interrupted.
     let printed = if is_printed { count("answers").max(1) } else { 0 };
@@ -160,10 +166,10 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
         live: is_live(r.get(4)?, r.get(5)?, &status, r.get(7)?, now),
         turns: count("turns").max(printed),
         copy_of: r.get(9)?,
-        is_file: has_file && is_own,
+        is_file: has_file && is_own && !is_agent,
         is_recording: !has_file && is_own && (is_printed || format.as_deref() == Some(RECORDED)),
-        begins: r.get::<Option<String>>(14)?.filter(|_| is_printed && !has_file),
-        is_run: r.get(13)?,
+        begins: r.get::<Option<String>>(15)?.filter(|_| is_printed && !has_file),
+        is_run: r.get(14)?,
         native,
     })
 }
