@@ -1,6 +1,7 @@
 //! Talking to the server that runs on a data directory.
 
 use crate::Fault;
+use narrows_server::api::Health;
 use narrows_server::{Address, ErrorBody};
 use narrows_store::{ADDRESS_FILE, TOKEN_FILE};
 use serde::de::DeserializeOwned;
@@ -53,6 +54,12 @@ impl Client {
 
     fn bearer(&self) -> String {
         format!("Bearer {}", self.token)
+    }
+
+    /// How it says that it is; none where it does not answer.
+    pub(crate) fn health(&self) -> Option<Health> {
+        let mut answer = self.agent.get(format!("{}/healthz", self.url)).call().ok()?;
+        answer.body_mut().read_json().ok()
     }
 
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Fault> {

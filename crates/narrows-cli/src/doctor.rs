@@ -73,6 +73,9 @@ struct Running {
     /// Whether the service is installed.
     service: bool,
     url: Option<String>,
+    /// Why the server that runs cannot keep anything, or what it found, while it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trouble: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -157,7 +160,15 @@ fn running(data: &Path) -> Running {
     let running = data.exists() && is_followed(data).unwrap_or(false);
     let client = if running { Client::find(data).ok().flatten() } else { None };
     let service = crate::service::is_installed();
-    Running { running, service, url: client.map(|c| c.url().to_owned()) }
+    // It has the files open: what they are called by now may be others, which are whole.
+    let health = client.as_ref().and_then(Client::health);
+    let trouble = health.and_then(|health| match (health.reason, health.damaged) {
+        (Some(reason), _) => Some(format!("it cannot write its store: {reason}")),
+        (None, Some(1)) => Some("one place of its store cannot be read".to_owned()),
+        (None, Some(n)) => Some(format!("{n} places of its store cannot be read")),
+        (None, None) => None,
+    });
+    Running { running, service, url: client.map(|c| c.url().to_owned()), trouble }
 }
 
 /// Looks whether the store is whole, then for new sessions: what is damaged is only read.

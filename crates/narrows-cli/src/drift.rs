@@ -1,9 +1,10 @@
 //! `narrows drift`: what an agent writes that the parser has not been taught.
 
 use crate::args::DriftArgs;
+use crate::read::probe;
 use crate::{Fault, NOT_UNDERSTOOD, fault};
 use narrows::drift::Drift;
-use narrows::{Given, Packets};
+use narrows::{Format, Given, Packets};
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -27,13 +28,26 @@ pub(crate) fn run(args: &DriftArgs) -> Result<bool, Fault> {
         let _ = write!(io::stderr(), "\r\u{1b}[K");
     }
     report(&drift, files.len()).map_err(Fault::new("standard output"))?;
-    match drift.counts() {
-        (0, _) => {
-            let what = "nothing in it was understood: it holds no packets of a known agent";
-            Err(Fault { code: NOT_UNDERSTOOD, ..fault(what) })
-        }
-        (_, unread) => Ok(!args.check || (unread == 0 && drift.unknown().next().is_none())),
+    let (read, unread) = drift.counts();
+    if read == 0 {
+        let what = "nothing in it was understood: it holds no packets of a known agent";
+        return Err(Fault { code: NOT_UNDERSTOOD, ..fault(what) });
     }
+    is_understood(&files)?;
+    Ok(!args.check || (unread == 0 && drift.unknown().next().is_none()))
+}
+
+/// Fails where no file is one that the other commands would read: kinds that are not known are news only
+/// of an agent that is.
+fn is_understood(files: &[PathBuf]) -> Result<(), Fault> {
+    let mut failed = None;
+    for file in files {
+        match probe(file, Format::Auto)?.check() {
+            Ok(()) => return Ok(()),
+            Err(why) => failed = failed.or(Some(why)),
+        }
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// Every file of packets at or below a path. Links are not followed.

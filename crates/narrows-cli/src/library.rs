@@ -78,6 +78,13 @@ pub(crate) async fn session(store: &Store, name: &str) -> Result<SessionRow, Fau
     if let Some(exact) = named.iter().find(|s| names(s).any(|n| n == name)) {
         named = vec![exact];
     }
+    // Another one may be listed in the place of what was sent under a label.
+    let filter = ListFilter { label: Some(name.to_owned()), limit: 1, ..ListFilter::default() };
+    let hidden = match named.as_slice() {
+        [] => store.list(filter).await.map_err(failed)?.sessions,
+        _ => Vec::new(),
+    };
+    named.extend(&hidden);
     match named.as_slice() {
         [one] => Ok((*one).clone()),
         [] if name == LATEST => Err(fault(NOTHING)),

@@ -55,10 +55,30 @@ pub(crate) fn layout(db: &Db<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// The same of one small table.
+/// The same of one small table, and whether each column holds what it is for: SQLite takes anything.
 pub(crate) fn table(db: &Db<'_>, name: &str) -> bool {
     let _limited = crate::deadline::limit(ONE);
+    if let Ok(Some(strange)) = strange(db, name)
+        && let Ok(true) = db.exists(&format!("SELECT 1 FROM {name} WHERE {strange}"), &[])
+    {
+        damage::found(Damage::other(format!("a row of `{name}` holds something else")));
+    }
     says(db, &format!("PRAGMA integrity_check({name})"))
+}
+
+/// A condition for rows of which a column holds something else than it is for; none on PostgreSQL, which
+/// refuses that.
+pub(crate) fn strange(db: &Db<'_>, table: &str) -> Result<Option<String>> {
+    if db.is_postgres() {
+        return Ok(None);
+    }
+    let sql =
+        "SELECT name, lower(type) FROM pragma_table_info(?1) WHERE type IN ('TEXT', 'INTEGER')";
+    let columns = db.all(sql, &params![table], |r| {
+        let (name, kind): (String, String) = (r.get(0)?, r.get(1)?);
+        Ok(format!("typeof(\"{name}\") NOT IN ('{kind}', 'null')"))
+    })?;
+    Ok((!columns.is_empty()).then(|| columns.join(" OR ")))
 }
 
 fn says(db: &Db<'_>, sql: &str) -> bool {

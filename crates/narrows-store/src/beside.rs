@@ -178,7 +178,33 @@ pub(crate) fn row_holds(db: &Db<'_>, session: i64) -> Result<bool> {
 
 /// Only what it is called.
 pub(crate) fn names_hold(db: &Db<'_>, session: i64) -> Result<bool> {
-    are_sound(db, "session", "WHERE key = ?1", &params![session])
+    Ok(lost_names(db, session)?.is_empty())
+}
+
+/// The checksums of what a session is called that do not say what stands there, by their columns; with
+/// them those of columns that hold something else than a name or a number.
+pub(crate) fn lost_names(db: &Db<'_>, session: i64) -> Result<Vec<&'static str>> {
+    let names = columns("session");
+    let sql = format!("SELECT \"{}\" FROM session WHERE key = ?1", names.join("\", \""));
+    let lost = db.optional(&sql, &params![session], |row| {
+        let get = |name: &str| row.value(names.iter().position(|n| *n == name)?).ok();
+        let is_lost = |summed: &&Summed| {
+            let fits = summed.columns.iter().all(|name| match (*name, get(name)) {
+                (_, Some(Value::Null)) | ("key" | "prompt_order", Some(Value::Int(0..))) => true,
+                (name, Some(Value::Text(_))) => name != "prompt_order",
+                _ => false,
+            });
+            let holds = match get(summed.crc) {
+                Some(Value::Null) => true,
+                Some(Value::Int(kept)) => value_sum(summed, get) == Some(kept),
+                _ => false,
+            };
+            !fits || !holds
+        };
+        let own = ALL.iter().filter(|summed| summed.table == "session");
+        Ok(own.filter(is_lost).map(|summed| summed.crc).collect())
+    })?;
+    Ok(lost.unwrap_or_default())
 }
 
 /// Looks at the marks of what was deleted and of what was lost before.
@@ -193,7 +219,9 @@ pub(crate) fn whole(db: &Db<'_>) -> Result<()> {
 
 /// Looks at the rows beside the log of a session, and at what its own row has beside its header.
 pub(crate) fn of_session(db: &Db<'_>, session: i64) -> Result<()> {
-    look(db, "session", "WHERE key = ?1", &params![session], session)?;
+    if !names_hold(db, session)? {
+        damage::found(Damage { session, ..Damage::other(said_of("session")) });
+    }
     for table in OF_SESSION {
         look(db, table, "WHERE session = ?1", &params![session], session)?;
     }

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::figures;
 use crate::index;
 use crate::log::{NUMBERS, Numbers, after, keys};
+use crate::session_row;
 use crate::store::Store;
 use crate::tail::Tail;
 use crate::which::{Most, Which, take};
@@ -269,6 +270,9 @@ fn slice(db: &Db<'_>, session: i64, seq: u64, from: u64) -> Result<Option<(u64, 
         if !ends {
             return Ok(Some((numbers.seq, next)));
         }
+    }
+    if !session_row::is_listed(db, session)? {
+        damage::found(Damage::new(session, Part::Session, 0, 0));
     }
     beside::of_session(db, session)?;
     if !words::has_all(db, keys(session))? || !index::leads(db, session)? {

@@ -9,29 +9,43 @@ use crate::names::now;
 use crate::sessions::{doom, mark_touched};
 use crate::store::Store;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The formats of what is recorded between an agent and its client, and of what an agent prints.
 const RECORDED: &str = "acp";
 const PRINTED: &str = "claude-stream";
+/// That of what it keeps, where somebody sends it.
+const KEPT: &str = "claude-history";
 /// A file that goes on for longer than this after its recording, in milliseconds, was written by an
 /// agent that nobody recorded.
 const SLACK: i64 = 2000;
 
-/// Adds up what is told by the files of agents where there is one, and by recordings elsewhere: `own`
+/// Whether `own` is the one that is added up of the ways by which a session, `s`, came: its file, where
+/// there is one, else the one that is listed.
+macro_rules! tells {
+    () => {
+        "(own.copy_of IS NULL AND NOT EXISTS (SELECT 1 FROM session c WHERE c.copy_of = own.key)
+     OR own.key = (SELECT m.key FROM session m WHERE m.key = s.key OR m.copy_of = s.key
+       ORDER BY CASE WHEN EXISTS (SELECT 1 FROM source f WHERE f.session = m.key
+       AND f.path IS NOT NULL) THEN 0 WHEN m.copy_of IS NULL THEN 1 ELSE 2 END, m.key LIMIT 1))"
+    };
+}
+
+/// Adds up what is told by the files of agents where there is one, and by what is listed elsewhere: `own`
 /// is the session that tells it, `s` the one that is listed.
-pub(crate) const COUNTED: &str = "JOIN session s ON s.key = coalesce(own.copy_of, own.key) WHERE CASE
-     WHEN own.copy_of IS NULL THEN NOT EXISTS (SELECT 1 FROM session c JOIN source f ON f.session = c.key
-       WHERE c.copy_of = own.key AND f.path IS NOT NULL)
-     ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END
-     AND s.left_out = 0";
+pub(crate) const COUNTED: &str = concat!(
+    "JOIN session s ON s.key = coalesce(own.copy_of, own.key) WHERE s.left_out = 0 AND ",
+    tells!()
+);
 
 /// Adds up answers, which are known by their own names in whichever session they stand; what is only told
 /// of a whole turn is counted as everything else is.
-pub(crate) const ANSWERS: &str = "JOIN session s ON s.key = coalesce(own.copy_of, own.key)
-     WHERE s.left_out = 0 AND (substr(u.id, 1, length(own.id) + 1) <> own.id || '/' OR CASE
-     WHEN own.copy_of IS NULL THEN NOT EXISTS (SELECT 1 FROM session c JOIN source f ON f.session = c.key
-       WHERE c.copy_of = own.key AND f.path IS NOT NULL)
-     ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END)";
+pub(crate) const ANSWERS: &str = concat!(
+    "JOIN session s ON s.key = coalesce(own.copy_of, own.key)
+     WHERE s.left_out = 0 AND (substr(u.id, 1, length(own.id) + 1) <> own.id || '/' OR ",
+    tells!(),
+    ")"
+);
 
 /// One of the sessions that an agent calls by the same name.
 struct Member {
@@ -47,8 +61,9 @@ struct Member {
     /// It is the agent's own file.
     is_file: bool,
     is_recording: bool,
-    /// It was sent as its agent printed it: whoever sent it twice wants two.
-    is_printed: bool,
+    /// The message of its first answer, where it was sent as its agent printed or kept it: of those that
+    /// begin alike, one tells all that the others do.
+    begins: Option<String>,
     is_run: bool,
 }
 
@@ -119,7 +134,9 @@ fn members(db: &Db<'_>, native: Option<&str>) -> Result<Vec<Member>> {
         "SELECT s.key, s.id, {NAME}, s.updated, s.ended, s.waiting, coalesce(s.status, ''), s.heard, s.info,
          s.copy_of, coalesce(s.label, ''), (SELECT format FROM source WHERE session = s.key AND number = 0),
          EXISTS (SELECT 1 FROM source WHERE session = s.key AND path IS NOT NULL AND parent IS NULL),
-         EXISTS (SELECT 1 FROM run WHERE run.session = s.key)
+         (SELECT path FROM source WHERE session = s.key AND number = 0),
+         EXISTS (SELECT 1 FROM run WHERE run.session = s.key),
+         (SELECT answer FROM first_answer WHERE session = s.key)
          FROM session s WHERE {which}"
     );
     let values: Vec<Value<'_>> = native.into_iter().map(Value::Text).collect();
@@ -132,7 +149,13 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
     let (label, format): (String, Option<String>) = (r.get(10)?, r.get(11)?);
     let (info, has_file): (String, bool) = (r.get(8)?, r.get(12)?);
     let info: serde_json::Value = serde_json::from_str(&info).unwrap_or_default();
-    let is_printed = format.as_deref() == Some(PRINTED);
+    let is_printed = matches!(format.as_deref(), Some(PRINTED | KEPT));
+    // A fork is read from a file of another name, and so is what was sent of one.
+    let is_own = label == native || !is_name(&label);
+    // One of a subagent names the session that it worked for.
+    let path: Option<String> = r.get(13)?;
+    let file = path.as_deref().and_then(|path| Path::new(path).file_name());
+    let is_agent = file.is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"));
     let count = |name: &str| info[name].as_u64().unwrap_or(0);
     // Prompts are not printed, their answers are, but for one that was interrupted.
     let printed = if is_printed { count("answers").max(1) } else { 0 };
@@ -143,11 +166,10 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
         live: is_live(r.get(4)?, r.get(5)?, &status, r.get(7)?, now),
         turns: count("turns").max(printed),
         copy_of: r.get(9)?,
-        // A fork is read from a file of another name.
-        is_file: has_file && label == native,
-        is_recording: !has_file && matches!(format.as_deref(), Some(RECORDED | PRINTED)),
-        is_printed,
-        is_run: r.get(13)?,
+        is_file: has_file && is_own && !is_agent,
+        is_recording: !has_file && is_own && (is_printed || format.as_deref() == Some(RECORDED)),
+        begins: r.get::<Option<String>>(15)?.filter(|_| is_printed && !has_file),
+        is_run: r.get(14)?,
         native,
     })
 }
@@ -164,18 +186,34 @@ fn wanted(
     let mut wanted = Vec::new();
     for mut group in groups.into_values() {
         group.retain(|m| m.is_file || m.is_recording);
-        let Some(file) = group.iter().find(|m| m.is_file) else { continue };
-        let listed = listed(file, &group, attended);
+        // A session that was sent and goes on in its file has both.
+        let file = group.iter().filter(|m| m.is_file).max_by_key(|m| (m.turns, m.key));
         for member in &group {
-            let stays =
-                member.key == listed || member.is_printed && !member.is_file && listed != file.key;
-            let copy_of = (!stays).then_some(listed);
+            let listed = match file {
+                Some(file) => listed(file, &group, attended),
+                None => of_same(member, &group, attended),
+            };
+            let copy_of = (member.key != listed).then_some(listed);
             if member.copy_of != copy_of {
                 wanted.push((member.key, member.id.clone(), copy_of));
             }
         }
     }
     wanted
+}
+
+/// Of those that were sent and begin as this one does, the one that tells most. What another turn of a
+/// session printed begins with another answer: nothing else tells it.
+fn of_same(member: &Member, group: &[Member], attended: &impl Fn(i64) -> bool) -> i64 {
+    let same = |m: &&Member| m.begins.is_some() && m.begins == member.begins;
+    let most = |m: &&Member| (m.live || attended(m.key), m.turns, m.updated, m.key);
+    group.iter().filter(same).max_by_key(most).map_or(member.key, |m| m.key)
+}
+
+/// Whether a label is the name that an agent gives to a file of its own.
+fn is_name(label: &str) -> bool {
+    let parts: Vec<usize> = label.split('-').map(str::len).collect();
+    parts == [8, 4, 4, 4, 12] && label.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
 /// A recording shows what its agent asks for, and is where a run goes on: it is listed as long as the

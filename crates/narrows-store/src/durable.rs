@@ -43,7 +43,7 @@ fn written() -> Vec<(i64, Option<u64>)> {
 }
 
 /// What is said of a file that was taken away from a store in use.
-pub(crate) const GONE: &str = "is no longer in the data directory: it was deleted or replaced; nothing is kept until a restart";
+pub(crate) const GONE: &str = "is no longer in the data directory: it was deleted, moved or replaced; nothing is kept until it is back, or a restart";
 
 /// A file by what the disk calls it.
 type Node = (u64, u64);

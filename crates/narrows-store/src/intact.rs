@@ -3,6 +3,7 @@
 
 use crate::damage::{Damages, Part};
 use crate::dir::DataDir;
+use crate::durable::GONE;
 use crate::error::{Error, Result};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
@@ -27,12 +28,13 @@ impl Intact {
             cut: AtomicBool::new(false),
             damages: Arc::clone(damages),
         };
-        intact.size.store(intact.now(), Ordering::Relaxed);
+        intact.size.store(intact.now().unwrap_or(0), Ordering::Relaxed);
         Arc::new(intact)
     }
 
-    fn now(&self) -> u64 {
-        std::fs::metadata(&self.database).map_or(0, |about| about.len())
+    /// How long it is; none while it is not there, which is no shorter file: it may come back.
+    fn now(&self) -> Option<u64> {
+        std::fs::metadata(&self.database).ok().map(|about| about.len())
     }
 
     /// Refuses once it has become shorter: whatever makes it grow again does not bring back what it held.
@@ -40,10 +42,13 @@ impl Intact {
         // What was known before: others may see it grow meanwhile.
         let known = self.size.load(Ordering::SeqCst);
         let size = self.now();
-        if known > size {
+        if size.is_some_and(|size| known > size) {
             self.cut.store(true, Ordering::Relaxed);
         }
-        self.size.fetch_max(size, Ordering::SeqCst);
+        self.size.fetch_max(size.unwrap_or(0), Ordering::SeqCst);
+        if size.is_none() {
+            return Err(Error::Io(format!("the database {GONE}")));
+        }
         if self.cut.load(Ordering::Relaxed) {
             return Err(Error::Damaged("the database was cut short while it is used".to_owned()));
         }
@@ -80,7 +85,13 @@ mod tests {
             }
             assert!(others.into_iter().all(|other| other.join().unwrap()));
         });
+        // While it is away it is no shorter one.
+        let away = dir.path().join("away");
+        std::fs::rename(dir.database(), &away).unwrap();
+        assert!(matches!(intact.look(), Err(Error::Io(_))));
+        std::fs::rename(&away, dir.database()).unwrap();
+        assert!(intact.look().is_ok());
         file.set_len(0).unwrap();
-        assert!(intact.look().is_err());
+        assert!(matches!(intact.look(), Err(Error::Damaged(_))));
     }
 }

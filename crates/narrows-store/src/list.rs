@@ -126,7 +126,9 @@ fn seen(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
 
 fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
     let touched = last_touched(db)?;
-    let (mut sql, mut values) = (String::from("s.copy_of IS NULL AND s.left_out = 0"), Vec::new());
+    // Who asks for a label means what was sent under it, whatever is listed in its place.
+    let own = if filter.label.is_some() { "" } else { "s.copy_of IS NULL AND " };
+    let (mut sql, mut values) = (format!("{own}s.left_out = 0"), Vec::new());
     let mut only = |clause: &str, given: &[Value<'f>]| {
         sql.push_str(" AND ");
         sql.push_str(clause);

@@ -261,7 +261,7 @@ fn others(
         }
         let mut bad = 0;
         let at = |column: &str| table.at(column);
-        let is_sound = |row: &Row<'_>| around::is_sound(name, row, at);
+        let is_sound = |row: &Row<'_>| table.fits(row) && around::is_sound(name, row, at);
         // What a picture is beside its bytes is mended below.
         let is_kept = |row: &Row<'_>| name == "blob" && blob::is_sound(row, at("hash"), at("body"));
         let of_session = table.is_of_sessions().then(|| table.at("session"));

@@ -1,8 +1,8 @@
 //! Sessions as lists show them, and who sees which.
 
 use crate::damage::{self, Damage};
-use crate::db::Row;
-use crate::error::Result;
+use crate::db::{Db, Row, params};
+use crate::error::{Error, Result};
 use crate::list::is_live;
 use crate::names::now;
 use crate::sum;
@@ -197,6 +197,15 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
         fork: fork_of.is_some(),
         fork_of,
     })
+}
+
+/// Whether a session can be listed: every column of its row holds what lists take it for.
+pub(crate) fn is_listed(db: &Db<'_>, session: i64) -> Result<bool> {
+    let sql = format!("SELECT {} FROM session s WHERE s.key = ?1", bare_columns());
+    match db.optional(&sql, &params![session], read) {
+        Err(Error::Damaged(_)) => Ok(false),
+        row => row.map(|_| true),
+    }
 }
 
 #[cfg(test)]

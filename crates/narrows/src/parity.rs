@@ -5,8 +5,10 @@
 
 use crate::change::Items;
 use crate::item::Item;
+use crate::session::{SessionInfo, Status};
 use serde_json::{Map, Value};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Which form has something that the other lacks.
@@ -33,9 +35,12 @@ pub struct Difference {
     pub reason: Option<&'static str>,
 }
 
+/// What came before a stream that begins in the middle.
+const EARLIER: &str = "earlier";
+
 /// A fact that one form lacks: what, who has it, why.
 pub const ACCEPTED: &[(&str, Side, &str)] = &[
-    ("earlier", Side::History, "a resumed or forked session prints only what is new"),
+    (EARLIER, Side::History, "a resumed or forked session prints only what is new"),
     ("user_message", Side::History, "prompts are printed only with --replay-user-messages"),
     ("notice command", Side::History, "of a slash command only the effect is printed"),
     ("notice refusal", Side::History, "why an answer ended is printed only piece by piece"),
@@ -55,6 +60,11 @@ pub const ACCEPTED: &[(&str, Side, &str)] = &[
     ("tool_call.permission", Side::Live, "2.0 does not keep who allowed a call"),
     ("tool_call.offloaded", Side::Both, "output that is too long is kept in a file of its own"),
     ("question.requestId", Side::Live, "the control channel is not kept"),
+    (
+        "session.answers",
+        Side::Live,
+        "2.0 keeps no end of most turns, and no version that of a command that the program answers",
+    ),
 ];
 
 /// Compares the two forms.
@@ -69,6 +79,8 @@ pub fn compare(live: &Items, history: &Items) -> Vec<Difference> {
         let (x, y) = (a.get(parent).unwrap_or(&none), b.get(parent).unwrap_or(&none));
         group(x, y, !parent.is_empty(), &mut found);
     }
+    let is_part = found.iter().any(|difference| difference.what == EARLIER);
+    found.extend(answers(live.info(), history.info(), is_part));
     for difference in &mut found {
         let listed = |(what, side, _): &&(&str, Side, &str)| {
             *what == difference.what && *side == difference.side
@@ -76,6 +88,25 @@ pub fn compare(live: &Items, history: &Items) -> Vec<Difference> {
         difference.reason = ACCEPTED.iter().find(listed).map(|row| row.2);
     }
     found
+}
+
+/// Whether both count the same answers. The only turn of a session, if it failed, has one in either form;
+/// what is printed of a part of a session lacks those before.
+fn answers(live: &SessionInfo, history: &SessionInfo, is_part: bool) -> Option<Difference> {
+    let side = match live.answers.cmp(&history.answers) {
+        Ordering::Equal => return None,
+        Ordering::Greater => Side::Live,
+        Ordering::Less => Side::History,
+    };
+    let has_failed = |info: &SessionInfo| info.status == Status::Failed;
+    let is_alone = has_failed(live) && has_failed(history) && history.turns <= 1;
+    let what = match side {
+        Side::History if is_part => EARLIER,
+        _ if is_alone => "session.answers of a failed turn",
+        _ => "session.answers",
+    };
+    let shown = format!("{} / {}", live.answers, history.answers);
+    Some(Difference { what: what.to_owned(), side, shown, reason: None })
 }
 
 /// The items of each parent, in their order; the session's own under an empty name.
@@ -161,7 +192,7 @@ fn group(live: &[Value], history: &[Value], sub: bool, found: &mut Vec<Differenc
         for item in &history[new] {
             let name = kind(item, sub);
             let prompt = name == "user_message" || name.starts_with("notice command");
-            let name = if earlier && !prompt { "earlier".to_owned() } else { name };
+            let name = if earlier && !prompt { EARLIER.to_owned() } else { name };
             found.push(difference(name, Side::History, item));
         }
     }

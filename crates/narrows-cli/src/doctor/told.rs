@@ -75,13 +75,17 @@ pub(super) fn told(report: &Report, follows: bool, clock: &Clock) -> Vec<Section
              `narrows service install` changes that",
         ),
     };
+    let trouble = report.running.trouble.as_deref();
+    let is_well = trouble.is_none();
+    let trouble =
+        trouble.map(|what| bad(format!("the server that runs says: {}", escape::line(what))));
     let mut sections = vec![
         ("Found", found),
         ("Kept", kept),
         ("At risk", risk),
-        ("Following", vec![follow]),
+        ("Following", [Some(follow), trouble].into_iter().flatten().collect()),
         ("Understood", if report.store.exists { of_drift(&report.drift) } else { Vec::new() }),
-        ("Store", of_disk(&report.store)),
+        ("Store", of_disk(&report.store, is_well)),
     ];
     sections.retain(|(_, said)| !said.is_empty());
     sections
@@ -175,7 +179,7 @@ fn of_version(drift: &Drift) -> Said {
     bad(format!("{agent}: {} in {sessions}", what.join(" and ")))
 }
 
-fn of_disk(store: &StoreReport) -> Vec<Said> {
+fn of_disk(store: &StoreReport, is_well: bool) -> Vec<Said> {
     let folder = shown(&store.folder);
     if let Some(error) = &store.error {
         let mut said = vec![bad(format!("{folder}: {}", escape::line(error)))];
@@ -205,8 +209,10 @@ fn of_disk(store: &StoreReport) -> Vec<Said> {
     }
     said.extend(of_damage(store));
     if store.damage.is_empty() {
-        said.push(if store.checked {
+        said.push(if store.checked && is_well {
             good("the database is whole")
+        } else if store.checked {
+            note("no damage was found in the files that are there")
         } else {
             note("no damage was found so far: there was no time to look at everything")
         });

@@ -123,6 +123,28 @@ pub(super) fn kept(main: &Path) -> io::Result<Found> {
     Ok(found)
 }
 
+/// Whether a file of a subagent is a session of its own: nothing else is kept of the session that it
+/// names, no other one takes it for a warm-up, and the one that it names does not only begin just now.
+pub(super) fn is_alone(path: &Path) -> bool {
+    let folder = path.parent().unwrap_or(path);
+    let homeless = session(path)
+        .ok()
+        .flatten()
+        .is_some_and(|of| is_empty(&folder.join(format!("{of}.jsonl"))));
+    homeless
+        && (is_old(path) || was_long_ago(path))
+        && !(is_warm_up(path) && next(path, &entries(folder)).is_some())
+}
+
+/// Whether its first record is of a time long ago: the file may be a copy.
+fn was_long_ago(path: &Path) -> bool {
+    let time = |root: narrows::json::Json<'_>| {
+        let time = root.text("timestamp").and_then(|t| narrows::time::Time::parse(&t));
+        time.map(|time| time.millis().saturating_mul(1000))
+    };
+    told(path, time).is_ok_and(|at| at.is_some_and(|at| age(at) > UNNAMED))
+}
+
 /// Whether a file is not there or holds nothing.
 fn is_empty(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |about| about.len() == 0)
@@ -233,10 +255,10 @@ pub(super) fn cwd(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// The first answer that a record at the beginning of a file gives.
-fn told(
+fn told<T>(
     path: &Path,
-    ask: impl Fn(narrows::json::Json<'_>) -> Option<String>,
-) -> io::Result<Option<String>> {
+    ask: impl Fn(narrows::json::Json<'_>) -> Option<T>,
+) -> io::Result<Option<T>> {
     let mut reader = BufReader::new(File::open(path)?);
     let (mut line, mut read) = (Vec::new(), 0);
     // The first record may hold a picture, and is longer than all that is looked at else.

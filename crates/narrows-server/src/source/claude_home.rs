@@ -3,6 +3,7 @@
 
 use super::claude::{self, cwd, has_ending, is_agent, name, session, stem};
 use super::{Agent, Found, Lying, SourceOptions};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,6 +54,14 @@ impl Agent for ClaudeHome {
                 } else if entry.file_type().is_ok_and(|t| t.is_dir()) {
                     beside(&path, &mut all, refused);
                 }
+            }
+        }
+        // What is left of a session of which only files of subagents are there.
+        let own: HashSet<PathBuf> =
+            all.iter().filter(|f| f.path == f.main).map(|f| f.path.clone()).collect();
+        for file in all.iter_mut().filter(|f| is_agent(&f.path) && !own.contains(&f.main)) {
+            if file.path.parent() == file.main.parent() && claude::is_alone(&file.path) {
+                file.main.clone_from(&file.path);
             }
         }
         Ok(all)

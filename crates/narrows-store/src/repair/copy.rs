@@ -78,6 +78,8 @@ pub(super) struct Table {
     pub(super) name: String,
     /// Its columns that the old one has too.
     pub(super) columns: Vec<String>,
+    /// What each of these is for.
+    kinds: Vec<String>,
     /// Those of its key; none where rows have numbers.
     key: Vec<String>,
 }
@@ -90,21 +92,21 @@ impl Table {
         let named = Db::Sqlite(new).all(sql, &[], |r| Ok((r.get(0)?, r.get::<bool>(1)?)))?;
         let mut tables = Vec::new();
         for (name, without) in named {
-            let of = |db: &Connection| -> Result<Vec<(String, bool)>> {
-                let sql = "SELECT name, pk > 0 FROM pragma_table_info(?1) ORDER BY cid";
-                Db::Sqlite(db).all(sql, &params![name], |r| Ok((r.get(0)?, r.get(1)?)))
+            let of = |db: &Connection| -> Result<Vec<(String, bool, String)>> {
+                let sql = "SELECT name, pk > 0, type FROM pragma_table_info(?1) ORDER BY cid";
+                Db::Sqlite(db).all(sql, &params![name], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
             };
             let there = match of(old) {
                 Err(error) if error.is_unreadable() => Vec::new(),
                 there => there?,
             };
-            let there: Vec<String> = there.into_iter().map(|(name, _)| name).collect();
+            let there: Vec<String> = there.into_iter().map(|(name, ..)| name).collect();
             let columns = of(new)?;
-            let key = columns.iter().filter(|(_, key)| *key && without);
-            let key = key.map(|(name, _)| name.clone()).collect();
-            let columns = columns.into_iter().map(|(name, _)| name);
-            let columns = columns.filter(|name| there.contains(name)).collect();
-            tables.push(Table { name, columns, key });
+            let key = columns.iter().filter(|(_, key, _)| *key && without);
+            let key = key.map(|(name, ..)| name.clone()).collect();
+            let columns = columns.into_iter().filter(|(name, ..)| there.contains(name));
+            let (columns, kinds) = columns.map(|(name, _, kind)| (name, kind)).unzip();
+            tables.push(Table { name, columns, kinds, key });
         }
         Ok(tables)
     }
@@ -183,6 +185,15 @@ impl Table {
             }
         }
         Ok(lost || torn.get())
+    }
+
+    /// Whether a row that [`Table::copy`] reads holds in each column what that is for.
+    pub(super) fn fits(&self, row: &Row<'_>) -> bool {
+        self.kinds.iter().zip(1..).all(|(kind, at)| match (kind.as_str(), row.value(at)) {
+            ("TEXT", value) => matches!(value, Ok(Value::Text(_) | Value::Null)),
+            ("INTEGER", value) => matches!(value, Ok(Value::Int(_) | Value::Null)),
+            (_, value) => value.is_ok(),
+        })
     }
 
     /// Where a column stands in the rows that [`Table::copy`] reads.

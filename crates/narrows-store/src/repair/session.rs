@@ -2,6 +2,7 @@
 
 use super::copy::{Table, walk};
 use super::log::{Copied, Log};
+use super::row::OTHERWISE;
 use super::{From, Repaired, RepairedSession};
 use crate::append::SessionFacts;
 use crate::beside;
@@ -11,9 +12,9 @@ use crate::db::{Db, params};
 use crate::error::Result;
 use crate::log::{NUMBERS, Numbers};
 use crate::names::{new_epoch, new_id, now};
-use crate::session_row::empty_info;
+use crate::session_row::{self, empty_info};
 use crate::sessions::{name_sum, touched};
-use crate::{prompt, sum};
+use crate::{around, prompt, sum};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,6 +50,8 @@ pub(super) struct Own {
     state: bool,
     /// Whether it is known if it was shown.
     shown: bool,
+    /// Whether each column holds what lists take it for.
+    listed: bool,
 }
 
 impl<'a> Sessions<'a> {
@@ -160,14 +163,24 @@ impl<'a> Sessions<'a> {
              hidden = {} FROM session WHERE key = ?1",
             beside::hidden("copy_of", "left_out")
         );
-        Db::Sqlite(self.new).one(&sql, &params![key], |r| {
+        let db = Db::Sqlite(self.new);
+        let strange = around::strange(&db, "session")?.unwrap_or_default();
+        let strange = format!("SELECT 1 FROM session WHERE key = ?1 AND ({strange})");
+        let listed = session_row::is_listed(&db, key)? && !db.exists(&strange, &params![key])?;
+        db.one(&sql, &params![key], |r| {
+            let numbers = Numbers::read(r);
+            // Without a checksum anything is taken for what was written.
+            let is_text = |at: usize| r.get::<Option<String>>(at).is_ok();
+            let are_texts = |columns: &[usize]| columns.iter().all(|at| is_text(*at));
             Ok(Own {
-                numbers: Numbers::read(r).unwrap_or_default(),
+                listed: listed && numbers.is_ok(),
+                numbers: numbers.unwrap_or_default(),
                 id: r.get(5).unwrap_or_default(),
                 label: r.get(7).unwrap_or_default(),
-                names: sum::row_holds(r, &[5, 6, 7], 8).unwrap_or(false),
-                facts: sum::row_holds(r, &[9, 10, 11, 12, 13], 14).unwrap_or(false),
-                state: sum::row_holds(r, &[15], 16).unwrap_or(false),
+                names: are_texts(&[5, 6, 7]) && sum::row_holds(r, &[5, 6, 7], 8).unwrap_or(false),
+                facts: are_texts(&[9, 10, 11, 12, 13])
+                    && sum::row_holds(r, &[9, 10, 11, 12, 13], 14).unwrap_or(false),
+                state: is_text(15) && sum::row_holds(r, &[15], 16).unwrap_or(false),
                 ended: r.get(17).unwrap_or_default(),
                 project: r.get(18).unwrap_or_default(),
                 calls: r.get(19).unwrap_or_default(),
@@ -204,7 +217,8 @@ impl<'a> Sessions<'a> {
             && (copied.last, copied.items) == (numbers.seq, numbers.items)
             && self.ends.get(&key).is_none_or(|(last, _)| *last <= copied.last)
             && lost.is_empty();
-        if is_whole && calls == Some(own.calls) && beside::row_holds(&Db::Sqlite(self.new), key)? {
+        let is_listed = own.listed && calls == Some(own.calls);
+        if is_whole && is_listed && beside::row_holds(&Db::Sqlite(self.new), key)? {
             repaired.whole += 1;
         } else if is_whole {
             repaired.sessions.push(self.mend(log, &own, &copied)?);
@@ -282,6 +296,10 @@ impl<'a> Sessions<'a> {
         }
         if torn {
             prompt::find(&db, key)?;
+        } else if !own.listed || !beside::row_holds(&db, key)? {
+            self.mend_names(key, own, &copied)?;
+            self.mend_times(key, own)?;
+            told.notes.push(OTHERWISE.to_owned());
         }
         if !own.shown {
             let show = "UPDATE session SET copy_of = NULL, left_out = 0, hidden = 1 WHERE key = ?1";

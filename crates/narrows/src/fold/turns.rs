@@ -31,6 +31,12 @@ impl Fold {
         if !response.failed {
             self.info.status = Status::Idle;
         }
+        // An error was the end already: what the turn used comes after it.
+        let again = self.info.answered
+            && !self.info.ended
+            && self.info.status == Status::Failed
+            && response.failed;
+        self.info.answers -= u64::from(again);
         self.info.ended = true;
         self.info.cost_usd = response.cost_usd.or(self.info.cost_usd);
         if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
