@@ -525,7 +525,7 @@ export interface paths {
          *     stream goes on. A message that comes while a turn runs waits for its end. Where the agent or the
          *     server ends before its turn, it stays in the queue, held, and the stream ends with an `error` whose
          *     `details` are `{"code": "HELD", "retryable": true}`: the same message with the same
-         *     `Idempotency-Key` follows its turn.
+         *     `Idempotency-Key` follows its turn once it is released, and is told `HELD` again until then.
          */
         post: operations["send_message"];
         delete?: never;
@@ -1798,6 +1798,8 @@ export interface components {
             knownCalls: number;
             /** @description Calls of one session that have not ended and are known whole. */
             openCalls: number;
+            /** @description Requests of one session's agent that wait for answers: further ones are refused, with a notice. */
+            openRequests: number;
             /** @description Bytes of these. */
             quietBytes: number;
             /** @description Sessions that nobody has written for minutes, and of which something is held back. */
