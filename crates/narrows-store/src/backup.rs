@@ -1,11 +1,12 @@
 //! Copies of a store, and going back to one.
 
-use crate::connection::{check_schema, check_version};
-use crate::dir::{DataDir, make_private};
+use crate::data_dir::{DataDir, make_private};
+use crate::db::sqlite::connection::check_version;
 use crate::durable::Durable;
 use crate::error::{Error, Result};
 use crate::frames;
-use crate::names::{new_epoch, now};
+use crate::ids::{new_epoch, now};
+use crate::migrations::check_schema;
 use crate::repair::swap;
 use crate::revoked::keep_revocations;
 use crate::sessions::name_sum;

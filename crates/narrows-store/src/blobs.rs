@@ -1,16 +1,14 @@
 //! Pictures, kept once by their content.
 
-use crate::damage::{self, Damage};
 use crate::db::{Db, Row, params};
-use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::error::Result;
 use crate::sum;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
 
 /// Letters of a SHA-256.
-const HASH: usize = 64;
+pub(crate) const HASH: usize = 64;
 
 /// A picture to be kept.
 #[derive(Debug, Clone)]
@@ -54,7 +52,7 @@ pub(crate) fn keep(db: &Db<'_>, session: i64, blob: &NewBlob) -> Result<()> {
 }
 
 /// The SHA-256 of some bytes, in hexadecimal.
-fn name_of(bytes: &[u8]) -> String {
+pub(crate) fn name_of(bytes: &[u8]) -> String {
     use std::fmt::Write;
     Sha256::digest(bytes).iter().fold(String::new(), |mut name, byte| {
         let _ = write!(name, "{byte:02x}");
@@ -102,29 +100,5 @@ fn kind_of(bytes: &[u8]) -> Option<&'static str> {
         [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P'] => Some("image/webp"),
         _ => None,
-    }
-}
-
-impl Store {
-    /// A picture of a session.
-    pub async fn blob(&self, session: i64, hash: &str) -> Result<Blob> {
-        let hash = hash.to_owned();
-        self.read(move |db| {
-            let found = db.optional(
-                "SELECT mime, body FROM blob JOIN blob_use u USING (hash)
-                 JOIN session s ON s.key = u.session WHERE u.session = ?1 AND hash = ?2",
-                &params![session, hash],
-                |r| Ok(Blob { mime: r.get(0)?, bytes: r.get::<Vec<u8>>(1)?.into() }),
-            )?;
-            let blob = found.ok_or(Error::NotFound("picture"))?;
-            // It is named by its content.
-            if hash.len() == HASH && name_of(&blob.bytes) != hash {
-                let what = "a picture is not as it was written";
-                damage::found(Damage { session, ..Damage::other(what) });
-                return Err(Error::Damaged(what.to_owned()));
-            }
-            Ok(blob)
-        })
-        .await
     }
 }

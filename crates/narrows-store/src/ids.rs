@@ -32,3 +32,6 @@ pub fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
+
+/// A time that is further ahead than this was told by a clock that was wrong.
+pub(crate) const AHEAD_MS: i64 = 10 * 60 * 1000;

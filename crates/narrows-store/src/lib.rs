@@ -8,102 +8,140 @@
 //! messages of the activity view, as JSON that is served byte for byte. Rows of items are written
 //! when an item closes, and completed from the log's tail when they are read.
 
+mod access;
 mod append;
 mod around;
-mod audit;
 mod backup;
-mod batch;
 mod beside;
-mod blob;
-mod bundle;
+mod blobs;
+mod buckets;
 mod bus;
 mod careful;
 mod check;
-mod clip;
 mod cluster;
-mod connection;
-mod copies;
+mod compress;
 mod cursor;
 mod damage;
+mod data_dir;
 mod db;
 mod deadline;
-mod dir;
 mod durable;
-mod era;
 mod error;
+mod event_row;
 mod figures;
-mod files;
-mod fill;
+mod fold_case;
 mod frames;
-mod housework;
-mod index;
+mod ids;
 mod intact;
 mod items;
+mod keys;
 mod layout;
 mod left_out;
-mod link;
-mod list;
 mod log;
+mod maintenance;
 mod meta;
+mod migrations;
 mod mover;
-mod names;
-mod news;
-mod outline;
-mod pack;
-mod pen;
+mod preview;
 mod probe;
-mod prompt;
 mod repair;
 mod revoked;
-mod rows;
-mod run;
+mod runs;
 mod search;
-mod session_row;
 mod sessions;
-mod settle;
-mod source;
-mod stats;
+mod sources;
 mod store;
 mod sum;
-mod tail;
-mod threes;
-mod tokens;
 mod unindexed;
-mod which;
 mod words;
 mod writer;
 
-pub use append::{Append, ItemWrite, Request, SessionFacts};
-pub use audit::{Audited, NewAudit};
+pub use access::audit::{Audited, NewAudit};
+pub use access::tokens::{Scope, Scopes, Token, TokenKind};
+pub use append::{Append, Pen, Request, SessionFacts};
 pub use backup::{backup, restore};
-pub use blob::{Blob, NewBlob};
+pub use blobs::{Blob, NewBlob};
 pub use bus::{Bus, Wake};
 pub use check::Checked;
-pub use clip::clip;
+pub use cluster::changes::News;
 pub use cursor::{Cursor, Place, Within};
 pub use damage::{Damage, Part as DamagedPart};
-pub use dir::{ADDRESS_FILE, DataDir, TOKEN_FILE, write_private};
+pub use data_dir::{ADDRESS_FILE, DataDir, TOKEN_FILE, write_private};
 pub use error::{Error, Result};
-pub use files::FileMark;
-pub use housework::{Cleared, Retention};
-pub use items::{ItemRow, Kept, Window, WindowPage};
-pub use list::{Facet, Facets, ListFilter, ListPage, STALE_MS};
-pub use log::{EventRow, Page, events_of};
-pub use names::{new_epoch, new_id, now, random};
-pub use news::News;
-pub use outline::{FileSum, Outline, Turn};
-pub use pack::{parts, plain};
-pub use pen::Pen;
+pub use event_row::EventRow;
+pub use ids::{new_epoch, new_id, now, random};
+pub use items::outline::{FileSum, Outline, Turn};
+pub use items::select::{MAX_BYTES, Which};
+pub use items::{ItemRow, ItemWrite, Kept, Window, WindowPage};
+pub use log::event_block::{column_parts as parts, plain};
+pub use log::{Page, events_of};
+pub use maintenance::{Cleared, Retention};
+pub use preview::clip;
 pub use repair::{Repaired, RepairedSession, Repairing, gone, repair};
-pub use run::{Asked, Holding, MessageRow, MessageState, RunRow, Taken};
-pub use search::{Hit, Part, Query, SearchPage};
-pub use session_row::{SessionRow, Sight};
+pub use runs::{Asked, Holding, MessageRow, MessageState, RunRow, Taken};
+pub use search::query::{Hit, Part, Query, SearchPage};
+pub use sessions::list::{Facet, Facets, ListFilter, ListPage, STALE_MS};
+pub use sessions::row::{SessionRow, Sight};
+pub use sessions::stats::{StatsBy, StatsFilter, StatsRow, UsageRow};
 pub use sessions::{NewSession, Session};
-pub use source::{BodyDigest, KeptRequest, SourceMark};
-pub use stats::{StatsBy, StatsFilter, StatsRow, UsageRow};
+pub use sources::checkpoint::{BodyDigest, KeptRequest, SourceMark};
+pub use sources::files::FileMark;
 pub use store::{Options, Store, StoreSize};
-pub use tokens::{Scope, Scopes, Token, TokenKind};
-pub use which::{MAX_BYTES, Which};
 
 /// The number of the schema that this version writes.
-pub const SCHEMA: u32 = connection::SCHEMA;
+pub const SCHEMA: u32 = migrations::SCHEMA;
+
+/// Old paths of modules, until their users have moved.
+mod moved {
+    pub(crate) mod batch {
+        pub(crate) use crate::append::context::*;
+    }
+    pub(crate) mod blob {
+        pub(crate) use crate::blobs::*;
+    }
+    pub(crate) mod connection {
+        pub(crate) use crate::db::sqlite::connection::{check_version, open_mover, open_reader};
+        pub(crate) use crate::migrations::{SCHEMA, check_schema, migrate, open_writer};
+    }
+    pub(crate) mod dir {
+        pub(crate) use crate::data_dir::*;
+    }
+    pub(crate) mod era {
+        pub(crate) use crate::buckets::*;
+    }
+    pub(crate) mod files {
+        pub(crate) use crate::sources::files::*;
+    }
+    pub(crate) mod index {
+        pub(crate) use crate::search::index::*;
+    }
+    pub(crate) mod link {
+        pub(crate) use crate::db::sqlite::connection::AfterCommits;
+    }
+    pub(crate) mod names {
+        pub(crate) use crate::ids::*;
+    }
+    pub(crate) mod pack {
+        pub(crate) use crate::compress::*;
+    }
+    pub(crate) mod prompt {
+        pub(crate) use crate::items::first_prompt::*;
+    }
+    pub(crate) mod rows {
+        pub(crate) use crate::append::item_write::*;
+        pub(crate) use crate::items::derived::*;
+    }
+    pub(crate) mod session_row {
+        pub(crate) use crate::sessions::row::*;
+    }
+    pub(crate) mod tail {
+        pub(crate) use crate::items::overlay::*;
+    }
+    pub(crate) mod threes {
+        pub(crate) use crate::search::trigrams::*;
+    }
+    pub(crate) mod which {
+        pub(crate) use crate::items::select::*;
+    }
+}
+pub(crate) use moved::*;

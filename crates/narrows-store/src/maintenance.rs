@@ -1,24 +1,25 @@
 //! Work that can wait: indexing, removing what was deleted, keeping no more than was asked for.
 
-use crate::append::AHEAD_MS;
-use crate::copies::doom_all;
+use crate::beside;
+use crate::buckets;
+use crate::cluster::changes;
 use crate::damage::{self, Damage, Damages};
 use crate::db::{Db, params};
 use crate::error::Result;
 use crate::figures::{self, Change};
-use crate::log::keys;
-use crate::names::now;
-use crate::news::{self, Gone, gone};
-use crate::store::Store;
+use crate::ids::AHEAD_MS;
+use crate::ids::now;
+use crate::keys::keys;
+use crate::migrations::backfill;
+use crate::search::index;
 use crate::writer::Housework;
-use crate::{beside, era, fill, index, sessions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Rows that are removed in one go.
 const SLICE_ROWS: usize = 500;
 /// Requests can be sent again for a day.
-const REQUESTS_MS: i64 = 24 * 3600 * 1000;
+pub(crate) const REQUESTS_MS: i64 = 24 * 3600 * 1000;
 /// Of the nodes that share a database, the one that holds this does the work. Any number is as good.
 const TRY_LOCK: &str = "SELECT pg_try_advisory_xact_lock(7234117)";
 
@@ -62,9 +63,9 @@ fn some(db: &Db<'_>, removed: &AtomicBool, idle: bool) -> Result<bool> {
     // What is removed makes room, which the index needs.
     let more = done(db, remove_some(db, removed))?
         || done(db, index::some(db, idle))?
-        || done(db, fill::some_sums(db))?;
+        || done(db, backfill::some_sums(db))?;
     if !more {
-        news::forget(db)?;
+        changes::forget(db)?;
         set_clocks_right(db)?;
     }
     Ok(more)
@@ -76,15 +77,15 @@ fn set_clocks_right(db: &Db<'_>) -> Result<()> {
     let (now, future) = (now(), now() + AHEAD_MS);
     let ahead = "SELECT key FROM session WHERE updated_era >= ?1 AND updated > ?2 LIMIT ?3";
     let ahead =
-        db.all(ahead, &params![era::of_time(future), future, SLICE_ROWS], |r| r.get::<i64>(0))?;
+        db.all(ahead, &params![buckets::of_time(future), future, SLICE_ROWS], |r| r.get::<i64>(0))?;
     for key in ahead {
-        let touched = sessions::touched(db);
+        let touched = buckets::touched(db);
         // It changed when it was heard of last, if that was by a clock that was right.
         let updated = "CASE WHEN heard BETWEEN 1 AND CAST(?2 AS BIGINT) THEN heard
              ELSE CAST(?2 AS BIGINT) END";
         let created =
             format!("CASE WHEN created > CAST(?2 AS BIGINT) THEN {updated} ELSE created END");
-        let era = era::told(Some(updated), &touched);
+        let era = buckets::told(Some(updated), &touched);
         let figures = figures::changed(&[
             ("updated", Change::To(updated)),
             ("heard", Change::To(updated)),
@@ -173,81 +174,13 @@ fn remove_some(db: &Db<'_>, removed: &AtomicBool) -> Result<bool> {
     Ok(true)
 }
 
-impl Store {
-    /// Deletes what is not to be kept; with `dry` it only tells.
-    pub async fn clear(&self, keep: Retention, dry: bool) -> Result<Cleared> {
-        self.write(256, move |db| {
-            let before = now() - REQUESTS_MS;
-            db.later("DELETE FROM request WHERE created < ?1", &params![before])?;
-            news::forget(db)?;
-            let rows = db.all(
-                "SELECT key, id, bytes, updated FROM session s WHERE (CAST(?1 AS TEXT) IS NULL
-                 OR key IN (SELECT session FROM tag WHERE tag = ?1)) ORDER BY updated, key",
-                &params![keep.tag],
-                |r| Ok((r.get(0)?, r.get::<String>(1)?, r.get::<u64>(2)?, r.get(3)?)),
-            )?;
-            let mut total: u64 = rows.iter().map(|(_, _, bytes, _)| bytes).sum();
-            let oldest = keep.max_age.map(|age| now().saturating_sub(age));
-            let mut cleared = Cleared::default();
-            for (key, id, bytes, updated) in rows {
-                let old = oldest.is_some_and(|oldest| updated < oldest);
-                let too_much = keep.max_bytes.is_some_and(|max| total > max);
-                if !(old || too_much) || is_kept(db, key, &keep.keep_tags)? {
-                    continue;
-                }
-                if !dry {
-                    if !is_as_it_was(db, key, updated)? {
-                        continue;
-                    }
-                    gone(db, Gone::Session, &id)?;
-                    doom_all(db, key)?;
-                }
-                total -= bytes;
-                cleared.bytes += bytes;
-                cleared.sessions.push(id);
-            }
-            Ok(cleared)
-        })
-        .await
-    }
-
-    /// Whether nothing waits to be indexed or removed.
-    pub async fn is_settled(&self) -> Result<bool> {
-        self.read(|db| {
-            let waits = format!(
-                "SELECT EXISTS (SELECT 1 FROM fresh) OR EXISTS (SELECT 1 FROM doomed WHERE {})",
-                beside::DOOMED
-            );
-            let waits: bool = db.one(&waits, &[], |r| r.get(0))?;
-            Ok(!waits)
-        })
-        .await
-    }
-
-    /// How much waits to be indexed or removed: items, and rows of sessions that were deleted.
-    pub async fn waiting(&self) -> Result<u64> {
-        self.read(|db| {
-            let sql = "SELECT count(*) FROM fresh";
-            let mut waiting: u64 = db.one(sql, &[], |r| r.get(0))?;
-            let doomed = format!("SELECT session FROM doomed WHERE {}", beside::DOOMED);
-            for session in db.all(&doomed, &[], |r| r.get::<i64>(0))? {
-                let (first, last) = keys(session);
-                let rows = "SELECT count(*) FROM event WHERE key BETWEEN ?1 AND ?2";
-                waiting += 1 + db.one(rows, &params![first, last], |r| r.get::<u64>(0))?;
-            }
-            Ok(waiting)
-        })
-        .await
-    }
-}
-
 /// Whether no other node has changed a session or does so now.
-fn is_as_it_was(db: &Db<'_>, key: i64, updated: i64) -> Result<bool> {
+pub(crate) fn is_as_it_was(db: &Db<'_>, key: i64, updated: i64) -> Result<bool> {
     let lock = "SELECT 1 FROM session WHERE key = ?1 AND updated = ?2 FOR UPDATE SKIP LOCKED";
     Ok(!db.is_postgres() || db.exists(lock, &params![key, updated])?)
 }
 
-fn is_kept(db: &Db<'_>, key: i64, tags: &[String]) -> Result<bool> {
+pub(crate) fn is_kept(db: &Db<'_>, key: i64, tags: &[String]) -> Result<bool> {
     for tag in tags {
         if db.exists("SELECT 1 FROM tag WHERE session = ?1 AND tag = ?2", &params![key, tag])? {
             return Ok(true);

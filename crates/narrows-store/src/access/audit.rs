@@ -4,7 +4,7 @@ use crate::beside;
 use crate::damage::{self, Damage};
 use crate::db::params;
 use crate::error::Result;
-use crate::names::now;
+use crate::ids::now;
 use crate::store::Store;
 use crate::sum;
 use serde::Serialize;

@@ -1,11 +1,11 @@
 //! Tokens: who may do what. Only their hashes are kept.
 
+use crate::cluster::changes::{Gone, gone};
 use crate::damage::{self, Damage};
 use crate::db::{Row, Value, params};
 use crate::error::{Error, Result};
-use crate::names::now;
-use crate::news::{Gone, gone};
-use crate::session_row::Sight;
+use crate::ids::now;
+use crate::sessions::row::Sight;
 use crate::store::Store;
 use crate::sum;
 use serde::{Deserialize, Serialize};

@@ -2,13 +2,14 @@
 //! written together: each statement is a way to PostgreSQL and back, or at least something for it to
 //! think about. SQLite, which is here, is asked when something is needed, and writes rows one by one.
 
+use crate::append::Pen;
 use crate::append::Ready;
+use crate::append::item_write::{NewRow, RowWrite};
 use crate::db::{Db, Param, Pg, Value, params};
 use crate::error::{Error, Result};
-use crate::log::{event_key, number};
-use crate::pen::Pen;
-use crate::rows::{NewRow, RowWrite};
-use crate::{index, prompt};
+use crate::items::first_prompt;
+use crate::keys::{event_key, number};
+use crate::search::index;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -311,7 +312,7 @@ impl Batch {
                 index::put(db, *key, tokens)?;
             }
             if let Some(prompt) = &row.prompt {
-                prompt::keep(db, *session, number(*key), prompt)?;
+                first_prompt::keep(db, *session, number(*key), prompt)?;
             }
         }
         take_below(db, new.iter().filter(|new| !self.flat.contains(&new.session)))?;

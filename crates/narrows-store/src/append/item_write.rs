@@ -1,18 +1,18 @@
 //! Writing the rows of items.
 
-use crate::append::ItemWrite;
-use crate::batch::{Batch, Known};
+use crate::append::context::{Batch, Known};
+use crate::compress::{Kept, text};
 use crate::db::{Db, params};
 use crate::error::{Error, Result};
-use crate::index::{self, said};
+use crate::items::ItemWrite;
+use crate::items::derived::{Call, call, is_there, parent};
+use crate::items::first_prompt;
 use crate::items::{read_item, row};
-use crate::log::{event_key, keys, number};
-use crate::pack::{Kept, text};
-use crate::prompt;
+use crate::keys::{event_key, keys, number};
+use crate::search::index::{self, said};
+use crate::search::trigrams::Threes;
 use crate::sum::{self, ItemSum};
-use crate::threes::Threes;
-use narrows::item::ItemBody;
-use narrows::tool::{ChangedFile, ToolName, ToolStatus};
+use narrows::tool::ChangedFile;
 use narrows::{Change, Item};
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -44,16 +44,6 @@ pub(crate) struct NewRow {
     pub(crate) call: Option<Call>,
     /// What the index is to know it by; else it waits for the index.
     pub(crate) tokens: Option<String>,
-}
-
-/// A call that is over.
-#[derive(Debug)]
-pub(crate) struct Call {
-    pub(crate) name: String,
-    pub(crate) at: Option<i64>,
-    pub(crate) ms: Option<u64>,
-    pub(crate) failed: bool,
-    pub(crate) files: Vec<ChangedFile>,
 }
 
 /// How many items, finished calls and failed ones there are more than before.
@@ -101,7 +91,7 @@ impl NewRow {
             kind: item.body.kind(),
             open,
             parent: parent(item).map(str::to_owned),
-            prompt: prompt::of(item),
+            prompt: first_prompt::of(item),
             call: call(item).filter(|_| !open),
             tokens: index.filter(|_| !open).map(|threes| said(&body, threes)),
             body: Kept::new(body),
@@ -120,25 +110,6 @@ fn print(item: &Item) -> Result<String> {
     let mut body = Vec::with_capacity(512);
     narrows::json::print(&mut body, item).map_err(|e| Error::Invalid(e.to_string()))?;
     String::from_utf8(body).map_err(|_| Error::Invalid("an item is not text".to_owned()))
-}
-
-/// The call below which an item stands; it does not stand below itself.
-pub(crate) fn parent(item: &Item) -> Option<&str> {
-    item.parent.as_ref().filter(|parent| **parent != item.id).map(narrows::Clean::as_str)
-}
-
-/// What is told of a call.
-pub(crate) fn call(item: &Item) -> Option<Call> {
-    let ItemBody::ToolCall { tool_call } = &item.body else { return None };
-    let call = &tool_call.call;
-    // One name for what every agent calls by its own, where it is known.
-    let name = match (call.tool_name, &call.name) {
-        (ToolName::Unknown, Some(own)) => own.as_str().to_owned(),
-        (known, _) => serde_json::to_string(&known).unwrap_or_default().replace('"', ""),
-    };
-    let at = item.time.as_ref().map(narrows::time::Time::millis);
-    let failed = call.status == Some(ToolStatus::Failed);
-    Some(Call { name, at, ms: call.duration_ms, failed, files: call.changed_files() })
 }
 
 /// Writes what became of items; returns what there is more of. New rows may wait in the batch.
@@ -204,7 +175,7 @@ fn remove(db: &Db<'_>, session: i64, id: &str) -> Result<More> {
          WHERE parent = ?1 AND key BETWEEN ?2 AND ?3",
         &params![id, first, last],
     )?;
-    prompt::removed(db, session, number(key))?;
+    first_prompt::removed(db, session, number(key))?;
     let calls = -i64::from(called.is_some());
     Ok(More { items: -1, calls, failed: -called.unwrap_or(0) })
 }
@@ -292,11 +263,6 @@ fn put(db: &Db<'_>, session: i64, row: &Arc<NewRow>, batch: &mut Batch) -> Resul
     beside(db, session, key, row, false)
 }
 
-/// Whether an item has a row.
-pub(crate) fn is_there(db: &Db<'_>, session: i64, id: &str) -> Result<bool> {
-    db.exists("SELECT 1 FROM item WHERE session = ?1 AND id = ?2", &params![session, id])
-}
-
 /// Items that came before the call which they name stand below it from now on.
 fn take_below(db: &Db<'_>, session: i64, row: &NewRow) -> Result<()> {
     let (first, last) = keys(session);
@@ -345,7 +311,7 @@ fn beside(db: &Db<'_>, session: i64, key: i64, row: &NewRow, new: bool) -> Resul
         db.later("INSERT INTO fresh VALUES (?1) ON CONFLICT DO NOTHING", &params![key])?;
     }
     if let Some(prompt) = &row.prompt {
-        prompt::keep(db, session, number(key), prompt)?;
+        first_prompt::keep(db, session, number(key), prompt)?;
     }
     match &row.call {
         Some(call) => keep_call(db, key, call, new),

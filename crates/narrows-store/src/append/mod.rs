@@ -1,51 +1,28 @@
 //! Appending to a session's log.
 
-mod growth;
+pub(crate) mod context;
+pub(crate) mod item_write;
+mod session_update;
 mod write;
+mod writer_token;
 
-pub(crate) use growth::AHEAD_MS;
 pub(crate) use write::all;
+pub use writer_token::Pen;
 
-use crate::blob::NewBlob;
-use crate::bundle::{self, Tied};
+use crate::blobs::NewBlob;
+use crate::compress;
 use crate::error::{Error, Result};
-use crate::log::EventRow;
-use crate::pack;
-use crate::pen::Pen;
-use crate::rows::RowWrite;
-use crate::source::{BodyDigest, SourceMark};
-use crate::stats::UsageRow;
-use crate::store::Store;
-use crate::threes::Threes;
+use crate::event_row::EventRow;
+pub(crate) use crate::items::ItemWrite;
+use crate::log::event_block::{self, Tied};
+use crate::search::trigrams::Threes;
+use crate::sessions::stats::UsageRow;
+use crate::sources::checkpoint::{BodyDigest, SourceMark};
 use bytes::Bytes;
+use item_write::RowWrite;
 use narrows::session::{SessionInfo, Status};
-use narrows::{Change, Clean, Item, stored};
+use narrows::{Clean, stored};
 use std::borrow::Cow;
-use tokio::sync::oneshot;
-
-/// What happens to the row of an item.
-#[derive(Debug)]
-pub enum ItemWrite {
-    /// The item as it is after the event `seq`.
-    Put {
-        /// The item.
-        item: Box<Item>,
-        /// The last event whose change is in it.
-        seq: u64,
-    },
-    /// Changes of an item whose row was written before.
-    Patch {
-        /// The item.
-        id: String,
-        /// The changes, each with its event.
-        changes: Vec<(u64, Change)>,
-    },
-    /// The item is gone.
-    Remove {
-        /// The item.
-        id: String,
-    },
-}
 
 /// The header of a session.
 #[derive(Debug, Clone, Default)]
@@ -166,16 +143,6 @@ pub struct Append {
     pub fence: Option<u64>,
 }
 
-impl Store {
-    /// Appends; the receiver tells when it is durable, and where the log ends then.
-    /// Returns when there is room: callers that are too fast wait here.
-    pub async fn append(&self, append: Append) -> Result<oneshot::Receiver<Result<u64>>> {
-        // Printing and packing is done here: there is one writer, and many who wait for it.
-        let ready = Ready::new(append)?;
-        self.writer(ready.append.session)?.append(ready).await
-    }
-}
-
 /// What is to be written, as it will be kept.
 #[derive(Debug)]
 pub(crate) struct Ready {
@@ -202,11 +169,11 @@ impl Row {
     fn new(tied: Tied) -> Row {
         match tied {
             Tied::Bundle { first, last, kept } => {
-                Row { first, last, kind: bundle::KIND.into(), kept: Ok(kept) }
+                Row { first, last, kind: event_block::KIND.into(), kept: Ok(kept) }
             }
             Tied::One(EventRow { seq, kind, event, changes, activity }) => {
                 let parts = [Some(event), changes, activity];
-                let kept = pack::pack(&parts.each_ref().map(Option::as_deref)).ok_or(parts);
+                let kept = compress::pack(&parts.each_ref().map(Option::as_deref)).ok_or(parts);
                 Row { first: seq, last: seq, kind, kept }
             }
         }
@@ -214,7 +181,7 @@ impl Row {
 }
 
 impl Ready {
-    fn new(mut append: Append) -> Result<Ready> {
+    pub(crate) fn new(mut append: Append) -> Result<Ready> {
         let mut ready = Ready {
             events: Vec::new(),
             items: Vec::with_capacity(append.items.len()),
@@ -227,7 +194,7 @@ impl Ready {
             // Whoever waits for this has it unpacked.
             ready.size += event.size();
         }
-        bundle::tie(append.events.drain(..), |tied| ready.events.push(Row::new(tied)));
+        event_block::tie(append.events.drain(..), |tied| ready.events.push(Row::new(tied)));
         let mut threes = append.at_once.then(Threes::default);
         for write in append.items.drain(..) {
             let (row, size) = RowWrite::new(write, threes.as_mut())?;

@@ -1,15 +1,15 @@
 //! What becomes of a session's row by appends.
 
 use super::SessionFacts;
-use crate::batch::Expected;
+use crate::append::Pen;
+use crate::append::context::Expected;
+use crate::append::item_write::More;
+use crate::buckets;
 use crate::db::{Db, Value, params};
-use crate::era;
 use crate::error::Result;
 use crate::figures::{self, Change};
-use crate::names::now;
-use crate::pen::Pen;
-use crate::rows::More;
-use crate::{sessions, sum};
+use crate::ids::{AHEAD_MS, now};
+use crate::sum;
 use std::collections::{BTreeMap, HashMap};
 
 /// By how much a session has grown.
@@ -72,8 +72,6 @@ const COLUMNS: [(&str, &str); 19] = [
     ("writer", "bigint"),
 ];
 
-/// A time that is further ahead than this was told by a clock that was wrong.
-pub(crate) const AHEAD_MS: i64 = 10 * 60 * 1000;
 /// Whether a session changed later than was known, and when it changed last.
 const IS_NEWER: &str = "v.newest IS NOT NULL AND (session.seq = 0 OR v.newest > session.updated
      OR session.updated > v.future)";
@@ -90,9 +88,9 @@ pub(super) fn keep(
     sessions: &BTreeMap<i64, Growth<'_>>,
     known: Option<&HashMap<i64, Expected>>,
 ) -> Result<()> {
-    let touched = sessions::touched(db);
+    let touched = buckets::touched(db);
     let (count, touched, era) = if db.is_postgres() {
-        let era = era::told(Some(UPDATED), &touched);
+        let era = buckets::told(Some(UPDATED), &touched);
         (None, touched, era)
     } else {
         // One change for all of them: they are seen together.

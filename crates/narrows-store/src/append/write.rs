@@ -1,16 +1,21 @@
 //! Appends as they are written: one, or many in the same transaction, each of which is kept or
 //! refused by itself.
 
-use super::growth::{self, Growth};
+use super::session_update::{self, Growth};
 use super::{Ready, Request, Row};
-use crate::batch::{Batch, Head};
+use crate::append::Pen;
+use crate::append::context::{Batch, Head};
+use crate::append::item_write;
 use crate::beside;
+use crate::blobs;
 use crate::db::{Db, Param, Value, params};
+use crate::durable;
 use crate::error::{Error, Result};
-use crate::log::{MAX_SEQ, event_key};
-use crate::names::now;
-use crate::pen::Pen;
-use crate::{blob, durable, files, rows, source, stats, sum};
+use crate::ids::now;
+use crate::keys::{MAX_SEQ, event_key};
+use crate::sessions::stats;
+use crate::sources::{checkpoint, files};
+use crate::sum;
 use std::collections::BTreeMap;
 
 /// Appends. Each is answered by where its log ends then; when something goes wrong with the database,
@@ -40,9 +45,9 @@ pub(crate) fn all(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Vec<Re
     }
     insert(db, &events)?;
     batch.write(db)?;
-    source::keep(db, &marks)?;
+    checkpoint::keep(db, &marks)?;
     keep_active(db, &active)?;
-    growth::keep(db, &sessions, batch.expected())?;
+    session_update::keep(db, &sessions, batch.expected())?;
     if !db.is_postgres() {
         sessions.iter().for_each(|(session, growth)| durable::wrote(*session, Some(growth.seq)));
     }
@@ -71,9 +76,9 @@ fn check(head: Head, Ready { append, events, .. }: &Ready) -> Result<u64> {
 fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Result<Growth<'a>> {
     let Ready { append, items, bytes, .. } = ready;
     let (session, last) = (append.session, append.after);
-    let more = rows::write(db, session, items, batch)?;
+    let more = item_write::write(db, session, items, batch)?;
     for blob in &append.blobs {
-        blob::keep(db, session, blob)?;
+        blobs::keep(db, session, blob)?;
     }
     if let Some(Request { key, first, answer, digest }) = &append.request {
         let (digest, created) = (digest.map(|digest| digest.bytes()), now());

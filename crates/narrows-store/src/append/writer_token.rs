@@ -2,7 +2,7 @@
 //! whether somebody else has written.
 
 use crate::error::Result;
-use crate::names::random;
+use crate::ids::random;
 
 /// The low bits count what was written, the others name the writer.
 const COUNT: i64 = (1 << 20) - 1;

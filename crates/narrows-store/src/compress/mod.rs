@@ -1,6 +1,5 @@
 //! Long texts are kept packed: a log tells much of what it tells three times.
 
-use crate::bundle;
 use crate::db::{Param, Value};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
@@ -17,7 +16,7 @@ const MAX: usize = 1 << 30;
 /// say anyway. `examples/dictionary.rs` makes one.
 const ALONE: u8 = 1;
 const BY_WORDS: u8 = 2;
-const WORDS: &[u8] = include_bytes!("pack/first.dict");
+const WORDS: &[u8] = include_bytes!("zstd-v1.dict");
 /// The fastest but those that leave letters as they are.
 const LEVEL: i32 = 1;
 const NONE: u32 = u32::MAX;
@@ -164,20 +163,6 @@ pub(crate) fn text(kept: &[u8]) -> Result<Cow<'_, str>> {
         return Ok(Cow::Owned(String::from_utf8(one).map_err(|_| bad())?));
     }
     Ok(Cow::Borrowed(std::str::from_utf8(kept).map_err(|_| bad())?))
-}
-
-/// The texts that a column of the database holds, unpacked.
-pub fn parts(kept: &[u8]) -> Vec<Option<Vec<u8>>> {
-    if let Ok(Some(events)) = bundle::open(u64::from(u32::MAX), kept) {
-        let parts = events.into_iter().flat_map(|e| [Some(e.event), e.changes, e.activity]);
-        return parts.map(|part| part.map(Vec::from)).collect();
-    }
-    unpack(kept).unwrap_or_else(|_| vec![Some(kept.to_vec())])
-}
-
-/// All of them in one: for whoever looks through all of it.
-pub fn plain(kept: &[u8]) -> Vec<u8> {
-    parts(kept).into_iter().flatten().flatten().collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod postgres;
 mod sql;
+pub(crate) mod sqlite;
 mod value;
 
 pub(crate) use postgres::{Pg, PgAddress};

@@ -3,7 +3,7 @@
 use crate::db::{Db, params};
 use crate::error::Result;
 use crate::items::{COLUMNS, read_row};
-use crate::log::{keys, number};
+use crate::keys::{keys, number};
 use crate::sum;
 use narrows::Item;
 use narrows::item::ItemBody;

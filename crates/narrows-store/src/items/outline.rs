@@ -3,13 +3,13 @@
 
 use crate::db::{Db, params};
 use crate::error::Result;
+use crate::items::derived::call;
+use crate::items::first_prompt::one_line;
+use crate::items::overlay::Tail;
+use crate::items::select::{Most, Which, take};
 use crate::items::{Log, open_items};
-use crate::log::{event_key, keys, number, read_all};
-use crate::prompt::one_line;
-use crate::rows::call;
-use crate::store::Store;
-use crate::tail::Tail;
-use crate::which::{Most, Which, take};
+use crate::keys::{event_key, keys, number};
+use crate::log::read_all;
 use narrows::event::{Body, Response, Usage};
 use narrows::item::{ItemBody, TodoList};
 use narrows::stored;
@@ -98,71 +98,60 @@ pub struct FileSum {
     pub order: u64,
 }
 
-impl Store {
-    /// A session at a glance, with the turns after an order.
-    pub async fn outline(&self, session: i64, after: Option<u64>, limit: usize) -> Result<Outline> {
-        self.read(move |db| {
-            let log = Log::read(db, session)?;
-            let (first, last) = keys(session);
-            let from = after.map_or(first, |order| event_key(session, order.saturating_add(1)));
-            let prompts = &Which::Prompts;
-            let most = Most { items: limit + 1, bytes: MAX_PROMPTS };
-            let (mut found, more) =
-                take(db, session, prompts, (from, last + 1), false, most, &log.tail)?;
-            let cut = found.len() > limit || more && found.len() > 1;
-            let next = cut.then(|| found.pop()).flatten().map(|row| row.seq);
-            let mut turns = Vec::with_capacity(found.len());
-            let mut begins = Vec::with_capacity(found.len());
-            for row in found {
-                let ItemBody::UserMessage { text, .. } = &row.item.body else { continue };
-                // The rest of a prompt that is too long for one item.
-                if row.item.continues.is_some() {
-                    continue;
-                }
-                begins.push(row.seq);
-                turns.push(Turn {
-                    id: row.item.id.as_str().to_owned(),
-                    order: row.order,
-                    text: one_line(text, MAX_TEXT),
-                    timestamp: row.item.time.clone(),
-                    usage: None,
-                    cost_usd: None,
-                    duration_ms: None,
-                    stop_reason: None,
-                });
-            }
-            end(db, session, &mut turns, &begins, next)?;
-            let lists = &Which::TodoLists;
-            let one = Most::items(1);
-            let newest = take(db, session, lists, (first, last + 1), true, one, &log.tail)?.0.pop();
-            let todos = newest.and_then(|row| match row.item.body {
-                ItemBody::TodoList { todo_list } => Some(todo_list),
-                _ => None,
-            });
-            // Whatever else is known: who asks is answered, or takes it back. Nobody takes back what
-            // stands in a file.
-            let asks =
-                open_items(db, session, &log.tail)?.into_iter().filter(|item| match &item.body {
-                    ItemBody::Permission { .. } => true,
-                    ItemBody::Question { request_id, .. } => request_id.is_some() || !log.ended,
-                    _ => false,
-                });
-            let waiting = asks.map(|item| item.id.as_str().to_owned()).take(MAX_WAITING).collect();
-            let (files, files_cut) = files(db, session, &log.tail)?;
-            let (seq, epoch) = (log.seq, log.epoch);
-            Ok(Outline {
-                epoch,
-                seq,
-                turns,
-                more: next.is_some(),
-                files,
-                files_cut,
-                todos,
-                waiting,
-            })
-        })
-        .await
+/// A session at a glance, with the turns after an order.
+pub(crate) fn outline(
+    db: &Db<'_>,
+    session: i64,
+    after: Option<u64>,
+    limit: usize,
+) -> Result<Outline> {
+    let log = Log::read(db, session)?;
+    let (first, last) = keys(session);
+    let from = after.map_or(first, |order| event_key(session, order.saturating_add(1)));
+    let prompts = &Which::Prompts;
+    let most = Most { items: limit + 1, bytes: MAX_PROMPTS };
+    let (mut found, more) = take(db, session, prompts, (from, last + 1), false, most, &log.tail)?;
+    let cut = found.len() > limit || more && found.len() > 1;
+    let next = cut.then(|| found.pop()).flatten().map(|row| row.seq);
+    let mut turns = Vec::with_capacity(found.len());
+    let mut begins = Vec::with_capacity(found.len());
+    for row in found {
+        let ItemBody::UserMessage { text, .. } = &row.item.body else { continue };
+        // The rest of a prompt that is too long for one item.
+        if row.item.continues.is_some() {
+            continue;
+        }
+        begins.push(row.seq);
+        turns.push(Turn {
+            id: row.item.id.as_str().to_owned(),
+            order: row.order,
+            text: one_line(text, MAX_TEXT),
+            timestamp: row.item.time.clone(),
+            usage: None,
+            cost_usd: None,
+            duration_ms: None,
+            stop_reason: None,
+        });
     }
+    end(db, session, &mut turns, &begins, next)?;
+    let lists = &Which::TodoLists;
+    let one = Most::items(1);
+    let newest = take(db, session, lists, (first, last + 1), true, one, &log.tail)?.0.pop();
+    let todos = newest.and_then(|row| match row.item.body {
+        ItemBody::TodoList { todo_list } => Some(todo_list),
+        _ => None,
+    });
+    // Whatever else is known: who asks is answered, or takes it back. Nobody takes back what
+    // stands in a file.
+    let asks = open_items(db, session, &log.tail)?.into_iter().filter(|item| match &item.body {
+        ItemBody::Permission { .. } => true,
+        ItemBody::Question { request_id, .. } => request_id.is_some() || !log.ended,
+        _ => false,
+    });
+    let waiting = asks.map(|item| item.id.as_str().to_owned()).take(MAX_WAITING).collect();
+    let (files, files_cut) = files(db, session, &log.tail)?;
+    let (seq, epoch) = (log.seq, log.epoch);
+    Ok(Outline { epoch, seq, turns, more: next.is_some(), files, files_cut, todos, waiting })
 }
 
 /// Adds to each turn what the ends between its prompt and the next one tell. `begins` are the events

@@ -1,9 +1,9 @@
 //! The end of a log that the rows of items lack.
 
-use crate::append::ItemWrite;
 use crate::damage;
 use crate::db::{Db, Param, Value, params};
 use crate::error::{Error, Result};
+use crate::items::ItemWrite;
 use crate::items::row;
 use crate::log::after;
 use narrows::{Change, Item, stored};

@@ -1,15 +1,15 @@
 //! Rows of items: written when an item closes, completed from the log's tail on read.
 
+use crate::compress::text;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
-use crate::log::{NUMBERS, Numbers, event_key, keys, number};
-use crate::pack::text;
-use crate::session_row::damaged_info;
-use crate::store::Store;
+use crate::items::overlay::Tail;
+use crate::items::select::{Most, Which, take};
+use crate::keys::{event_key, keys, number};
+use crate::log::{NUMBERS, Numbers};
+use crate::sessions::row::damaged_info;
 use crate::sum::{self, ItemSum};
-use crate::tail::Tail;
-use crate::which::{Most, Which, take};
 use narrows::session::SessionInfo;
 use narrows::{Item, Items, stored};
 use std::collections::{BTreeSet, HashSet};
@@ -170,116 +170,97 @@ pub(crate) fn read_item(body: &str) -> Result<Item> {
     stored::item(body).map_err(|e| Error::Damaged(format!("an item cannot be read: {e}")))
 }
 
-impl Store {
-    /// Some items of a session, as they are now.
-    pub async fn items(&self, session: i64, window: Window, limit: usize) -> Result<WindowPage> {
-        self.items_of(session, Which::All, window, limit).await
-    }
+/// Some of those items that are meant: a window counts only these.
+pub(crate) fn window(
+    db: &Db<'_>,
+    session: i64,
+    which: &Which,
+    window: Window,
+    limit: usize,
+) -> Result<WindowPage> {
+    let Log { seq, epoch, ended, tail, info, items, next_order } = Log::read(db, session)?;
+    let (first, last) = keys(session);
+    let back = |before: u64, n: usize| {
+        let keys = (first, event_key(session, before));
+        take(db, session, which, keys, true, Most::items(n), &tail)
+    };
+    let on = |from: u64, n: usize| {
+        let keys = (event_key(session, from), last + 1);
+        take(db, session, which, keys, false, Most::items(n), &tail)
+    };
+    let (none, half) = ((Vec::new(), false), limit / 2);
+    let ((mut before, more_before), (mut after, more_after)) = match window {
+        Window::End => (back(u64::from(u32::MAX), limit)?, none),
+        Window::Before(order) => (back(order, limit)?, on(order, 0)?),
+        Window::From(order) => (back(order, 0)?, on(order, limit)?),
+        Window::Around(order) => (back(order, half)?, on(order, limit - half)?),
+    };
+    before.reverse();
+    before.append(&mut after);
+    Ok(WindowPage {
+        items: before,
+        seq,
+        epoch,
+        before: more_before,
+        after: more_after,
+        info,
+        ended,
+        total: items + tail.new.len() as u64,
+        next_order,
+    })
+}
 
-    /// Some of those items that are meant: a window counts only these. It has no more than
-    /// [`MAX_BYTES`](crate::MAX_BYTES) of them, about, and one in any case.
-    pub async fn items_of(
-        &self,
-        session: i64,
-        which: Which,
-        window: Window,
-        limit: usize,
-    ) -> Result<WindowPage> {
-        self.read(move |db| {
-            let Log { seq, epoch, ended, tail, info, items, next_order } = Log::read(db, session)?;
-            let (first, last) = keys(session);
-            let back = |before: u64, n: usize| {
-                let keys = (first, event_key(session, before));
-                take(db, session, &which, keys, true, Most::items(n), &tail)
-            };
-            let on = |from: u64, n: usize| {
-                let keys = (event_key(session, from), last + 1);
-                take(db, session, &which, keys, false, Most::items(n), &tail)
-            };
-            let (none, half) = ((Vec::new(), false), limit / 2);
-            let ((mut before, more_before), (mut after, more_after)) = match window {
-                Window::End => (back(u64::from(u32::MAX), limit)?, none),
-                Window::Before(order) => (back(order, limit)?, on(order, 0)?),
-                Window::From(order) => (back(order, 0)?, on(order, limit)?),
-                Window::Around(order) => (back(order, half)?, on(order, limit - half)?),
-            };
-            before.reverse();
-            before.append(&mut after);
-            Ok(WindowPage {
-                items: before,
-                seq,
-                epoch,
-                before: more_before,
-                after: more_after,
-                info,
-                ended,
-                total: items + tail.new.len() as u64,
-                next_order,
-            })
-        })
-        .await
-    }
+/// One item, as it is now, and whether the session's source is over.
+pub(crate) fn item(db: &Db<'_>, session: i64, id: &str) -> Result<(Item, bool)> {
+    let known = db.optional(
+        &format!("SELECT {NUMBERS}, ended FROM session WHERE key = ?1"),
+        &params![session],
+        |r| Ok((Numbers::read(r)?, r.get(5)?)),
+    )?;
+    let (numbers, ended) = known.ok_or(Error::NotFound("session"))?;
+    let Numbers { seq, settled, .. } = numbers.checked(db, session)?;
+    let tail = Tail::read(db, session, settled, seq)?;
+    let found = tail.item(db, session, id)?;
+    found.map(|item| (item, ended)).ok_or(Error::NotFound("item"))
+}
 
-    /// One item, as it is now, and whether the session's source is over.
-    pub async fn item(&self, session: i64, id: &str) -> Result<(Item, bool)> {
-        let id = id.to_owned();
-        self.read(move |db| {
-            let known = db.optional(
-                &format!("SELECT {NUMBERS}, ended FROM session WHERE key = ?1"),
-                &params![session],
-                |r| Ok((Numbers::read(r)?, r.get(5)?)),
-            )?;
-            let (numbers, ended) = known.ok_or(Error::NotFound("session"))?;
-            let Numbers { seq, settled, .. } = numbers.checked(db, session)?;
-            let tail = Tail::read(db, session, settled, seq)?;
-            let found = tail.item(db, session, &id)?;
-            found.map(|item| (item, ended)).ok_or(Error::NotFound("item"))
-        })
-        .await
+/// What is needed to go on: the header, open items and the last `recent` ones.
+pub(crate) fn kept(db: &Db<'_>, session: i64, recent: usize) -> Result<Kept> {
+    let found = db.optional(
+        &format!("SELECT {NUMBERS}, state, state_crc FROM session WHERE key = ?1"),
+        &params![session],
+        |r| Ok((Numbers::read(r)?, r.get(5)?, sum::row_holds(r, &[5], 6)?)),
+    )?;
+    let (numbers, state, sound): (_, Option<String>, bool) =
+        found.ok_or(Error::NotFound("session"))?;
+    if !sound || !numbers.hold() {
+        // What is written after a wrong end or on a wrong header would be wrong, too.
+        damage::found(Damage::new(session, damage::Part::Session, 0, 0));
+        let what = "the row of the session is not as it was written";
+        return Err(Error::Damaged(what.to_owned()));
     }
-
-    /// What is needed to go on: the header, open items and the last `recent` ones.
-    pub async fn kept(&self, session: i64, recent: usize) -> Result<Kept> {
-        self.read(move |db| {
-            let found = db.optional(
-                &format!("SELECT {NUMBERS}, state, state_crc FROM session WHERE key = ?1"),
-                &params![session],
-                |r| Ok((Numbers::read(r)?, r.get(5)?, sum::row_holds(r, &[5], 6)?)),
-            )?;
-            let (numbers, state, sound): (_, Option<String>, bool) =
-                found.ok_or(Error::NotFound("session"))?;
-            if !sound || !numbers.hold() {
-                // What is written after a wrong end or on a wrong header would be wrong, too.
-                damage::found(Damage::new(session, damage::Part::Session, 0, 0));
-                let what = "the row of the session is not as it was written";
-                return Err(Error::Damaged(what.to_owned()));
-            }
-            let Numbers { seq, settled, next_order, .. } = numbers;
-            let info = match state {
-                Some(state) => stored::info(&state)
-                    .map_err(|e| Error::Damaged(format!("a header cannot be read: {e}")))?,
-                None => SessionInfo::default(),
-            };
-            let tail = Tail::read(db, session, settled, seq)?;
-            let (first, last) = keys(session);
-            let most = Most { items: recent, bytes: MAX_KEPT };
-            let (recent, _) = take(db, session, &Which::All, (first, last + 1), true, most, &tail)?;
-            let mut found: Vec<Item> = recent.into_iter().map(|row| row.item).collect();
-            let known: HashSet<String> =
-                found.iter().map(|item| item.id.as_str().to_owned()).collect();
-            let unsettled = tail.unsettled(db, session)?;
-            for id in maybe_open(db, session, &unsettled)? {
-                if !known.contains(&id) {
-                    found.extend(tail.item(db, session, &id)?);
-                }
-            }
-            found.sort_by_key(|item| item.order);
-            let mut items = Items::from_parts(info, found);
-            items.set_next_order(next_order);
-            Ok(Kept { items, unsettled, seq, next_order })
-        })
-        .await
+    let Numbers { seq, settled, next_order, .. } = numbers;
+    let info = match state {
+        Some(state) => stored::info(&state)
+            .map_err(|e| Error::Damaged(format!("a header cannot be read: {e}")))?,
+        None => SessionInfo::default(),
+    };
+    let tail = Tail::read(db, session, settled, seq)?;
+    let (first, last) = keys(session);
+    let most = Most { items: recent, bytes: MAX_KEPT };
+    let (recent, _) = take(db, session, &Which::All, (first, last + 1), true, most, &tail)?;
+    let mut found: Vec<Item> = recent.into_iter().map(|row| row.item).collect();
+    let known: HashSet<String> = found.iter().map(|item| item.id.as_str().to_owned()).collect();
+    let unsettled = tail.unsettled(db, session)?;
+    for id in maybe_open(db, session, &unsettled)? {
+        if !known.contains(&id) {
+            found.extend(tail.item(db, session, &id)?);
+        }
     }
+    found.sort_by_key(|item| item.order);
+    let mut items = Items::from_parts(info, found);
+    items.set_next_order(next_order);
+    Ok(Kept { items, unsettled, seq, next_order })
 }
 
 /// The items that are open, and those of which their rows may not tell that they are.

@@ -4,10 +4,10 @@ use crate::careful::{Careful, Next};
 use crate::damage;
 use crate::db::{Db, Value, params};
 use crate::error::{Error, Result};
+use crate::items::derived::{is_there, parent};
+use crate::items::overlay::Tail;
 use crate::items::{COLUMNS, ItemRow, lost, read_row};
-use crate::log::{event_key, number};
-use crate::rows::{is_there, parent};
-use crate::tail::Tail;
+use crate::keys::{event_key, number};
 use narrows::Item;
 use narrows::item::ItemBody;
 use std::ops::ControlFlow;
@@ -270,8 +270,8 @@ fn alone(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::open_writer;
-    use crate::dir::DataDir;
+    use crate::data_dir::DataDir;
+    use crate::migrations::open_writer;
     use rusqlite::params_from_iter;
 
     #[test]

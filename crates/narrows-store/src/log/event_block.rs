@@ -2,9 +2,9 @@
 //! and a row of its own costs each of them more than what it says. Such a row has the key of its last
 //! event, so what comes after an event is found as ever: by the next key.
 
+use crate::compress::{self, squeeze, unsqueeze};
 use crate::error::{Error, Result};
-use crate::log::EventRow;
-use crate::pack::{squeeze, unsqueeze};
+use crate::event_row::EventRow;
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -129,6 +129,20 @@ fn untie(last: u64, kept: &[u8]) -> Option<Vec<EventRow>> {
         events.push(EventRow { seq, kind: Cow::Owned(kind), event, changes, activity });
     }
     (at == all.len()).then_some(events)
+}
+
+/// The texts that a column of the database holds, unpacked.
+pub fn column_parts(kept: &[u8]) -> Vec<Option<Vec<u8>>> {
+    if let Ok(Some(events)) = open(u64::from(u32::MAX), kept) {
+        let parts = events.into_iter().flat_map(|e| [Some(e.event), e.changes, e.activity]);
+        return parts.map(|part| part.map(Vec::from)).collect();
+    }
+    compress::unpack(kept).unwrap_or_else(|_| vec![Some(kept.to_vec())])
+}
+
+/// All of them in one: for whoever looks through all of it.
+pub fn plain(kept: &[u8]) -> Vec<u8> {
+    column_parts(kept).into_iter().flatten().flatten().collect()
 }
 
 #[cfg(test)]

@@ -1,62 +1,18 @@
 //! Reading a session's log.
 
-use crate::bundle;
+pub(crate) mod event_block;
+
 use crate::careful::{Careful, Next};
+use crate::compress::{is_packed, unpack};
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
-use crate::pack::{is_packed, unpack};
-use crate::store::Store;
+pub(crate) use crate::event_row::EventRow;
+pub(crate) use crate::keys::{event_key, keys, number};
 use crate::sum;
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
-
-/// Events of one session at most: their number is half of a row's key.
-pub(crate) const MAX_SEQ: u64 = u32::MAX as u64;
-
-/// The key of an event's row, or of an item's by its order.
-pub(crate) fn event_key(session: i64, seq: u64) -> i64 {
-    (session << 32) | i64::try_from(seq.min(MAX_SEQ)).unwrap_or(i64::MAX)
-}
-
-/// The first and the last key of a session's rows.
-pub(crate) fn keys(session: i64) -> (i64, i64) {
-    (event_key(session, 0), event_key(session, MAX_SEQ))
-}
-
-/// The number within its session of what a key names.
-pub(crate) fn number(key: i64) -> u64 {
-    u64::try_from(key & 0xffff_ffff).unwrap_or(0)
-}
-
-/// One row of the log.
-#[derive(Debug, Clone)]
-pub struct EventRow {
-    /// Its number.
-    pub seq: u64,
-    /// Its type.
-    pub kind: Cow<'static, str>,
-    /// The event, as it is served.
-    pub event: Bytes,
-    /// The changes it made, an array.
-    pub changes: Option<Bytes>,
-    /// The messages of the activity view, an array.
-    pub activity: Option<Bytes>,
-}
-
-impl EventRow {
-    /// Bytes of what it says.
-    pub(crate) fn said(&self) -> usize {
-        let len = |b: &Option<Bytes>| b.as_ref().map_or(0, Bytes::len);
-        self.event.len() + len(&self.changes) + len(&self.activity)
-    }
-
-    /// Its bytes, about.
-    pub fn size(&self) -> usize {
-        96 + self.said()
-    }
-}
 
 /// Some rows of a log.
 #[derive(Debug, Clone, Default)]
@@ -71,54 +27,40 @@ pub struct Page {
     pub ended: bool,
 }
 
-impl Store {
-    /// Rows after `seq`, at most `rows` and about `bytes` (one row in any case).
-    pub async fn events_after(
-        &self,
-        session: i64,
-        seq: u64,
-        rows: usize,
-        bytes: usize,
-    ) -> Result<Page> {
-        self.read(move |db| {
-            let found = db.optional(
-                &format!("SELECT {NUMBERS}, epoch, ended FROM session WHERE key = ?1"),
-                &params![session],
-                |r| Ok((Numbers::read(r)?, r.get(5)?, r.get(6)?)),
-            )?;
-            let (numbers, epoch, ended) = found.ok_or(Error::NotFound("session"))?;
-            let last = numbers.checked(db, session)?.seq;
-            let rows = after(db, session, seq, last, rows, bytes)?;
-            Ok(Page { rows, last, epoch, ended })
-        })
-        .await
-    }
+/// Rows after `seq`, at most `rows` and about `bytes` (one row in any case).
+pub(crate) fn page(db: &Db<'_>, session: i64, seq: u64, rows: usize, bytes: usize) -> Result<Page> {
+    let found = db.optional(
+        &format!("SELECT {NUMBERS}, epoch, ended FROM session WHERE key = ?1"),
+        &params![session],
+        |r| Ok((Numbers::read(r)?, r.get(5)?, r.get(6)?)),
+    )?;
+    let (numbers, epoch, ended) = found.ok_or(Error::NotFound("session"))?;
+    let last = numbers.checked(db, session)?.seq;
+    let rows = after(db, session, seq, last, rows, bytes)?;
+    Ok(Page { rows, last, epoch, ended })
+}
 
-    /// The last rows of a log from its last prompt on, oldest first; at most `rows`.
-    pub async fn last_turn(&self, session: i64, rows: usize) -> Result<Vec<EventRow>> {
-        self.read(move |db| {
-            let (first, last) = keys(session);
-            let mut turn = Vec::new();
-            db.each(
-                "SELECT key, kind, event, changes, activity, crc FROM event
-                 WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3",
-                &params![first, last, rows],
-                |row| {
-                    for event in read_all(row)?.into_iter().rev() {
-                        let begins = event.kind == "user_message";
-                        turn.push(event);
-                        if begins || turn.len() >= rows {
-                            return Ok(ControlFlow::Break(()));
-                        }
-                    }
-                    Ok(ControlFlow::Continue(()))
-                },
-            )?;
-            turn.reverse();
-            Ok(turn)
-        })
-        .await
-    }
+/// The last rows of a log from its last prompt on, oldest first; at most `rows`.
+pub(crate) fn last_turn(db: &Db<'_>, session: i64, rows: usize) -> Result<Vec<EventRow>> {
+    let (first, last) = keys(session);
+    let mut turn = Vec::new();
+    db.each(
+        "SELECT key, kind, event, changes, activity, crc FROM event
+         WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3",
+        &params![first, last, rows],
+        |row| {
+            for event in read_all(row)?.into_iter().rev() {
+                let begins = event.kind == "user_message";
+                turn.push(event);
+                if begins || turn.len() >= rows {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    turn.reverse();
+    Ok(turn)
 }
 
 /// The numbers of a session's row, as [`Numbers::read`] takes them.
@@ -332,7 +274,7 @@ pub fn events_of(
     changes: Option<&[u8]>,
     activity: Option<&[u8]>,
 ) -> Result<Vec<EventRow>> {
-    if let Some(events) = bundle::open(number(key), event)? {
+    if let Some(events) = event_block::open(number(key), event)? {
         return Ok(events);
     }
     Ok(vec![one(number(key), kind.to_owned(), event, changes, activity)?])

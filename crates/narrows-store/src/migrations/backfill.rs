@@ -1,13 +1,13 @@
 //! What a migration cannot say in SQL: rows that are made of what stands in others.
 
+use crate::compress::text;
 use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
+use crate::items::derived::is_there;
+use crate::items::first_prompt;
 use crate::items::read_item;
 use crate::log::read_row;
 use crate::meta;
-use crate::pack::text;
-use crate::prompt;
-use crate::rows::is_there;
 use crate::sum::{self, ItemSum, Sum};
 use narrows::item::ItemBody;
 use narrows::tool::ChangedFile;
@@ -102,14 +102,14 @@ fn changed(body: &str) -> Vec<ChangedFile> {
 /// The first prompts of sessions, and how many calls they have.
 pub(crate) fn sessions(db: &Db<'_>) -> Result<()> {
     for key in db.all("SELECT key FROM session", &[], |r| r.get(0))? {
-        let (first, last) = crate::log::keys(key);
+        let (first, last) = crate::keys::keys(key);
         db.later(
             "UPDATE session SET (calls, failed) =
              (SELECT count(*), coalesce(sum(failed), 0) FROM call WHERE key BETWEEN ?2 AND ?3)
              WHERE key = ?1",
             &params![key, first, last],
         )?;
-        prompt::find_unchecked(db, key)?;
+        first_prompt::find_unchecked(db, key)?;
     }
     Ok(())
 }

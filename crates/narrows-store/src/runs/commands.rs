@@ -4,7 +4,7 @@
 use super::lease::clock;
 use crate::db::{Row, params};
 use crate::error::Result;
-use crate::names::new_id;
+use crate::ids::new_id;
 use crate::store::Store;
 use std::time::Duration;
 

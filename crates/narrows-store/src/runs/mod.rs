@@ -1,14 +1,14 @@
 //! Sessions that narrows runs, and what was sent to their agents.
 
-mod command;
+mod commands;
 mod lease;
 
-pub use command::Asked;
+pub use commands::Asked;
 pub use lease::{Holding, Taken};
 
 use crate::db::{Db, Param, Row, Value, params};
 use crate::error::{Error, Result};
-use crate::names::now;
+use crate::ids::now;
 use crate::sessions::{Session, find_by_key};
 use crate::store::Store;
 use crate::sum;

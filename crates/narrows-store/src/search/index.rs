@@ -1,10 +1,13 @@
 //! The index of search: which three letters stand in which item.
 
-use crate::clip::texts;
+use crate::compress;
 use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
-use crate::threes::{Threes, numbers};
-use crate::{items, pack, words};
+use crate::fold_case::small;
+use crate::items;
+use crate::preview::texts;
+use crate::search::trigrams::{Threes, numbers};
+use crate::words;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
@@ -20,23 +23,6 @@ const LARGE: Slice = Slice { items: 1000, bytes: 2 << 20 };
 struct Slice {
     items: usize,
     bytes: usize,
-}
-
-/// One meaning of "the same letter" everywhere: small letters, where a letter has just one.
-/// The index ends texts at NUL, so that is another letter.
-pub(crate) fn fold_case(text: &str) -> String {
-    text.chars().map(small).collect()
-}
-
-pub(crate) fn small(c: char) -> char {
-    let mut small = c.to_lowercase();
-    match (small.next(), small.next()) {
-        (Some('\0'), None) => char::REPLACEMENT_CHARACTER,
-        // Two forms of one letter.
-        (Some('ς'), None) => 'σ',
-        (Some(one), None) => one,
-        _ => c,
-    }
 }
 
 /// What an item says, for the index.
@@ -85,7 +71,7 @@ pub(crate) fn some(db: &Db<'_>, idle: bool) -> Result<bool> {
     let waiting = if db.is_postgres() { WAITING_PG } else { WAITING };
     let mut take = |row: &Row<'_>| {
         let key = row.get(0)?;
-        let body = items::sound(row).and_then(|(_, body)| pack::text(body).ok());
+        let body = items::sound(row).and_then(|(_, body)| compress::text(body).ok());
         // What is not as it was written is not found; an item that is gone has no body.
         if body.is_none() && row.bytes(2).is_ok_and(|body| body.is_some()) {
             items::lost(key >> 32, key, key);
@@ -106,7 +92,7 @@ pub(crate) fn some(db: &Db<'_>, idle: bool) -> Result<bool> {
                 db.all("SELECT key FROM fresh LIMIT ?1", &params![slice.items], |r| r.get(0));
             for key in fresh?.into_iter().filter(|key| !known.contains(key)) {
                 let body = db.optional(&one, &params![key], |row| {
-                    let body = items::sound(row).and_then(|(_, body)| pack::text(body).ok());
+                    let body = items::sound(row).and_then(|(_, body)| compress::text(body).ok());
                     Ok(body.map(std::borrow::Cow::into_owned))
                 });
                 let body = body.ok().flatten().flatten();
@@ -167,7 +153,7 @@ pub(crate) fn leads(db: &Db<'_>, session: i64) -> Result<bool> {
     if db.is_postgres() {
         return Ok(true);
     }
-    let (first, last) = crate::log::keys(session);
+    let (first, last) = crate::keys::keys(session);
     let sql = format!(
         "SELECT {} FROM item WHERE key BETWEEN ?1 AND ?2 AND open = 0
          AND NOT EXISTS (SELECT 1 FROM fresh WHERE fresh.key = item.key) ORDER BY key DESC LIMIT ?3",
@@ -175,7 +161,7 @@ pub(crate) fn leads(db: &Db<'_>, session: i64) -> Result<bool> {
     );
     let mut threes = Threes::default();
     let known = db.all(&sql, &params![first, last, PROBES.0], |row| {
-        let body = items::sound(row).and_then(|(_, body)| pack::text(body).ok());
+        let body = items::sound(row).and_then(|(_, body)| compress::text(body).ok());
         Ok((row.get::<i64>(0)?, said(&body.unwrap_or_default(), &mut threes)))
     })?;
     for (key, tokens) in known.iter().filter(|(_, tokens)| !tokens.is_empty()) {

@@ -2,18 +2,18 @@
 
 use crate::careful::{Careful, Next};
 use crate::check;
-use crate::clip::texts;
+use crate::compress;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value, params};
 use crate::error::{Error, Result};
-use crate::index::{MAX_INDEXED, fold_case, small};
+use crate::fold_case::{fold_case, small};
 use crate::items;
-use crate::list::around;
-use crate::log::number;
-use crate::pack;
-use crate::session_row::{OF_HIT, Sight};
-use crate::store::Store;
-use crate::threes::{Threes, numbers};
+use crate::keys::number;
+use crate::preview::texts;
+use crate::search::index::MAX_INDEXED;
+use crate::search::trigrams::{Threes, numbers};
+use crate::sessions::list::around;
+use crate::sessions::row::{OF_HIT, Sight};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -121,14 +121,7 @@ fn trigrams(terms: &[String]) -> Option<String> {
     (!tokens.is_empty()).then_some(tokens)
 }
 
-impl Store {
-    /// One page of hits.
-    pub async fn search(&self, query: Query) -> Result<SearchPage> {
-        self.read(move |db| search(db, &query)).await
-    }
-}
-
-fn search(db: &Db<'_>, query: &Query) -> Result<SearchPage> {
+pub(crate) fn search(db: &Db<'_>, query: &Query) -> Result<SearchPage> {
     let terms = terms(&query.text);
     if terms.is_empty() {
         return Err(Error::Invalid("nothing to search for".to_owned()));
@@ -180,7 +173,7 @@ fn search(db: &Db<'_>, query: &Query) -> Result<SearchPage> {
 
 /// Items that may have what is looked for. What is not in the index yet is looked at itself.
 fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec<i64>> {
-    let (low, high) = session.map_or((0, i64::MAX), crate::log::keys);
+    let (low, high) = session.map_or((0, i64::MAX), crate::keys::keys);
     let threes = trigrams(terms);
     let all = threes.as_ref().map(|threes| threes.replace(' ', " AND "));
     let mut values = params![low, high, MAX_CANDIDATES].to_vec();
@@ -317,7 +310,7 @@ impl Found {
             label: r.get(11)?,
             item_id: r.get(3)?,
             kind: r.get(4)?,
-            body: pack::text(body)?.into_owned(),
+            body: compress::text(body)?.into_owned(),
             tags: tags.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect(),
             fork: r.get::<Option<String>>(13)?.is_some(),
         }))

@@ -4,10 +4,9 @@
 use crate::beside;
 use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
-use crate::list::is_live;
-use crate::names::now;
+use crate::ids::now;
+use crate::sessions::list::is_live;
 use crate::sessions::{doom, mark_touched};
-use crate::store::Store;
 use std::collections::BTreeMap;
 
 /// The formats of what is recorded between an agent and its client, and of what an agent prints.
@@ -52,34 +51,6 @@ struct Member {
     is_run: bool,
 }
 
-impl Store {
-    /// Lists one of the sessions that came by two ways, of those that an agent calls by this name, or
-    /// of all. Returns the ids of those that were listed before. `attended` are sessions whose agent
-    /// runs here.
-    pub async fn list_once(
-        &self,
-        native: Option<&str>,
-        attended: impl Fn(i64) -> bool + Send + Sync + 'static,
-    ) -> Result<Vec<String>> {
-        let native = native.map(str::to_owned);
-        let one = native.clone();
-        let members = self.read(move |db| members(db, one.as_deref())).await?;
-        let wanted = wanted(members, &attended);
-        if wanted.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.write(64 * wanted.len(), move |db| {
-            let mut hidden = Vec::new();
-            for (key, id, copy_of) in &wanted {
-                set_copy(db, *key, *copy_of)?;
-                hidden.extend(copy_of.map(|_| id.clone()));
-            }
-            Ok(hidden)
-        })
-        .await
-    }
-}
-
 pub(crate) fn set_copy(db: &Db<'_>, key: i64, of: Option<i64>) -> Result<()> {
     set(db, "key = ?1", key, of)?;
     mark_touched(db, key)
@@ -106,7 +77,7 @@ pub(crate) fn doom_all(db: &Db<'_>, key: i64) -> Result<()> {
     doom(db, key)
 }
 
-fn members(db: &Db<'_>, native: Option<&str>) -> Result<Vec<Member>> {
+pub(crate) fn members(db: &Db<'_>, native: Option<&str>) -> Result<Vec<Member>> {
     const NAME: &str = "coalesce(s.native, s.label)";
     let which = match native {
         Some(_) => "(s.native = ?1 OR s.label = ?1)",
@@ -153,7 +124,7 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
 }
 
 /// What has to change: which session, and in the place of which one another is listed.
-fn wanted(
+pub(crate) fn wanted(
     members: Vec<Member>,
     attended: &impl Fn(i64) -> bool,
 ) -> Vec<(i64, String, Option<i64>)> {

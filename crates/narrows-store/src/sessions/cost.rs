@@ -1,6 +1,6 @@
 //! What sessions cost, as their agents report it.
 
-use super::{StatsFilter, StatsRow, name, only};
+use super::stats::{StatsFilter, StatsRow, name, only};
 use crate::db::{Db, params};
 use crate::error::Result;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -1,16 +1,14 @@
 //! Lists of sessions, and what can be chosen in them.
 
-use crate::append::AHEAD_MS;
+use crate::buckets::{self, last_touched};
 use crate::check;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value};
-use crate::era;
 use crate::error::{Error, Result};
-use crate::index::fold_case;
-use crate::names::now;
-use crate::session_row::{COLUMNS, SessionRow, Sight, bare_columns, read};
-use crate::sessions::last_touched;
-use crate::store::Store;
+use crate::fold_case::fold_case;
+use crate::ids::AHEAD_MS;
+use crate::ids::now;
+use crate::sessions::row::{COLUMNS, SessionRow, Sight, bare_columns, read};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -96,18 +94,6 @@ pub struct Facet {
     pub count: u64,
 }
 
-impl Store {
-    /// One page of sessions.
-    pub async fn list(&self, filter: ListFilter) -> Result<ListPage> {
-        self.read(move |db| list(db, &filter)).await
-    }
-
-    /// What the sessions that somebody sees have in common.
-    pub async fn facets(&self, sight: Sight) -> Result<Facets> {
-        self.read(move |db| facets(db, &sight)).await
-    }
-}
-
 /// Which sessions somebody sees, as a condition; none when all.
 fn seen(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
     if sight.is_all() {
@@ -124,7 +110,7 @@ fn seen(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
     Some((clause, ids.iter().chain(tags).map(|name| Value::Text(name)).collect()))
 }
 
-fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
+pub(crate) fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
     let touched = last_touched(db)?;
     let (mut sql, mut values) = (String::from("s.copy_of IS NULL AND s.left_out = 0"), Vec::new());
     let mut only = |clause: &str, given: &[Value<'f>]| {
@@ -140,7 +126,8 @@ fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
             only(&format!("s.{column} = ?"), &[Value::Text(value)]);
         }
     }
-    let (of_time, of_count) = (era::of_time as fn(i64) -> i64, era::of_count as fn(i64) -> i64);
+    let (of_time, of_count) =
+        (buckets::of_time as fn(i64) -> i64, buckets::of_count as fn(i64) -> i64);
     for (clause, value, era) in [
         ("s.updated >= ? AND s.updated_era >= ?", filter.since, of_time),
         ("s.updated < ? AND s.updated_era <= ?", filter.until, of_time),
@@ -160,7 +147,7 @@ fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
         let (updated, key) = place.ok_or_else(|| {
             Error::Invalid("`after` is not a place in a list of sessions".to_owned())
         })?;
-        let place = [updated, key, era::of_time(updated)].map(Value::Int);
+        let place = [updated, key, buckets::of_time(updated)].map(Value::Int);
         only("(s.updated, s.key) < (?, ?) AND s.updated_era <= ?", &place);
     }
     // Only some letters have a small form for SQLite: texts are compared here.
@@ -236,7 +223,7 @@ fn says(row: &Row<'_>, columns: &[usize], part: Option<&str>) -> bool {
     part.is_none_or(|part| columns.iter().any(|at| fold_case(&said(*at)).contains(part)))
 }
 
-fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
+pub(crate) fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
     let (clause, seen) = seen(sight).unwrap_or_else(|| ("true".to_owned(), Vec::new()));
     let sql = format!(
         "SELECT s.agent, s.project, {LIVE} FROM session s 

@@ -3,8 +3,8 @@
 use crate::damage::{self, Damage};
 use crate::db::Row;
 use crate::error::Result;
-use crate::list::is_live;
-use crate::names::now;
+use crate::ids::now;
+use crate::sessions::list::is_live;
 use crate::sum;
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -1,12 +1,10 @@
 //! Tokens, cost, calls and time, added up over sessions.
 
-mod cost;
-
+use super::cost;
 use crate::beside;
-use crate::copies::{ANSWERS, COUNTED};
 use crate::db::{Db, Value, params};
 use crate::error::Result;
-use crate::store::Store;
+use crate::sessions::copies::{ANSWERS, COUNTED};
 use crate::sum;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
@@ -159,19 +157,12 @@ pub(crate) fn keep_first(db: &Db<'_>, session: i64, message: &str) -> Result<()>
     db.later(sql, &params![session, message, sum::of(&params![session, message])])
 }
 
-impl Store {
-    /// Adds up. Rows come by name; by tool they have calls only.
-    pub async fn stats(&self, filter: StatsFilter) -> Result<Vec<StatsRow>> {
-        self.read(move |db| stats(db, &filter)).await
-    }
-}
-
 const DAY: &str = "coalesce(date({at} / 1000, 'unixepoch', 'localtime'), '')";
 /// Years of four digits have days, as with SQLite.
 const DAY_PG: &str = "CASE WHEN {at} BETWEEN -62135596800000 AND 253402300799999
      THEN to_char(to_timestamp(({at}) / 1000.0), 'YYYY-MM-DD') ELSE '' END";
 
-fn name(db: &Db<'_>, by: StatsBy, at: &str, model: &str, tool: &str) -> String {
+pub(crate) fn name(db: &Db<'_>, by: StatsBy, at: &str, model: &str, tool: &str) -> String {
     match by {
         StatsBy::Day if db.is_postgres() => DAY_PG.replace("{at}", at),
         StatsBy::Day => DAY.replace("{at}", at),
@@ -187,7 +178,11 @@ fn name(db: &Db<'_>, by: StatsBy, at: &str, model: &str, tool: &str) -> String {
 type Into = fn(&mut StatsRow, &[i64]);
 
 /// Which rows are added up: by their time, where one is named, and by their session.
-fn only<'f>(db: &Db<'_>, filter: &'f StatsFilter, at: Option<&str>) -> (String, Vec<Value<'f>>) {
+pub(crate) fn only<'f>(
+    db: &Db<'_>,
+    filter: &'f StatsFilter,
+    at: Option<&str>,
+) -> (String, Vec<Value<'f>>) {
     let find = if db.is_postgres() { "strpos" } else { "instr" };
     let (mut clause, mut values) = (String::new(), Vec::new());
     for (test, value) in [(">=", filter.since), ("<", filter.until)] {
@@ -206,7 +201,7 @@ fn only<'f>(db: &Db<'_>, filter: &'f StatsFilter, at: Option<&str>) -> (String, 
     (clause, values)
 }
 
-fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
+pub(crate) fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
     let only = |at: &str| only(db, filter, Some(at));
     let mut rows: BTreeMap<String, StatsRow> = BTreeMap::new();
     let mut sessions: BTreeMap<String, HashSet<i64>> = BTreeMap::new();

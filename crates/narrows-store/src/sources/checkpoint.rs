@@ -1,9 +1,7 @@
 //! Where packets come from, and how far they were read.
 
-use crate::damage::{self, Damage};
 use crate::db::{Db, Value, params};
-use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::error::Result;
 use crate::sum;
 use std::collections::BTreeMap;
 
@@ -21,7 +19,7 @@ impl BodyDigest {
         [&self.length.to_be_bytes()[..], &self.sha256].concat()
     }
 
-    fn read(bytes: &[u8]) -> Option<BodyDigest> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<BodyDigest> {
         let (length, sha256) = bytes.split_first_chunk::<8>()?;
         Some(BodyDigest { length: u64::from_be_bytes(*length), sha256: sha256.try_into().ok()? })
     }
@@ -67,7 +65,7 @@ pub struct SourceMark {
 
 impl SourceMark {
     /// The checksum of what is written of it each time.
-    fn sum(&self, session: i64) -> i64 {
+    pub(crate) fn sum(&self, session: i64) -> i64 {
         let SourceMark {
             number, read, rest, offset, rest_offset, rest_order, last, roots, at, ..
         } = self;
@@ -141,74 +139,4 @@ pub(crate) fn keep(db: &Db<'_>, marks: &[(i64, &SourceMark)]) -> Result<()> {
          crc = excluded.crc, format_crc = coalesce(excluded.format_crc, source.format_crc),
          path_crc = coalesce(excluded.path_crc, source.path_crc)"#,
     )
-}
-
-impl Store {
-    /// How far the sources of a session were read.
-    pub async fn sources(&self, session: i64) -> Result<Vec<SourceMark>> {
-        self.read(move |db| {
-            db.all(
-                r#"SELECT format, path, read, rest, "offset", last, roots, number, rest_order, at,
-                 rest_offset, crc FROM source WHERE session = ?1 ORDER BY number"#,
-                &params![session],
-                |r| {
-                    let mark = SourceMark {
-                        number: r.get(7)?,
-                        rest_order: r.get(8)?,
-                        at: r.get(9)?,
-                        rest_offset: r.get(10)?,
-                        format: r.get(0)?,
-                        path: r.get(1)?,
-                        read: r.get(2)?,
-                        rest: r.get(3)?,
-                        offset: r.get(4)?,
-                        last: r.get::<Option<String>>(5)?.unwrap_or_default(),
-                        roots: r.get::<Option<String>>(6)?.unwrap_or_default(),
-                    };
-                    if !sum::holds(r.get(11)?, mark.sum(session)) {
-                        // To go on from a wrong place would lose packets or take them twice.
-                        let what = "how far the packets of a session were read cannot be known";
-                        damage::found(Damage { session, ..Damage::other(what) });
-                        return Err(Error::Damaged(what.to_owned()));
-                    }
-                    Ok(mark)
-                },
-            )
-        })
-        .await
-    }
-
-    /// The key of the last request whose first packet stands at this place or before it, and its answer.
-    pub async fn request_at(
-        &self,
-        session: i64,
-        place: u64,
-    ) -> Result<Vec<(String, Option<String>)>> {
-        self.read(move |db| {
-            db.all(
-                "SELECT key, answer FROM request WHERE session = ?1
-                 AND first = (SELECT max(first) FROM request WHERE session = ?1 AND first <= ?2)",
-                &params![session, place],
-                |r| Ok((r.get(0)?, r.get(1)?)),
-            )
-        })
-        .await
-    }
-
-    /// A request that came before.
-    pub async fn request(&self, session: i64, key: &str) -> Result<Option<KeptRequest>> {
-        let key = key.to_owned();
-        self.read(move |db| {
-            db.optional(
-                "SELECT first, answer, digest FROM request WHERE session = ?1 AND key = ?2",
-                &params![session, key],
-                |r| {
-                    let digest: Option<Vec<u8>> = r.get(2)?;
-                    let digest = digest.as_deref().and_then(BodyDigest::read);
-                    Ok(KeptRequest { first: r.get(0)?, answer: r.get(1)?, digest })
-                },
-            )
-        })
-        .await
-    }
 }

@@ -1,11 +1,11 @@
 //! Rows of items that lag behind their log, as whoever wrote it last may have left them.
 
+use super::Store;
 use crate::append::Append;
 use crate::db::params;
 use crate::error::{Error, Result};
+use crate::ids::now;
 use crate::items::Log;
-use crate::names::now;
-use crate::store::Store;
 
 /// A session that changed this lately may be written by another node.
 const RECENT_MS: i64 = 60_000;

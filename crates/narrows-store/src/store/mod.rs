@@ -1,22 +1,36 @@
 //! The store as the rest of narrows sees it.
 
+mod append;
+mod blobs;
+mod changes;
+mod copies;
+mod files;
+mod items;
+mod list;
+mod log;
+mod materialize;
+mod retention;
+mod sessions;
+mod sources;
+
 use crate::check::Looking;
-use crate::cluster;
-use crate::connection::{SCHEMA, check_schema, open_reader, open_writer};
 use crate::damage::{self, Damages};
+use crate::data_dir::DataDir;
+use crate::db::sqlite::connection::open_reader;
 use crate::db::{Db, Pg, PgAddress};
 use crate::deadline;
-use crate::dir::DataDir;
 use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
 use crate::frames;
-use crate::housework::housework;
 use crate::intact::Intact;
-use crate::link::Link;
+use crate::maintenance::housework;
 use crate::meta;
+use crate::migrations::postgres;
+use crate::migrations::{SCHEMA, check_schema, open_writer};
 use crate::mover::{Mover, restart_wal};
 use crate::repair::swap;
 use crate::revoked::Revoked;
+use crate::writer::write_conn::Link;
 use crate::writer::{Plan, Turn, Writer};
 use rusqlite::Connection;
 use std::path::Path;
@@ -133,7 +147,7 @@ impl Store {
         let address = PgAddress::parse(url)?;
         let dir = DataDir::open(path)?;
         let lock = Arc::new(dir.lock()?);
-        let mark_key = cluster::prepare(&address)?;
+        let mark_key = postgres::prepare(&address)?;
         let revoked = Revoked::load(&dir)?;
         let (mut writers, mut ends) = (Vec::new(), Vec::new());
         let mut start = |plan: Plan| -> Result<Writer> {

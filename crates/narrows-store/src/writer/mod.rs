@@ -1,17 +1,18 @@
 //! The one thread that writes: what waits at the same time shares one commit. When nobody else writes,
 //! whoever appends may do it in place of the thread, and waits for no other.
 
-mod desk;
+mod baton;
+mod commit_loop;
 mod job;
-mod turn;
+pub(crate) mod write_conn;
 
-pub(crate) use turn::Turn;
+pub(crate) use baton::Turn;
 
 use crate::append::Ready;
 use crate::db::Db;
 use crate::error::{Error, Result};
-use crate::link::Link;
-use desk::Desk;
+use crate::writer::write_conn::Link;
+use commit_loop::Desk;
 use job::{Appending, Task, Waiting};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -150,7 +151,7 @@ impl Writer {
         let running = std::thread::Builder::new()
             .name("narrows-writer".to_owned())
             .spawn(move || {
-                desk::sit(&leave.0);
+                commit_loop::sit(&leave.0);
                 drop(leave);
                 end();
             })

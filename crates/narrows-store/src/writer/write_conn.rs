@@ -1,5 +1,6 @@
 //! A connection that writes, and its transactions.
 
+use crate::db::sqlite::connection::AfterCommits;
 use crate::db::{Db, Pg, PgAddress};
 use crate::durable::Durable;
 use crate::error::{Error, Result};
@@ -15,9 +16,6 @@ const REST: Duration = Duration::from_millis(250);
 /// to follow them, and tables that are small now are not so for long.
 const SETTINGS: &str =
     "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off";
-
-/// What is looked at after some commits, outside of a transaction.
-pub(crate) type AfterCommits = Box<dyn FnMut(&Connection, u32) + Send>;
 
 /// A connection that writes.
 pub(crate) enum Link {

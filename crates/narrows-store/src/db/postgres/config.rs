@@ -1,6 +1,6 @@
 //! Where a PostgreSQL is, and how it is spoken to.
 
-use super::trouble::trouble;
+use super::error::trouble;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::time::Duration;

@@ -18,18 +18,18 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 
-mod address;
-mod gather;
+mod config;
+mod encode;
+mod error;
+mod pipeline;
 mod transaction;
-mod trouble;
-mod wire;
 
-pub(crate) use address::PgAddress;
-use gather::Gathered;
+pub(crate) use config::PgAddress;
+pub(super) use encode::column;
+use encode::{Encoded, encode};
+use error::{lost, trouble};
+use pipeline::Gathered;
 use transaction::Writing;
-use trouble::{lost, trouble};
-pub(super) use wire::column;
-use wire::{Encoded, encode};
 
 /// Statements that are remembered.
 const MAX_STATEMENTS: usize = 256;

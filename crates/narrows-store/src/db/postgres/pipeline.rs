@@ -2,7 +2,7 @@
 //! through PostgreSQL, and an answer that wakes whoever waits.
 
 use super::Pg;
-use super::wire::{Encoded, encode};
+use super::encode::{Encoded, encode};
 use crate::db::sql::for_postgres;
 use crate::db::value::{Value, other};
 use crate::error::Result;

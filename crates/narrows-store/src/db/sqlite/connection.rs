@@ -1,12 +1,9 @@
 //! Connections to the database, and its schema.
 
-use crate::beside;
-use crate::db::Db;
+use crate::data_dir::{DataDir, make_private};
 use crate::deadline;
-use crate::dir::{DataDir, make_private};
 use crate::error::{Error, Result};
-use crate::fill;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags};
 use std::time::Duration;
 
 /// Older ones can lose what was committed when the write-ahead log starts anew.
@@ -16,41 +13,8 @@ const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 const LOST: &str = "the database is empty or gone, and its write-ahead log is still there: \
      `narrows repair` keeps what that holds";
 
-/// A part of a migration.
-enum Part {
-    Sql(&'static str),
-    Fill(fn(&Db<'_>) -> Result<()>),
-}
-
-/// Migrations are only ever added.
-const MIGRATIONS: &[&[Part]] = &[
-    &[Part::Sql(include_str!("sql/001.sql"))],
-    &[Part::Sql(include_str!("sql/002.sql"))],
-    &[
-        Part::Sql(include_str!("sql/003.sql")),
-        Part::Fill(fill::items),
-        Part::Sql(include_str!("sql/003_indexes.sql")),
-        Part::Fill(fill::sessions),
-    ],
-    &[Part::Sql(include_str!("sql/004.sql"))],
-    &[Part::Sql(include_str!("sql/005.sql"))],
-    // Rows of the log that hold several events, which earlier programs cannot read.
-    &[],
-    &[Part::Sql(include_str!("sql/007.sql"))],
-    &[Part::Sql(include_str!("sql/008.sql")), Part::Fill(fill::sums)],
-    &[Part::Sql(include_str!("sql/009.sql"))],
-    &[Part::Sql(include_str!("sql/010.sql"))],
-    &[Part::Sql(include_str!("sql/011.sql"))],
-    &[Part::Sql(include_str!("sql/012.sql"))],
-    &[Part::Sql(include_str!("sql/013.sql"))],
-    &[Part::Sql(include_str!("sql/014.sql")), Part::Fill(beside::fill_first)],
-    &[Part::Sql(include_str!("sql/015.sql"))],
-    &[Part::Sql(include_str!("sql/016.sql"))],
-    &[Part::Sql(include_str!("sql/017.sql")), Part::Fill(beside::fill_second)],
-];
-
-/// The number of the newest schema.
-pub(crate) const SCHEMA: u32 = MIGRATIONS.len() as u32;
+/// What is looked at after some commits, outside of a transaction.
+pub(crate) type AfterCommits = Box<dyn FnMut(&Connection, u32) + Send>;
 
 pub(crate) fn check_version(version: i32) -> Result<()> {
     if version < OLDEST_SQLITE.0 {
@@ -64,7 +28,11 @@ pub(crate) fn check_version(version: i32) -> Result<()> {
 }
 
 /// The one connection that writes. Brings the schema up to date.
-pub(crate) fn open_writer(dir: &DataDir, max_bytes: Option<u64>) -> Result<Connection> {
+pub(crate) fn open_writer(
+    dir: &DataDir,
+    max_bytes: Option<u64>,
+    migrate: impl FnOnce(&mut Connection) -> Result<()>,
+) -> Result<Connection> {
     check_version(rusqlite::version_number())?;
     keeps_wal(dir)?;
     let path = dir.database();
@@ -125,36 +93,6 @@ pub(crate) fn open_mover(dir: &DataDir) -> Result<Connection> {
     db.busy_timeout(Duration::ZERO)?;
     db.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")?;
     Ok(db)
-}
-
-/// The schema of a database.
-pub(crate) fn schema_of(db: &Connection) -> Result<u32> {
-    Ok(db.query_row("PRAGMA user_version", [], |r| r.get(0))?)
-}
-
-pub(crate) fn check_schema(db: &Connection) -> Result<u32> {
-    let found = schema_of(db)?;
-    if found > SCHEMA {
-        return Err(Error::Newer { found, known: SCHEMA });
-    }
-    Ok(found)
-}
-
-/// Each step is one transaction, so a kill in between leaves the one before.
-pub(crate) fn migrate(db: &mut Connection) -> Result<()> {
-    let found = check_schema(db)?;
-    for (at, parts) in MIGRATIONS.iter().enumerate().skip(found as usize) {
-        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for part in *parts {
-            match part {
-                Part::Sql(sql) => tx.execute_batch(sql)?,
-                Part::Fill(fill) => fill(&Db::Sqlite(&tx))?,
-            }
-        }
-        tx.execute_batch(&format!("PRAGMA user_version = {}", at + 1))?;
-        tx.commit()?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The schema of a store on PostgreSQL.
 
-use crate::connection::SCHEMA;
+use crate::beside;
 use crate::db::{Db, Pg, PgAddress, Value};
 use crate::error::{Error, Result};
-use crate::{beside, fill, meta};
+use crate::meta;
+use crate::migrations::SCHEMA;
+use crate::migrations::backfill;
 
 /// Whoever changes the schema has this lock; other nodes wait.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7234116)";
@@ -11,19 +13,19 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(7234116)";
 const FIRST: u32 = 5;
 /// Migrations are only ever added; they have the numbers of those of SQLite.
 const MIGRATIONS: &[&str] = &[
-    include_str!("sql/postgres/005.sql"),
+    include_str!("005_initial.sql"),
     "",
-    include_str!("sql/postgres/007.sql"),
-    include_str!("sql/postgres/008.sql"),
-    include_str!("sql/postgres/009.sql"),
-    include_str!("sql/postgres/010.sql"),
-    include_str!("sql/postgres/011.sql"),
-    include_str!("sql/postgres/012.sql"),
-    include_str!("sql/postgres/013.sql"),
-    include_str!("sql/postgres/014.sql"),
-    include_str!("sql/postgres/015.sql"),
-    include_str!("sql/postgres/016.sql"),
-    include_str!("sql/postgres/017.sql"),
+    include_str!("007_received_and_waiting.sql"),
+    include_str!("008_checksums.sql"),
+    include_str!("009_token_makers.sql"),
+    include_str!("010_request_digest.sql"),
+    include_str!("011_first_answer.sql"),
+    include_str!("012_drop_browser_tokens.sql"),
+    include_str!("013_left_out_sessions.sql"),
+    include_str!("014_side_table_checksums.sql"),
+    include_str!("015_hidden_checksum.sql"),
+    include_str!("016_run_directories.sql"),
+    include_str!("017_remaining_checksums.sql"),
 ];
 
 /// Brings the schema up to date; returns the installation's key for the marks of secrets.
@@ -44,7 +46,7 @@ pub(crate) fn prepare(address: &PgAddress) -> Result<[u8; 32]> {
         pg.say_and_wait(sql)?;
     }
     if found < beside::SECOND {
-        fill::sums(&db)?;
+        backfill::sums(&db)?;
         beside::fill_all(&db)?;
     }
     let key = meta::mark_key(&db)?;

@@ -1,0 +1,3 @@
+//! A store that several nodes share.
+
+pub(crate) mod changes;

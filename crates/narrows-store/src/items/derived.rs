@@ -1,0 +1,41 @@
+//! What the columns of an item's row and its tool call row are derived from.
+
+use crate::db::{Db, params};
+use crate::error::Result;
+use narrows::Item;
+use narrows::item::ItemBody;
+use narrows::tool::{ChangedFile, ToolName, ToolStatus};
+
+/// A call that is over.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    pub(crate) at: Option<i64>,
+    pub(crate) ms: Option<u64>,
+    pub(crate) failed: bool,
+    pub(crate) files: Vec<ChangedFile>,
+}
+
+/// The call below which an item stands; it does not stand below itself.
+pub(crate) fn parent(item: &Item) -> Option<&str> {
+    item.parent.as_ref().filter(|parent| **parent != item.id).map(narrows::Clean::as_str)
+}
+
+/// What is told of a call.
+pub(crate) fn call(item: &Item) -> Option<Call> {
+    let ItemBody::ToolCall { tool_call } = &item.body else { return None };
+    let call = &tool_call.call;
+    // One name for what every agent calls by its own, where it is known.
+    let name = match (call.tool_name, &call.name) {
+        (ToolName::Unknown, Some(own)) => own.as_str().to_owned(),
+        (known, _) => serde_json::to_string(&known).unwrap_or_default().replace('"', ""),
+    };
+    let at = item.time.as_ref().map(narrows::time::Time::millis);
+    let failed = call.status == Some(ToolStatus::Failed);
+    Some(Call { name, at, ms: call.duration_ms, failed, files: call.changed_files() })
+}
+
+/// Whether an item has a row.
+pub(crate) fn is_there(db: &Db<'_>, session: i64, id: &str) -> Result<bool> {
+    db.exists("SELECT 1 FROM item WHERE session = ?1 AND id = ?2", &params![session, id])
+}

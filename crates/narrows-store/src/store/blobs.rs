@@ -1,0 +1,31 @@
+//! Blobs of a session.
+
+use super::Store;
+use crate::blobs::{Blob, HASH, name_of};
+use crate::damage::{self, Damage};
+use crate::db::params;
+use crate::error::{Error, Result};
+
+impl Store {
+    /// A picture of a session.
+    pub async fn blob(&self, session: i64, hash: &str) -> Result<Blob> {
+        let hash = hash.to_owned();
+        self.read(move |db| {
+            let found = db.optional(
+                "SELECT mime, body FROM blob JOIN blob_use u USING (hash)
+                 JOIN session s ON s.key = u.session WHERE u.session = ?1 AND hash = ?2",
+                &params![session, hash],
+                |r| Ok(Blob { mime: r.get(0)?, bytes: r.get::<Vec<u8>>(1)?.into() }),
+            )?;
+            let blob = found.ok_or(Error::NotFound("picture"))?;
+            // It is named by its content.
+            if hash.len() == HASH && name_of(&blob.bytes) != hash {
+                let what = "a picture is not as it was written";
+                damage::found(Damage { session, ..Damage::other(what) });
+                return Err(Error::Damaged(what.to_owned()));
+            }
+            Ok(blob)
+        })
+        .await
+    }
+}

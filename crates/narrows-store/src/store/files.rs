@@ -1,0 +1,90 @@
+//! Files that sessions are read from.
+
+use super::Store;
+use crate::db::params;
+use crate::error::Result;
+use crate::sessions::mark_touched;
+use crate::sources::checkpoint::sum_of;
+use crate::sources::files::{FileMark, GONE, LOOSE, files, is_gone};
+use std::ops::ControlFlow;
+
+impl Store {
+    /// All files that sessions are read from.
+    pub async fn files(&self) -> Result<Vec<FileMark>> {
+        // Rows of a deleted session are there for a while.
+        self.read(|db| files(db, "path IS NOT NULL AND s.key IS NOT NULL", &[])).await
+    }
+
+    /// The files of one session.
+    pub async fn files_of(&self, session: i64) -> Result<Vec<FileMark>> {
+        self.read(move |db| files(db, "path IS NOT NULL AND session = ?1", &params![session])).await
+    }
+
+    /// Remembers what is known of files.
+    pub async fn keep_files(&self, marks: Vec<FileMark>) -> Result<()> {
+        self.write(256 * marks.len(), move |db| {
+            for m in &marks {
+                if !m.gone && is_gone(db, m)? {
+                    mark_touched(db, m.session)?;
+                }
+                let path_crc = sum_of(m.session, m.number, Some(&m.path));
+                let file_crc = m.sum() + if m.gone { GONE } else { 0 };
+                db.later(
+                    "INSERT INTO source (session, number, path, node, size, changed, head, tail, tail_at,
+                     parent, gone, parser, path_crc, file_crc)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                     ON CONFLICT (session, number) DO UPDATE SET path = excluded.path,
+                     node = excluded.node, size = excluded.size, changed = excluded.changed,
+                     head = excluded.head, tail = excluded.tail, tail_at = excluded.tail_at,
+                     parent = excluded.parent, gone = excluded.gone, parser = excluded.parser,
+                     path_crc = excluded.path_crc, file_crc = excluded.file_crc",
+                    &params![
+                        m.session, m.number, m.path, m.node, m.size, m.changed, m.head, m.tail,
+                        m.tail_at, m.parent, m.gone, m.parser, path_crc, file_crc
+                    ],
+                )?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Remembers that files are there no more, if they are still the ones that are known.
+    pub async fn lose_files(&self, marks: Vec<FileMark>) -> Result<()> {
+        self.write(256 * marks.len(), move |db| {
+            for m in &marks {
+                let lost = db.execute(
+                    "UPDATE source SET gone = 1, file_crc = file_crc + 4294967296
+                     WHERE session = ?1 AND number = ?2 AND path = ?3 AND gone = 0",
+                    &params![m.session, m.number, m.path],
+                )?;
+                if lost > 0 {
+                    mark_touched(db, m.session)?;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// The records of a session that were read up to its last rest, in the order in which they
+    /// were, and those that were read since.
+    pub async fn seen(&self, session: i64) -> Result<(Vec<u64>, Vec<u64>)> {
+        self.read(move |db| {
+            let (mut all, mut loose) = (Vec::new(), Vec::new());
+            db.each(
+                "SELECT source, records FROM seen WHERE session = ?1 ORDER BY seq",
+                &params![session],
+                |row| {
+                    let (source, records) = (row.get::<u32>(0)?, row.bytes(1)?);
+                    let numbers = records.unwrap_or_default().chunks_exact(8);
+                    let to = if source == LOOSE { &mut loose } else { &mut all };
+                    to.extend(numbers.filter_map(|n| n.try_into().ok().map(u64::from_le_bytes)));
+                    Ok(ControlFlow::Continue(()))
+                },
+            )?;
+            Ok((all, loose))
+        })
+        .await
+    }
+}

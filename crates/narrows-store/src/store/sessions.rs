@@ -1,0 +1,162 @@
+//! Creating, finding, labelling and deleting sessions.
+
+use super::Store;
+use crate::cluster::changes::{Gone, gone};
+use crate::db::{Value, params};
+use crate::error::{Error, Result};
+use crate::ids::{new_id, now};
+use crate::sessions::copies;
+use crate::sessions::row::{COLUMNS, SessionRow, read};
+use crate::sessions::{
+    NewSession, Session, add_tags, doom, find_by_id, find_by_key, find_by_label, find_to_change,
+    insert, lock, mark_touched, names_on_disk,
+};
+use crate::unindexed;
+use std::sync::Arc;
+
+impl Store {
+    /// Makes a session; true when it is new. The same label gives the same session, and its tags grow.
+    pub async fn create(&self, new: NewSession) -> Result<(Session, bool)> {
+        self.create_beside(new, None).await
+    }
+
+    /// Makes a session in whose place another one is listed, if any, from the beginning.
+    pub async fn create_beside(&self, new: NewSession, of: Option<i64>) -> Result<(Session, bool)> {
+        let damages = Arc::clone(self.damages());
+        self.write(256, move |db| {
+            let known = || match &new.label {
+                Some(label) => find_by_label(db, &damages, label),
+                None => Ok(None),
+            };
+            let (key, made) = if let Some(known) = known()? {
+                (known.key, false)
+            } else if let Some(key) = insert(db, &new_id()?, new.label.as_deref(), now())? {
+                (key, true)
+            } else {
+                // Another node was faster.
+                (known()?.ok_or(Error::NotFound("session"))?.key, false)
+            };
+            if let Some(of) = of.filter(|_| made) {
+                copies::set_copy(db, key, Some(of))?;
+            }
+            if let Some(label) = &new.label {
+                db.later("DELETE FROM forgotten WHERE label = ?1", &params![label])?;
+            }
+            if !made && !new.tags.is_empty() {
+                lock(db, "key", Value::Int(key))?;
+            }
+            if add_tags(db, key, &new.tags)? > 0 && !made {
+                mark_touched(db, key)?;
+            }
+            let session = find_by_key(db, key)?.ok_or(Error::NotFound("session"))?;
+            Ok((session, made))
+        })
+        .await
+    }
+
+    /// A session by its id.
+    pub async fn session(&self, id: &str) -> Result<Session> {
+        let (id, damages) = (id.to_owned(), Arc::clone(self.damages()));
+        self.read(move |db| {
+            let found = find_by_id(db, &damages, &id)?.ok_or(Error::NotFound("session"))?;
+            let sql = "SELECT 1 FROM session WHERE left_out <> 0 AND key = ?1";
+            if db.exists(sql, &params![found.key])? {
+                return Err(Error::NotFound("session"));
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// A session by the caller's own name for it.
+    pub async fn session_by_label(&self, label: &str) -> Result<Session> {
+        let (label, damages) = (label.to_owned(), Arc::clone(self.damages()));
+        self.read(move |db| find_by_label(db, &damages, &label)?.ok_or(Error::NotFound("session")))
+            .await
+    }
+
+    /// A session as lists show it.
+    pub async fn session_row(&self, id: &str) -> Result<SessionRow> {
+        let (id, damages) = (id.to_owned(), Arc::clone(self.damages()));
+        self.read(move |db| {
+            let sql = format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1 AND s.left_out = 0");
+            let found = db.optional(&sql, &params![id], read)?.filter(|row| row.id == id);
+            if let Some(found) = found {
+                return Ok(found);
+            }
+            let key = unindexed::key_of(db, &damages, "id", &id)?;
+            let key = key.ok_or(Error::NotFound("session"))?;
+            let sql =
+                format!("SELECT {COLUMNS} FROM session s WHERE s.key = ?1 AND s.left_out = 0");
+            db.optional(&sql, &params![key], read)?.ok_or(Error::NotFound("session"))
+        })
+        .await
+    }
+
+    /// Gives a session more tags, and takes some away.
+    pub async fn tag(&self, id: &str, add: Vec<String>, remove: Vec<String>) -> Result<()> {
+        let id = id.to_owned();
+        self.write(256, move |db| {
+            let session = find_to_change(db, &id)?;
+            add_tags(db, session.key, &add)?;
+            for tag in &remove {
+                let sql = "DELETE FROM tag WHERE session = ?1 AND tag = ?2";
+                db.later(sql, &params![session.key, tag])?;
+                gone(db, Gone::Tag, tag)?;
+            }
+            mark_touched(db, session.key)
+        })
+        .await
+    }
+
+    /// Begins a session's log anew under the same id: what was in it is removed little by little,
+    /// and whoever follows it is told to read it again.
+    pub async fn begin_anew(&self, id: &str) -> Result<Session> {
+        let id = id.to_owned();
+        self.write(256, move |db| {
+            let old = find_to_change(db, &id)?;
+            let sql = "SELECT created, copy_of FROM session WHERE key = ?1";
+            let (created, copy_of) =
+                db.one(sql, &params![old.key], |r| Ok((r.get(0)?, r.get(1)?)))?;
+            let names = names_on_disk(db, old.key)?;
+            doom(db, old.key)?;
+            for name in names {
+                db.later("DELETE FROM forgotten WHERE label = ?1", &params![name])?;
+            }
+            let key = insert(db, &old.id, old.label.as_deref(), created)?;
+            let key = key.ok_or(Error::NotFound("session"))?;
+            add_tags(db, key, &old.tags)?;
+            copies::follow(db, copy_of, old.key, key)?;
+            find_by_key(db, key)?.ok_or(Error::NotFound("session"))
+        })
+        .await
+    }
+
+    /// A session by the agent's own id of it; the one that changed last where several have it.
+    pub async fn session_by_native(&self, native: &str) -> Result<Session> {
+        let native = native.to_owned();
+        self.read(move |db| {
+            let sql = "SELECT key FROM session WHERE native = ?1 ORDER BY updated DESC LIMIT 1";
+            let key = db.optional(sql, &params![native], |r| r.get(0))?;
+            let key = key.ok_or(Error::NotFound("session"))?;
+            find_by_key(db, key)?.ok_or(Error::NotFound("session"))
+        })
+        .await
+    }
+
+    /// The labels of sessions that were deleted here though the agent's files are there.
+    pub async fn forgotten(&self) -> Result<Vec<String>> {
+        self.read(|db| db.all("SELECT label FROM forgotten", &[], |r| r.get(0))).await
+    }
+
+    /// Deletes a session. It is gone at once; its rows are removed little by little.
+    pub async fn delete(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write(64, move |db| {
+            let session = find_to_change(db, &id)?;
+            gone(db, Gone::Session, &id)?;
+            copies::doom_all(db, session.key)
+        })
+        .await
+    }
+}

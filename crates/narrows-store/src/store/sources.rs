@@ -1,0 +1,78 @@
+//! How far the sources of a session were read, and requests that may be sent again.
+
+use super::Store;
+use crate::damage::{self, Damage};
+use crate::db::params;
+use crate::error::{Error, Result};
+use crate::sources::checkpoint::{BodyDigest, KeptRequest, SourceMark};
+use crate::sum;
+
+impl Store {
+    /// How far the sources of a session were read.
+    pub async fn sources(&self, session: i64) -> Result<Vec<SourceMark>> {
+        self.read(move |db| {
+            db.all(
+                r#"SELECT format, path, read, rest, "offset", last, roots, number, rest_order, at,
+                 rest_offset, crc FROM source WHERE session = ?1 ORDER BY number"#,
+                &params![session],
+                |r| {
+                    let mark = SourceMark {
+                        number: r.get(7)?,
+                        rest_order: r.get(8)?,
+                        at: r.get(9)?,
+                        rest_offset: r.get(10)?,
+                        format: r.get(0)?,
+                        path: r.get(1)?,
+                        read: r.get(2)?,
+                        rest: r.get(3)?,
+                        offset: r.get(4)?,
+                        last: r.get::<Option<String>>(5)?.unwrap_or_default(),
+                        roots: r.get::<Option<String>>(6)?.unwrap_or_default(),
+                    };
+                    if !sum::holds(r.get(11)?, mark.sum(session)) {
+                        // To go on from a wrong place would lose packets or take them twice.
+                        let what = "how far the packets of a session were read cannot be known";
+                        damage::found(Damage { session, ..Damage::other(what) });
+                        return Err(Error::Damaged(what.to_owned()));
+                    }
+                    Ok(mark)
+                },
+            )
+        })
+        .await
+    }
+
+    /// The key of the last request whose first packet stands at this place or before it, and its answer.
+    pub async fn request_at(
+        &self,
+        session: i64,
+        place: u64,
+    ) -> Result<Vec<(String, Option<String>)>> {
+        self.read(move |db| {
+            db.all(
+                "SELECT key, answer FROM request WHERE session = ?1
+                 AND first = (SELECT max(first) FROM request WHERE session = ?1 AND first <= ?2)",
+                &params![session, place],
+                |r| Ok((r.get(0)?, r.get(1)?)),
+            )
+        })
+        .await
+    }
+
+    /// A request that came before.
+    pub async fn request(&self, session: i64, key: &str) -> Result<Option<KeptRequest>> {
+        let key = key.to_owned();
+        self.read(move |db| {
+            db.optional(
+                "SELECT first, answer, digest FROM request WHERE session = ?1 AND key = ?2",
+                &params![session, key],
+                |r| {
+                    let digest: Option<Vec<u8>> = r.get(2)?;
+                    let digest = digest.as_deref().and_then(BodyDigest::read);
+                    Ok(KeptRequest { first: r.get(0)?, answer: r.get(1)?, digest })
+                },
+            )
+        })
+        .await
+    }
+}
