@@ -17,14 +17,14 @@ use std::path::Path;
 use std::time::Duration;
 
 macro_rules! sql {
-    ($($file:literal),*) => { [$(include_str!(concat!("../src/sql/postgres/", $file))),*] };
+    ($($file:literal),*) => { [$(include_str!(concat!("../src/migrations/postgres/", $file))),*] };
 }
 
 /// The schema of each version since the first on PostgreSQL, as it was released. Nothing came with
 /// version 6.
 const VERSIONS: [&str; 11] = sql!(
-    "005.sql", "007.sql", "008.sql", "009.sql", "010.sql", "011.sql", "012.sql", "013.sql",
-    "014.sql", "015.sql", "016.sql"
+    "005_initial.sql", "007_received_and_waiting.sql", "008_checksums.sql", "009_token_makers.sql", "010_request_digest.sql", "011_first_answer.sql", "012_drop_browser_tokens.sql", "013_left_out_sessions.sql",
+    "014_side_table_checksums.sql", "015_hidden_checksum.sql", "016_run_directories.sql"
 );
 
 /// Makes the database of an older version, with the rows that are there.

@@ -1,12 +1,9 @@
 //! Tokens: who may do what. Only their hashes are kept.
 
-use crate::cluster::changes::{Gone, gone};
 use crate::damage::{self, Damage};
-use crate::db::{Row, Value, params};
+use crate::db::Row;
 use crate::error::{Error, Result};
-use crate::ids::now;
 use crate::sessions::row::Sight;
-use crate::store::Store;
 use crate::sum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -153,21 +150,22 @@ impl Token {
     }
 }
 
-const COLUMNS: &str = "id, hash, kind, name, scopes, sessions, tags, created, expires, crc";
+pub(crate) const COLUMNS: &str =
+    "id, hash, kind, name, scopes, sessions, tags, created, expires, crc";
 
 /// What is said of a token's row that is not as it was written.
-const DAMAGED: &str = "the row of a token is not as it was written: it opens nothing";
+pub(crate) const DAMAGED: &str = "the row of a token is not as it was written: it opens nothing";
 
 /// A token and what was made by it, however far.
-const MADE: &str = "WITH RECURSIVE these (id) AS (
+pub(crate) const MADE: &str = "WITH RECURSIVE these (id) AS (
      SELECT CAST(?1 AS TEXT) UNION
      SELECT made.token FROM made JOIN these ON made.maker = these.id)";
 
 /// A token is void with the one that made it.
-const HAS_MAKER: &str = "NOT EXISTS (SELECT 1 FROM made WHERE made.token = token.id
+pub(crate) const HAS_MAKER: &str = "NOT EXISTS (SELECT 1 FROM made WHERE made.token = token.id
      AND NOT EXISTS (SELECT 1 FROM token AS maker WHERE maker.id = made.maker))";
 
-fn words(list: Option<&Vec<String>>) -> Option<String> {
+pub(crate) fn words(list: Option<&Vec<String>>) -> Option<String> {
     list.map(|l| l.join("\n"))
 }
 
@@ -175,163 +173,8 @@ fn list(text: Option<String>) -> Option<Vec<String>> {
     text.map(|t| t.split('\n').filter(|w| !w.is_empty()).map(str::to_owned).collect())
 }
 
-impl Store {
-    /// Keeps a token. One of the same id is replaced.
-    pub async fn keep_token(&self, token: Token) -> Result<()> {
-        self.revoked().forget(self.dir(), &token.hash)?;
-        self.write(256, move |db| {
-            // One secret is one token.
-            let other = "DELETE FROM token WHERE hash = ?1 AND id <> ?2";
-            db.later(other, &params![token.hash[..], token.id])?;
-            let scopes = token.scopes.to_string();
-            let [sessions, tags] =
-                [&token.sight.sessions, &token.sight.tags].map(|list| words(list.as_ref()));
-            let (kind, hash) = (token.kind.name(), &token.hash[..]);
-            let columns = params![
-                token.id, hash, kind, token.name, scopes, sessions, tags, token.created, token.expires
-            ];
-            let sum = sum::of(&columns);
-            let values: Vec<Value<'_>> = columns.into_iter().chain(params![sum]).collect();
-            db.later(
-                "INSERT INTO token (id, hash, kind, name, scopes, sessions, tags, created, expires, crc)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
-                 ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, kind = excluded.kind,
-                 name = excluded.name, scopes = excluded.scopes, sessions = excluded.sessions,
-                 tags = excluded.tags, created = excluded.created, expires = excluded.expires,
-                 used = NULL, crc = excluded.crc",
-                &values,
-            )
-        })
-        .await
-    }
-
-    /// Writes a token again whose own row is not as it was written; false when it is, or is not there.
-    /// What it made stays valid.
-    pub async fn mend_token(&self, token: &Token) -> Result<bool> {
-        let (id, hash) = (token.id.clone(), token.hash);
-        let is_damaged = self
-            .read(move |db| {
-                let sql = format!("SELECT {COLUMNS} FROM token WHERE id = ?1 OR hash = ?2");
-                let sound = db.all(&sql, &params![id, hash[..]], |r| {
-                    Ok(sum::row_holds(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9).unwrap_or(false))
-                })?;
-                Ok(sound.contains(&false))
-            })
-            .await?;
-        if !is_damaged {
-            return Ok(false);
-        }
-        self.keep_token(token.clone()).await?;
-        tracing::warn!(token = %token.id, "a damaged token was written again");
-        // Others may be damaged too: those are found again.
-        self.damages().forget(DAMAGED);
-        self.tokens().await?;
-        Ok(true)
-    }
-
-    /// Keeps a token that another one made. Refused when that one is revoked.
-    pub async fn keep_made_token(&self, token: Token, maker: &str) -> Result<()> {
-        let (id, of) = (token.id.clone(), maker.to_owned());
-        self.write(64, move |db| {
-            let there = "SELECT id FROM token WHERE id = ?1 /*pg FOR SHARE*/";
-            if db.optional(there, &params![of], |r| r.get::<String>(0))?.is_none() {
-                return Err(Error::NotFound("token"));
-            }
-            let keep = "INSERT INTO made (token, maker, crc) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (token) DO UPDATE SET maker = excluded.maker, crc = excluded.crc";
-            db.later(keep, &params![id, of, sum::of(&params![id, of])])
-        })
-        .await?;
-        self.keep_token(token).await
-    }
-
-    /// A token's id and those of all that it made, and that these made.
-    pub async fn made_by(&self, id: &str) -> Result<Vec<String>> {
-        let id = id.to_owned();
-        self.read(move |db| {
-            let sql = format!("{MADE} SELECT id FROM these");
-            db.all(&sql, &params![id], |r| r.get(0))
-        })
-        .await
-    }
-
-    /// Revokes a token for good, and all that it made. Returns the ids of those that were valid.
-    pub async fn revoke_token(&self, id: &str) -> Result<Vec<String>> {
-        let of = id.to_owned();
-        let found = self
-            .read(move |db| {
-                let sql = format!(
-                    "{MADE} SELECT hash, expires FROM token WHERE id IN (SELECT id FROM these)"
-                );
-                db.all(&sql, &params![of], |r| Ok((r.get(0)?, r.get(1)?)))
-            })
-            .await?;
-        // Beside the database first: it holds also when a copy of the database takes its place.
-        self.revoked().add(self.dir(), &found)?;
-        let of = id.to_owned();
-        self.write(64, move |db| {
-            let sql =
-                format!("{MADE} DELETE FROM token WHERE id IN (SELECT id FROM these) RETURNING id");
-            let ids: Vec<String> = db.all(&sql, &params![of], |r| r.get(0))?;
-            if ids.is_empty() {
-                return Err(Error::NotFound("token"));
-            }
-            for id in &ids {
-                db.later("DELETE FROM made WHERE token = ?1", &params![id])?;
-                gone(db, Gone::Token, id)?;
-            }
-            Ok(ids)
-        })
-        .await
-    }
-
-    /// Every token that has not ended, oldest first.
-    pub async fn tokens(&self) -> Result<Vec<Token>> {
-        let mut tokens = self
-            .read(|db| {
-                let tokens = db.all(
-                    &format!(
-                        "SELECT {COLUMNS} FROM token WHERE coalesce(expires, ?1) >= ?1
-                         AND kind <> 'ticket' AND {HAS_MAKER} ORDER BY created, id"
-                    ),
-                    &params![now()],
-                    sound,
-                )?;
-                Ok(tokens.into_iter().flatten().collect::<Vec<Token>>())
-            })
-            .await?;
-        tokens.retain(|token| !self.revoked().has(&token.hash));
-        Ok(tokens)
-    }
-
-    /// The token with this hash.
-    pub async fn token(&self, hash: [u8; 32]) -> Result<Option<Token>> {
-        if self.revoked().has(&hash) {
-            return Ok(None);
-        }
-        self.read(move |db| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM token WHERE hash = ?1 AND kind <> 'ticket' AND {HAS_MAKER}"
-            );
-            Ok(db.optional(&sql, &params![hash[..]], sound)?.flatten())
-        })
-        .await
-    }
-
-    /// Takes a ticket: whoever comes second gets nothing.
-    pub async fn take_ticket(&self, hash: [u8; 32]) -> Result<Option<Token>> {
-        self.write(64, move |db| {
-            let sql = format!(
-                "DELETE FROM token WHERE hash = ?1 AND kind = 'ticket' RETURNING {COLUMNS}"
-            );
-            Ok(db.optional(&sql, &params![hash[..]], sound)?.flatten())
-        })
-        .await
-    }
-}
-
 /// A token that is not as it was written opens nothing.
-fn sound(r: &Row<'_>) -> Result<Option<Token>> {
+pub(crate) fn sound(r: &Row<'_>) -> Result<Option<Token>> {
     if !sum::row_holds(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)? {
         damage::found(Damage::other(DAMAGED));
         return Ok(None);

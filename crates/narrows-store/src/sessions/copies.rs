@@ -33,7 +33,7 @@ pub(crate) const ANSWERS: &str = "JOIN session s ON s.key = coalesce(own.copy_of
      ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END)";
 
 /// One of the sessions that an agent calls by the same name.
-struct Member {
+pub(crate) struct Member {
     key: i64,
     id: String,
     native: String,

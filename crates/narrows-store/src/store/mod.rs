@@ -1,6 +1,7 @@
 //! The store as the rest of narrows sees it.
 
 mod append;
+mod audit;
 mod blobs;
 mod changes;
 mod copies;
@@ -12,6 +13,7 @@ mod materialize;
 mod retention;
 mod sessions;
 mod sources;
+mod tokens;
 
 use crate::check::Looking;
 use crate::damage::{self, Damages};

@@ -5,28 +5,28 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 macro_rules! sql {
-    ($($file:literal),*) => { [$(include_str!(concat!("../../src/sql/", $file))),*] };
+    ($($file:literal),*) => { [$(include_str!(concat!("../../src/migrations/sqlite/", $file))),*] };
 }
 
 /// The schema of each version, as it was released. Nothing came with version 6.
 const VERSIONS: [&str; 17] = sql!(
-    "001.sql",
-    "002.sql",
-    "003.sql",
-    "004.sql",
-    "005.sql",
-    "003_indexes.sql",
-    "007.sql",
-    "008.sql",
-    "009.sql",
-    "010.sql",
-    "011.sql",
-    "012.sql",
-    "013.sql",
-    "014.sql",
-    "015.sql",
-    "016.sql",
-    "017.sql"
+    "001_initial.sql",
+    "002_projects_calls_usage.sql",
+    "003_item_tree.sql",
+    "004_runs.sql",
+    "005_writer_and_lease.sql",
+    "003_item_tree_indexes.sql",
+    "007_received_and_waiting.sql",
+    "008_checksums.sql",
+    "009_token_makers.sql",
+    "010_request_digest.sql",
+    "011_first_answer.sql",
+    "012_drop_browser_tokens.sql",
+    "013_left_out_sessions.sql",
+    "014_side_table_checksums.sql",
+    "015_hidden_checksum.sql",
+    "016_run_directories.sql",
+    "017_remaining_checksums.sql"
 );
 
 /// Makes a store of a version with the rows of another.
