@@ -1,4 +1,4 @@
-//! Copies of a store, and going back to one.
+//! Backup and restore of a store on SQLite.
 
 use crate::data_dir::{DataDir, make_private};
 use crate::db::sqlite::connection::check_version;
@@ -20,8 +20,8 @@ fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     move |e| Error::Refused(format!("{shown}: {e}"))
 }
 
-/// Copies the store of `data` as it is at one moment into the new file `to`, also while it is
-/// being written. Returns the bytes of the copy.
+/// Writes a consistent copy of the store in `data` to the new file `to`, also while the store is in
+/// use. Returns the size of the copy in bytes.
 pub fn backup(data: &Path, to: &Path) -> Result<u64> {
     let dir = DataDir::open(data)?;
     if !dir.database().exists() {
@@ -45,12 +45,11 @@ pub fn backup(data: &Path, to: &Path) -> Result<u64> {
     Ok(file.metadata().map_or(0, |m| m.len()))
 }
 
-/// Puts the copy `from` in the place of the store of `data`. Every log begins a new life, so that
-/// whoever follows one is told to read it anew. A store that is there is kept under another name.
-/// Returns how many sessions there are.
+/// Replaces the store in `data` by the copy `from`, and keeps the replaced store under another
+/// name. Every log gets a new epoch, so that clients reload. Returns the number of sessions.
 pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     check_version(rusqlite::version_number())?;
-    // Whoever opens a pipe waits for somebody who writes into it.
+    // Opening a pipe would block until a process writes to it.
     if !fs::metadata(from).map_err(failed(from))?.is_file() {
         return Err(Error::Refused(format!("{}: not a file", from.display())));
     }
@@ -79,11 +78,12 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     fs::File::open(&fresh).and_then(|f| f.sync_all()).map_err(failed(&fresh))?;
     let aside = dir.path().join(format!("narrows.db.before-{}", now()));
     if database.exists() {
-        // A damaged one is set aside as it is.
+        // A damaged database is set aside unchanged.
         let _ = move_wal_in(&database);
         fs::rename(&database, &aside).map_err(failed(&database))?;
     }
-    // What could not be moved in stays with it; it must not come to the new one.
+    // A WAL that could not be checkpointed stays with its database: it must not be applied to the
+    // new one.
     let beside = |path: &Path, end: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
@@ -102,7 +102,7 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     Ok(sessions)
 }
 
-/// A copy takes over the mode of what was copied.
+/// `fs::copy` copies the mode too.
 fn private_again(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed(path))
@@ -118,7 +118,7 @@ fn move_wal_in(database: &Path) -> Result<()> {
 fn begin_anew(path: &Path) -> Result<u64> {
     let mut db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let tx = db.transaction()?;
-    // A copy of an earlier version has no checksums yet.
+    // Copies made by older versions have no checksums.
     let sums = tx.prepare("SELECT name_crc FROM session").is_ok();
     let sum = if sums { ", name_crc = ?3" } else { "" };
     let keys: Vec<(i64, String, Option<String>)> = tx

@@ -1,4 +1,4 @@
-//! Pictures, kept once by their content.
+//! Blobs: images of sessions, stored once by content hash.
 
 use crate::db::{Db, Row, params};
 use crate::error::Result;
@@ -7,24 +7,24 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
 
-/// Letters of a SHA-256.
+/// Hex digits of a SHA-256.
 pub(crate) const HASH: usize = 64;
 
-/// A picture to be kept.
+/// A blob to store.
 #[derive(Debug, Clone)]
 pub struct NewBlob {
-    /// The SHA-256 of its bytes, in hexadecimal.
+    /// The SHA-256 of the bytes, in hexadecimal.
     pub hash: String,
-    /// `image/png` and the like.
+    /// The MIME type, such as `image/png`.
     pub mime: String,
     /// The bytes.
     pub bytes: Bytes,
 }
 
-/// A picture.
+/// A stored blob.
 #[derive(Debug, Clone)]
 pub struct Blob {
-    /// `image/png` and the like.
+    /// The MIME type, such as `image/png`.
     pub mime: String,
     /// The bytes.
     pub bytes: Bytes,
@@ -34,7 +34,7 @@ pub(crate) fn keep(db: &Db<'_>, session: i64, blob: &NewBlob) -> Result<()> {
     let order = format!("blob {}", blob.hash);
     let size = blob.bytes.len();
     let sum = sum::of(&params![blob.hash, blob.mime, size]);
-    // With PostgreSQL the row is taken: another node may be about to remove it.
+    // Locks the row on PostgreSQL: another node may be about to delete it.
     let then =
         if db.is_postgres() { "(hash) DO UPDATE SET size = blob.size" } else { "DO NOTHING" };
     db.at_end(
@@ -51,7 +51,7 @@ pub(crate) fn keep(db: &Db<'_>, session: i64, blob: &NewBlob) -> Result<()> {
     )
 }
 
-/// The SHA-256 of some bytes, in hexadecimal.
+/// The SHA-256 of `bytes`, in hexadecimal.
 pub(crate) fn name_of(bytes: &[u8]) -> String {
     use std::fmt::Write;
     Sha256::digest(bytes).iter().fold(String::new(), |mut name, byte| {
@@ -60,19 +60,21 @@ pub(crate) fn name_of(bytes: &[u8]) -> String {
     })
 }
 
-/// Whether a picture is what it was; where one is named otherwise, that is not known.
+/// Whether the content of a blob matches its hash; unknown for names that are no hash, which count
+/// as sound.
 pub(crate) fn is_sound(row: &Row<'_>, hash: usize, body: usize) -> bool {
     let Ok(hash) = row.get::<String>(hash) else { return false };
     let Ok(Some(bytes)) = row.bytes(body) else { return false };
     hash.len() != HASH || is_named(&hash, bytes)
 }
 
-/// Whether a picture has the name that its content gives it.
+/// Whether `hash` is the hash of `bytes`.
 pub(crate) fn is_named(hash: &str, bytes: &[u8]) -> bool {
     name_of(bytes) == hash
 }
 
-/// Says of pictures that are what they were what kind they are, where that is not as it was written.
+/// Repairs type and size of blobs whose row does not match its checksum while their content is
+/// sound.
 pub(crate) fn mend(db: &Db<'_>) -> Result<()> {
     let sql = "SELECT hash, mime, size, crc, length(body), substr(body, 1, 12) FROM blob";
     let mut wrong = Vec::new();
@@ -92,7 +94,7 @@ pub(crate) fn mend(db: &Db<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What kind of picture begins like this.
+/// The MIME type of an image, by its first bytes.
 fn kind_of(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),

@@ -1,4 +1,4 @@
-//! The data directory: who may use it, and who does.
+//! The data directory: permissions, the lock of the writing process, private files.
 
 use crate::error::{Error, Result};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -6,27 +6,27 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where a running server can be reached.
+/// The file with the address of a running server.
 pub const ADDRESS_FILE: &str = "server.json";
-/// The owner's token.
+/// The file with the owner's token.
 pub const TOKEN_FILE: &str = "token";
 const LOCK_FILE: &str = "lock";
 const DATABASE: &str = "narrows.db";
 
-/// A data directory that belongs to this user alone.
+/// A data directory that only this user can access.
 #[derive(Debug, Clone)]
 pub struct DataDir {
     path: PathBuf,
 }
 
-/// The right to write, held until it is dropped.
+/// The lock of the writing process, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
 }
 
 impl DataDir {
-    /// Opens the directory, or makes it. Refuses one that others can write.
+    /// Opens or creates the directory. Rejects one that other users can write.
     pub fn open(path: &Path) -> Result<DataDir> {
         let shown = path.display();
         let failed = |e: io::Error| Error::Refused(format!("data directory {shown}: {e}"));
@@ -45,34 +45,34 @@ impl DataDir {
             return Err(Error::Refused(what));
         }
         if mode & 0o077 != 0 {
-            // Best effort: a directory on read-only media keeps what it has.
+            // Best effort: a directory on read-only media keeps its mode.
             let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
         }
         Ok(DataDir { path: path.to_owned() })
     }
 
-    /// The directory itself.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The database.
+    /// The path of the database.
     pub fn database(&self) -> PathBuf {
         self.path.join(DATABASE)
     }
 
-    /// What has not been moved into the database yet.
+    /// The path of the write-ahead log.
     pub(crate) fn wal(&self) -> PathBuf {
         self.path.join(format!("{DATABASE}-wal"))
     }
 
-    /// Whether some process writes here now.
+    /// Whether a process holds the lock.
     pub fn is_in_use(&self) -> bool {
         let file = OpenOptions::new().read(true).open(self.path.join(LOCK_FILE));
         file.is_ok_and(|f| matches!(f.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Takes the right to write, which one process has at a time.
+    /// Acquires the lock, which one process can hold at a time.
     pub(crate) fn lock(&self) -> Result<Lock> {
         let path = self.path.join(LOCK_FILE);
         let mut options = OpenOptions::new();
@@ -107,13 +107,13 @@ impl DataDir {
             let shown = self.path.display();
             return Err(Error::Refused(format!("data directory {shown}: it is another user's")));
         }
-        // For whoever finds it locked; nothing depends on it.
+        // A hint for the process that finds the lock held; nothing depends on it.
         let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
         Ok(Lock { _file: file })
     }
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a file that only its owner can read, atomically.
 pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -125,7 +125,7 @@ pub fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     fs::rename(&fresh, path)
 }
 
-/// Makes an empty private file if there is none: what SQLite puts beside it gets the same mode.
+/// Creates an empty private file if there is none: SQLite gives its WAL the same mode.
 pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),

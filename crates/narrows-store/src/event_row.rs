@@ -6,26 +6,26 @@ use std::borrow::Cow;
 /// One row of the log.
 #[derive(Debug, Clone)]
 pub struct EventRow {
-    /// Its number.
+    /// The number of the event.
     pub seq: u64,
-    /// Its type.
+    /// The type of the event.
     pub kind: Cow<'static, str>,
-    /// The event, as it is served.
+    /// The event as JSON, as it is served.
     pub event: Bytes,
-    /// The changes it made, an array.
+    /// The changes made by the event, as a JSON array.
     pub changes: Option<Bytes>,
-    /// The messages of the activity view, an array.
+    /// The messages of the activity view, one JSON array per line.
     pub activity: Option<Bytes>,
 }
 
 impl EventRow {
-    /// Bytes of what it says.
+    /// Bytes of the JSON parts.
     pub(crate) fn said(&self) -> usize {
         let len = |b: &Option<Bytes>| b.as_ref().map_or(0, Bytes::len);
         self.event.len() + len(&self.changes) + len(&self.activity)
     }
 
-    /// Its bytes, about.
+    /// Approximate size in memory, in bytes.
     pub fn size(&self) -> usize {
         96 + self.said()
     }

@@ -1,12 +1,17 @@
-//! The durable log of narrows sessions, and the rows that are derived from it.
+//! The durable log of narrows sessions, and the tables derived from it.
 //!
-//! One data directory holds one SQLite database. One thread writes it: what many callers append
-//! at the same time shares one commit, and an append is answered when it is durable. Readers have
-//! connections of their own and never wait for the writer.
+//! A data directory holds one SQLite database; a cluster shares one PostgreSQL database. One thread
+//! commits: appends that wait at the same time share a commit, and an append is acknowledged when
+//! it is durable. Readers have connections of their own and never wait for the writer.
 //!
-//! The log of clean events is the truth. A row holds an event, the changes that it made and the
-//! messages of the activity view, as JSON that is served byte for byte. Rows of items are written
-//! when an item closes, and completed from the log's tail when they are read.
+//! The log of clean events is the source of truth. A log row holds an event, its changes and the
+//! messages of the activity view, as JSON that is served byte for byte. Item rows are a
+//! materialized view: they are written when an item closes, and completed from the log when they
+//! are read.
+//!
+//! Modules, from low to high: `error`, `ids`, `keys`; `db`; `log`, `sessions`, `items`, `search`,
+//! `sources`, `blobs`, which work on a transaction; `append`, `migrations`, `maintenance`,
+//! `writer`; and [`Store`], whose methods combine them. `runs` and `backup` build on the store.
 
 mod access;
 mod append;

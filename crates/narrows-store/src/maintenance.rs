@@ -1,4 +1,8 @@
-//! Work that can wait: indexing, removing what was deleted, keeping no more than was asked for.
+//! Maintenance between commits: search indexing, deletion of rows, checksums of old rows, clock
+//! corrections.
+//!
+//! Runs in the writer's thread in short slices; `store/retention.rs` decides which sessions to
+//! delete.
 
 use crate::beside;
 use crate::buckets;
@@ -16,36 +20,36 @@ use crate::writer::Housework;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rows that are removed in one go.
+/// Rows deleted in one slice.
 const SLICE_ROWS: usize = 500;
-/// Requests can be sent again for a day.
+/// How long a request may be repeated, in milliseconds.
 pub(crate) const REQUESTS_MS: i64 = 24 * 3600 * 1000;
-/// Of the nodes that share a database, the one that holds this does the work. Any number is as good.
+/// The advisory lock of the node that does the maintenance of a cluster. The number is arbitrary.
 const TRY_LOCK: &str = "SELECT pg_try_advisory_xact_lock(7234117)";
 
-/// What is kept. Whole sessions are deleted, those first that changed the longest ago.
+/// Which sessions to retain. Whole sessions are deleted, the least recently updated first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Nothing that has not changed for so many milliseconds.
+    /// The maximum age since the last update, in milliseconds.
     pub max_age: Option<i64>,
-    /// No more than so many bytes of logs.
+    /// The maximum total size of logs, in bytes.
     pub max_bytes: Option<u64>,
-    /// Only sessions with this tag.
+    /// Delete only sessions with this tag.
     pub tag: Option<String>,
-    /// Never sessions with one of these tags.
+    /// Never delete sessions with one of these tags.
     pub keep_tags: Vec<String>,
 }
 
-/// What retention deleted.
+/// The result of a retention run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleared {
-    /// The ids of the sessions.
+    /// The ids of the deleted sessions.
     pub sessions: Vec<String>,
     /// Bytes of their logs.
     pub bytes: u64,
 }
 
-/// What a writer does when there is time.
+/// The maintenance function of a writer.
 pub(crate) fn housework(removed: Arc<AtomicBool>, damages: &Arc<Damages>) -> Housework {
     let damages = Arc::clone(damages);
     Box::new(move |db, idle| {
@@ -55,12 +59,13 @@ pub(crate) fn housework(removed: Arc<AtomicBool>, damages: &Arc<Damages>) -> Hou
     })
 }
 
-/// Does some of it; true when there is more. `removed` is told when a session's last row is gone.
+/// Runs a slice; returns whether work is left. Sets `removed` when the last row of a session was
+/// deleted.
 fn some(db: &Db<'_>, removed: &AtomicBool, idle: bool) -> Result<bool> {
     if db.is_postgres() && !db.one(TRY_LOCK, &[], |r| r.get(0))? {
         return Ok(false);
     }
-    // What is removed makes room, which the index needs.
+    // Deletion first: it frees the space that indexing needs.
     let more = done(db, remove_some(db, removed))?
         || done(db, index::some(db, idle))?
         || done(db, backfill::some_sums(db))?;
@@ -71,8 +76,8 @@ fn some(db: &Db<'_>, removed: &AtomicBool, idle: bool) -> Result<bool> {
     Ok(more)
 }
 
-/// Sessions that were written while a clock was ahead are as new as they can be, and no newer: they
-/// would stay at the top of the list until that time comes.
+/// Resets times that a wrong clock had put into the future: such sessions would stay on top of the
+/// list until then.
 fn set_clocks_right(db: &Db<'_>) -> Result<()> {
     let (now, future) = (now(), now() + AHEAD_MS);
     let ahead = "SELECT key FROM session WHERE updated_era >= ?1 AND updated > ?2 LIMIT ?3";
@@ -80,7 +85,7 @@ fn set_clocks_right(db: &Db<'_>) -> Result<()> {
         db.all(ahead, &params![buckets::of_time(future), future, SLICE_ROWS], |r| r.get::<i64>(0))?;
     for key in ahead {
         let touched = buckets::touched(db);
-        // It changed when it was heard of last, if that was by a clock that was right.
+        // The arrival time is used, if its clock was right.
         let updated = "CASE WHEN heard BETWEEN 1 AND CAST(?2 AS BIGINT) THEN heard
              ELSE CAST(?2 AS BIGINT) END";
         let created =
@@ -103,7 +108,7 @@ fn set_clocks_right(db: &Db<'_>) -> Result<()> {
     Ok(())
 }
 
-/// One kind of work that meets what cannot be read does not hold up the others.
+/// Damage met by one kind of work must not block the others.
 fn done(db: &Db<'_>, more: Result<bool>) -> Result<bool> {
     match more {
         Err(error) if error.is_unreadable() && !db.is_postgres() => {
@@ -115,7 +120,7 @@ fn done(db: &Db<'_>, more: Result<bool>) -> Result<bool> {
 }
 
 fn remove_some(db: &Db<'_>, removed: &AtomicBool) -> Result<bool> {
-    // A mark that is not as it was written may name another session: that is said, and nothing removed.
+    // A damaged row may name another session: it is reported, and nothing is deleted.
     let next = format!("SELECT session FROM doomed WHERE {} LIMIT 1", beside::DOOMED);
     let next = db.optional(&next, &[], |r| r.get::<i64>(0))?;
     let Some(session) = next else { return Ok(false) };
@@ -127,11 +132,11 @@ fn remove_some(db: &Db<'_>, removed: &AtomicBool) -> Result<bool> {
         );
         db.execute(&sql, &params![first, last, SLICE_ROWS])
     };
-    // The log first, and a slice alone: that takes no room even if there is none.
+    // The log first, and in a slice of its own: that works on a full disk.
     if slice("event")? > 0 {
         return Ok(true);
     }
-    // Rows of the index are found by those of the items; these are the ones that are removed below.
+    // Index entries are found by their items; these are the items deleted below.
     let indexed = "SELECT key FROM item WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3";
     for key in db.all(indexed, &params![first, last, SLICE_ROWS], |r| r.get(0))? {
         index::remove(db, key)?;
@@ -143,7 +148,8 @@ fn remove_some(db: &Db<'_>, removed: &AtomicBool) -> Result<bool> {
         return Ok(true);
     }
     if db.is_postgres() {
-        // Another node may be about to use a picture: that is seen after it is done.
+        // Another node may be about to reference a blob: lock the rows, so that its reference is
+        // visible afterwards.
         db.later(
             "SELECT 1 FROM blob WHERE hash IN (SELECT hash FROM blob_use WHERE session = ?1)
              ORDER BY hash FOR UPDATE",
@@ -174,7 +180,7 @@ fn remove_some(db: &Db<'_>, removed: &AtomicBool) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether no other node has changed a session or does so now.
+/// Whether no other node has changed the session or is changing it.
 pub(crate) fn is_as_it_was(db: &Db<'_>, key: i64, updated: i64) -> Result<bool> {
     let lock = "SELECT 1 FROM session WHERE key = ?1 AND updated = ?2 FOR UPDATE SKIP LOCKED";
     Ok(!db.is_postgres() || db.exists(lock, &params![key, updated])?)

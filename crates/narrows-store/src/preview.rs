@@ -1,8 +1,8 @@
-//! Long texts in JSON: cut to a preview, or collected for search.
+//! Strings within JSON: truncating them for previews, and visiting them for search.
 
 use serde_json::Value;
 
-/// Fields that name things rather than say something.
+/// Fields with identifiers, which are neither truncated nor searched.
 const NAMES: [&str; 14] = [
     "id",
     "type",
@@ -20,10 +20,11 @@ const NAMES: [&str; 14] = [
     "optionId",
 ];
 
-/// Cuts every string of more than `max` characters; tells which, by path, and how long they were.
+/// Truncates every string to `max` characters; appends the paths and lengths of the truncated ones
+/// to `cut`.
 pub fn clip(value: &mut Value, max: usize, cut: &mut Vec<(String, usize)>) {
     walk(value, &mut String::new(), &mut |path, text| {
-        // Bytes first: most texts are short, and counting letters takes time.
+        // Compare bytes first: most texts are short, and counting characters is slow.
         if text.len() > max
             && !is_name(path)
             && let Some((at, _)) = text.char_indices().nth(max)
@@ -34,7 +35,7 @@ pub fn clip(value: &mut Value, max: usize, cut: &mut Vec<(String, usize)>) {
     });
 }
 
-/// Calls `found` for every string that says something, with its path.
+/// Passes every non-empty text and its path to `visit`.
 pub(crate) fn texts(mut value: Value, mut found: impl FnMut(&str, &str)) {
     walk(&mut value, &mut String::new(), &mut |path, text| {
         if !is_name(path) && !text.is_empty() {
@@ -43,7 +44,7 @@ pub(crate) fn texts(mut value: Value, mut found: impl FnMut(&str, &str)) {
     });
 }
 
-/// Whether a field names something: it is whole, or it is of no use.
+/// Whether a field is an identifier: it is useful only as a whole.
 fn is_name(path: &str) -> bool {
     NAMES.contains(&path.rsplit('.').next().unwrap_or_default())
 }

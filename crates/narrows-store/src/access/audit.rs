@@ -1,36 +1,37 @@
-//! Who did what that cannot be undone.
+//! The audit log: administrative and irreversible actions, by token. `store/audit.rs` writes and
+//! reads it.
 
 use serde::Serialize;
 
-/// The action of an entry that is not as it was written.
+/// The action of an entry whose row does not match its checksum.
 pub(crate) const DAMAGED: &str = "damaged";
 
-/// Something to be remembered.
+/// An entry to append.
 #[derive(Debug, Clone, Default)]
 pub struct NewAudit {
-    /// The id of the token.
+    /// The id of the token that acted.
     pub token: String,
-    /// What was done.
+    /// The action.
     pub action: &'static str,
-    /// To which session.
+    /// The id of the session it was applied to.
     pub session: Option<String>,
-    /// What else is to be known; never what a session says.
+    /// Further details; never content of a session.
     pub detail: Option<String>,
 }
 
-/// Something that was done.
+/// An entry of the audit log.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Audited {
-    /// Its number.
+    /// The number of the entry.
     pub number: i64,
     /// Milliseconds since 1970.
     pub at: i64,
-    /// The id of the token.
+    /// The id of the token that acted.
     pub token: String,
-    /// What was done.
+    /// The action.
     pub action: String,
-    /// To which session.
+    /// The id of the session it was applied to.
     pub session: Option<String>,
-    /// What else is to be known.
+    /// Further details.
     pub detail: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Who may use the store: tokens, and the audit log of what they did.
+//! Access control: tokens with their scopes, and the audit log. `store/tokens.rs` has the methods.
 
 pub(crate) mod audit;
 pub(crate) mod tokens;

@@ -1,4 +1,4 @@
-//! Tokens: who may do what. Only their hashes are kept.
+//! Tokens, their scopes and the sessions they can see. Only hashes of secrets are stored.
 
 use crate::damage::{self, Damage};
 use crate::db::Row;
@@ -9,28 +9,28 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a token allows.
+/// A permission of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// See sessions.
+    /// Read sessions.
     Read,
-    /// Make, fill, tag and delete sessions.
+    /// Create, append to, tag and delete sessions.
     Write,
     /// Start agents.
     Run,
-    /// Answer their questions for leave.
+    /// Answer permission requests.
     Approve,
-    /// Make and revoke tokens, back up.
+    /// Create and revoke tokens, take backups.
     Admin,
 }
 
 impl Scope {
-    /// All of them.
+    /// Every scope.
     pub const ALL: [Scope; 5] =
         [Scope::Read, Scope::Write, Scope::Run, Scope::Approve, Scope::Admin];
 
-    /// Its name.
+    /// The name of the scope.
     pub fn name(self) -> &'static str {
         match self {
             Scope::Read => "read",
@@ -63,22 +63,22 @@ impl Scopes {
         Scope::ALL.into_iter().collect()
     }
 
-    /// Whether a scope is in it.
+    /// Whether the set contains `scope`.
     pub fn has(self, scope: Scope) -> bool {
         self.0 & (1 << scope as u8) != 0
     }
 
-    /// Whether everything of `other` is in it.
+    /// Whether the set contains every scope of `other`.
     pub fn covers(self, other: Scopes) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The scopes in it.
+    /// The scopes of the set.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |s| self.has(*s))
     }
 
-    /// Reads names with commas between.
+    /// Parses comma-separated names.
     pub fn parse(text: &str) -> Result<Self> {
         text.split(',').map(str::trim).filter(|t| !t.is_empty()).map(Scope::from_str).collect()
     }
@@ -97,21 +97,21 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// What a token is for.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
-    /// The owner's, in a file of the data directory.
+    /// The owner's token, in a file of the data directory.
     Owner,
-    /// Made by hand.
+    /// Created explicitly.
     Made,
-    /// A browser's login.
+    /// A browser login.
     Browser,
-    /// A way into a browser that works once; it opens nothing else.
+    /// A one-time login for a browser; it authorizes nothing else.
     Ticket,
 }
 
 impl TokenKind {
-    /// Its name.
+    /// The name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             TokenKind::Owner => "owner",
@@ -125,26 +125,26 @@ impl TokenKind {
 /// A token, without its secret.
 #[derive(Debug, Clone)]
 pub struct Token {
-    /// Its id, which may be shown.
+    /// The public id.
     pub id: String,
     /// The SHA-256 of its secret.
     pub hash: [u8; 32],
-    /// What it is for.
+    /// The purpose.
     pub kind: TokenKind,
-    /// What somebody called it.
+    /// The name given by its creator.
     pub name: String,
-    /// What it allows.
+    /// The permissions.
     pub scopes: Scopes,
-    /// Which sessions it sees.
+    /// The sessions it can see.
     pub sight: Sight,
     /// Milliseconds since 1970.
     pub created: i64,
-    /// When it ends.
+    /// When it expires, in milliseconds since 1970.
     pub expires: Option<i64>,
 }
 
 impl Token {
-    /// Whether it is valid at this time.
+    /// Whether it has not expired at the time `at`, in milliseconds since 1970.
     pub fn is_valid(&self, at: i64) -> bool {
         self.expires.is_none_or(|end| at < end)
     }
@@ -153,15 +153,15 @@ impl Token {
 pub(crate) const COLUMNS: &str =
     "id, hash, kind, name, scopes, sessions, tags, created, expires, crc";
 
-/// What is said of a token's row that is not as it was written.
+/// The damage reported for a token row that does not match its checksum.
 pub(crate) const DAMAGED: &str = "the row of a token is not as it was written: it opens nothing";
 
-/// A token and what was made by it, however far.
+/// The token `?1` and every token it created, directly or indirectly.
 pub(crate) const MADE: &str = "WITH RECURSIVE these (id) AS (
      SELECT CAST(?1 AS TEXT) UNION
      SELECT made.token FROM made JOIN these ON made.maker = these.id)";
 
-/// A token is void with the one that made it.
+/// Excludes tokens whose creator was revoked: they are void with it.
 pub(crate) const HAS_MAKER: &str = "NOT EXISTS (SELECT 1 FROM made WHERE made.token = token.id
      AND NOT EXISTS (SELECT 1 FROM token AS maker WHERE maker.id = made.maker))";
 
@@ -173,7 +173,8 @@ fn list(text: Option<String>) -> Option<Vec<String>> {
     text.map(|t| t.split('\n').filter(|w| !w.is_empty()).map(str::to_owned).collect())
 }
 
-/// A token that is not as it was written opens nothing.
+/// Reads a token, or nothing if its row does not match its checksum: a damaged token authorizes
+/// nothing.
 pub(crate) fn sound(r: &Row<'_>) -> Result<Option<Token>> {
     if !sum::row_holds(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)? {
         damage::found(Damage::other(DAMAGED));
@@ -195,7 +196,7 @@ fn read(r: &Row<'_>) -> Result<Token> {
             _ => TokenKind::Made,
         },
         name: r.get(3)?,
-        // A scope that this version does not know allows nothing.
+        // Scopes unknown to this version grant nothing.
         scopes: scopes.split(',').filter_map(|s| s.parse::<Scope>().ok()).collect(),
         sight: Sight { sessions: list(r.get(5)?), tags: list(r.get(6)?) },
         created: r.get(7)?,

@@ -1,6 +1,9 @@
-//! What is known of sessions while appends to them are written, and new rows of items, which are
-//! written together: each statement is a way to PostgreSQL and back, or at least something for it to
-//! think about. SQLite, which is here, is asked when something is needed, and writes rows one by one.
+//! The state that appends need while they are written: heads of sessions, known item rows and
+//! pending rows.
+//!
+//! PostgreSQL loads all of it in one round trip and writes new item rows in bulk, because every
+//! statement costs a round trip. SQLite runs in this process: it is queried on demand and writes
+//! rows one by one.
 
 use crate::append::Pen;
 use crate::append::Ready;
@@ -17,38 +20,40 @@ use std::sync::Arc;
 const ITEM: [&str; 10] =
     ["bigint", "bigint", "text", "bigint", "text", "bigint", "bytea", "text", "bigint", "bigint"];
 
-/// Whoever else appends to them waits here, and everybody takes them in the same order.
+/// Serializes appends to the same session. Rows are locked in key order by every node, so that two
+/// nodes cannot deadlock.
 const HEADS: &str =
     "SELECT key, seq, pen FROM session WHERE key = ANY (?1) ORDER BY key FOR UPDATE";
 const FENCES: &str = "SELECT session, fence FROM run WHERE session = ANY (?1)";
-/// Each is looked up by itself: a plan that was made when there were few rows would read all of the
-/// session's.
+/// Looks up each id separately: a plan made while the table was small would scan all items of the
+/// session.
 const KEYS: &str = "SELECT a.session, a.id, i.key
      FROM unnest(?1::bigint[], ?2::text[]) AS a (session, id), LATERAL
      (SELECT key FROM item WHERE session = a.session AND id = a.id OFFSET 0) AS i";
 
-/// A session as it stands in the transaction.
+/// The head of a session as seen by the transaction.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Head {
-    /// Where its log ends.
+    /// The last event of the log.
     pub(crate) seq: u64,
-    /// Whoever wrote it last.
+    /// The token of the last writer.
     pub(crate) pen: i64,
-    /// By which number its agent is run.
+    /// The fencing token of the session's run.
     pub(crate) fence: Option<u64>,
 }
 
-/// A session as a caller knows it.
+/// The head of a session that the caller expects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Expected {
-    /// Where its log ends.
+    /// The last event of the log.
     pub(crate) seq: u64,
-    /// What its last writer left before this one came, and who this one is; where several can write.
+    /// The token that the writer loaded, and the bits that identify this writer; set where several
+    /// nodes write.
     pub(crate) pen: Option<(i64, i64)>,
 }
 
 impl Expected {
-    /// Its log's end, what was left before, and who writes now.
+    /// The expected last event, the loaded token and the writer's bits, as SQL values.
     pub(crate) fn values(&self) -> [Value<'static>; 3] {
         let int = |n: Option<i64>| n.map_or(Value::Null, Value::Int);
         let (before, writer) = self.pen.unzip();
@@ -56,7 +61,7 @@ impl Expected {
     }
 }
 
-/// What is known of an item's row.
+/// What is known about an item's row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
     Not,
@@ -64,7 +69,7 @@ pub(crate) enum Known {
     Row(i64),
 }
 
-/// A row that is still to be written.
+/// An item row that is not yet written.
 #[derive(Debug)]
 struct New {
     key: i64,
@@ -73,26 +78,26 @@ struct New {
     row: Arc<NewRow>,
 }
 
-/// What is known of sessions and their rows, and the rows that are still to be written.
+/// The state shared by the appends of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     heads: HashMap<i64, Head>,
-    /// Nothing was asked: the sessions must be like this when they are written.
+    /// Set when nothing was loaded: the heads are verified when the sessions' rows are updated.
     expected: Option<HashMap<i64, Expected>>,
-    /// Sessions in which no item names a call.
+    /// Sessions in which no item has a parent.
     flat: HashSet<i64>,
-    /// Whether rows are written together.
+    /// Whether new rows are written in bulk.
     together: bool,
-    /// The keys of items of which it is known whether they have a row, by session.
+    /// Keys of item rows by session and id; `None` for items known to have no row.
     keys: HashMap<i64, HashMap<String, Option<i64>>>,
     new: Vec<New>,
     is_new: HashSet<i64>,
-    /// Those of the new ones that name a call which was not there.
+    /// Indices of pending rows whose parent did not exist.
     orphans: Vec<usize>,
 }
 
 impl Batch {
-    /// Looks at all that the appends need to know.
+    /// Loads the state that `appends` need.
     pub(crate) fn look(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Batch> {
         let mut batch = Batch { together: db.is_postgres(), ..Batch::default() };
         for append in appends.iter().map(|ready| &ready.append) {
@@ -125,7 +130,7 @@ impl Batch {
         Ok(())
     }
 
-    /// All questions are on their way before the first is answered.
+    /// Sends all queries before it reads the first response.
     fn look_at_all(&mut self, pg: &Pg, appends: &[&Ready], trust: bool) -> Result<()> {
         if trust && self.as_known(appends) {
             return Ok(());
@@ -180,8 +185,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Takes everything to be as the callers know it, if nothing else needs to be known: then nothing
-    /// is waited for but the end of the transaction.
+    /// Skips loading if the callers' expectations suffice: the transaction then waits only for its
+    /// commit.
     fn as_known(&mut self, appends: &[&Ready]) -> bool {
         let all_new = |ready: &&Ready| {
             let from = ready.append.new_from.unwrap_or(u64::MAX);
@@ -196,7 +201,8 @@ impl Batch {
         }
         let mut expected = HashMap::new();
         for Ready { append, .. } in appends {
-            // Only the first of a session is looked at; the others come after it.
+            // Only the first append of a session is verified; later ones follow it within the
+            // transaction.
             if self.heads.contains_key(&append.session) {
                 continue;
             }
@@ -213,29 +219,29 @@ impl Batch {
         true
     }
 
-    /// How the sessions must be when they are written, if nothing was asked.
+    /// The heads to verify on update, if nothing was loaded.
     pub(crate) fn expected(&self) -> Option<&HashMap<i64, Expected>> {
         self.expected.as_ref()
     }
 
-    /// A session as it stands.
+    /// The head of a session.
     pub(crate) fn head(&self, session: i64) -> Result<Head> {
         self.heads.get(&session).copied().ok_or(Error::NotFound("session"))
     }
 
-    /// A session was appended to.
+    /// Advances the head of a session after an append.
     pub(crate) fn went_on(&mut self, session: i64, seq: u64, pen: Option<Pen>) {
         if let Some(head) = self.heads.get_mut(&session) {
             (head.seq, head.pen) = (seq, pen.map_or(head.pen, Pen::mark));
         }
     }
 
-    /// Whether rows are written together.
+    /// Whether new rows are written in bulk.
     pub(crate) fn is_together(&self) -> bool {
         self.together
     }
 
-    /// What is known of an item's row.
+    /// Looks up what is known about an item's row.
     pub(crate) fn key(&self, session: i64, id: &str) -> Known {
         match self.keys.get(&session).and_then(|ids| ids.get(id)) {
             None => Known::Not,
@@ -244,12 +250,12 @@ impl Batch {
         }
     }
 
-    /// Whether an item's row is still to be written.
+    /// Whether the row with this key is still pending.
     pub(crate) fn waits(&self, key: i64) -> bool {
         self.is_new.contains(&key)
     }
 
-    /// Adds a row, which is not there.
+    /// Adds a row that does not exist yet.
     pub(crate) fn add(&mut self, session: i64, row: Arc<NewRow>, top: bool) {
         let key = event_key(session, row.order);
         self.wrote(session, &row.id, key);
@@ -267,21 +273,21 @@ impl Batch {
         self.new.push(New { key, session, top, row });
     }
 
-    /// An item's row was written otherwise.
+    /// Records a row that was written directly.
     pub(crate) fn wrote(&mut self, session: i64, id: &str, key: i64) {
         if self.together {
             self.keys.entry(session).or_default().insert(id.to_owned(), Some(key));
         }
     }
 
-    /// An item's row is gone.
+    /// Records the removal of an item's row.
     pub(crate) fn forget(&mut self, session: i64, id: &str) {
         if self.together {
             self.keys.entry(session).or_default().insert(id.to_owned(), None);
         }
     }
 
-    /// Writes what was added: whatever is asked next sees it.
+    /// Writes the pending rows, so that later queries see them.
     pub(crate) fn write(&mut self, db: &Db<'_>) -> Result<()> {
         let new = std::mem::take(&mut self.new);
         self.is_new.clear();
@@ -320,15 +326,15 @@ impl Batch {
     }
 }
 
-/// Whether others may stand below it; a call at top level is in no circle.
+/// Whether other items may be children of this row. A top-level call cannot be part of a cycle.
 fn takes_below(row: &NewRow) -> bool {
     row.kind == "tool_call" && row.parent.is_none()
 }
 
-/// Items that were written before the call which they name stand below it from now on.
+/// Moves items that were written before their parent below it.
 fn take_below<'a>(db: &Db<'_>, new: impl Iterator<Item = &'a New>) -> Result<()> {
     let calls = new.filter(|new| takes_below(&new.row));
-    // There is an index of just these, in which there is hardly ever anything.
+    // The partial index of these items is nearly always empty.
     db.update(
         "UPDATE item SET top = 0, crc = item.crc & 4294967295 FROM {v} WHERE item.session = v.session AND item.parent = v.id
          AND item.top = 1 AND item.parent IS NOT NULL",
@@ -338,7 +344,7 @@ fn take_below<'a>(db: &Db<'_>, new: impl Iterator<Item = &'a New>) -> Result<()>
     )
 }
 
-/// The items that have to be known to write one: itself, and the call above it.
+/// The ids that must be looked up to write an item: its own and its parent's.
 fn names(write: &RowWrite) -> (&str, Option<&str>) {
     match write {
         RowWrite::Put(row) => (&row.id, row.parent.as_deref()),
@@ -346,7 +352,7 @@ fn names(write: &RowWrite) -> (&str, Option<&str>) {
     }
 }
 
-/// Writes those that are calls, and the files that they changed.
+/// Writes the tool call rows of new items, and the files the calls edited.
 fn calls(db: &Db<'_>, new: &[New]) -> Result<()> {
     let (mut calls, mut edits) = (Vec::new(), BTreeMap::new());
     for New { key, row, .. } in new {

@@ -1,4 +1,5 @@
-//! Writing the rows of items.
+//! Writing item rows and what is derived from them: tool calls, file edits, first prompts and
+//! search terms.
 
 use crate::append::context::{Batch, Known};
 use crate::compress::{Kept, text};
@@ -17,10 +18,10 @@ use narrows::{Change, Item};
 use std::ops::AddAssign;
 use std::sync::Arc;
 
-/// Calls above a call that are looked at.
+/// The length to which a chain of parents is followed.
 const MAX_ABOVE: usize = 64;
 
-/// What is to be written of an item, as it will be kept.
+/// A write of an item row, encoded.
 #[derive(Debug)]
 pub(crate) enum RowWrite {
     Put(Arc<NewRow>),
@@ -28,7 +29,7 @@ pub(crate) enum RowWrite {
     Remove { id: String },
 }
 
-/// The row of an item.
+/// The columns of an item row.
 #[derive(Debug)]
 pub(crate) struct NewRow {
     pub(crate) id: String,
@@ -37,16 +38,16 @@ pub(crate) struct NewRow {
     pub(crate) kind: &'static str,
     pub(crate) open: bool,
     pub(crate) body: Kept,
-    /// The call below which it stands.
+    /// The id of the parent call.
     pub(crate) parent: Option<String>,
-    /// How a prompt of the session itself begins.
+    /// The first line of the prompt, if the item is a prompt of the session itself.
     pub(crate) prompt: Option<String>,
     pub(crate) call: Option<Call>,
-    /// What the index is to know it by; else it waits for the index.
+    /// The search terms of the item; without them the item waits in the search queue.
     pub(crate) tokens: Option<String>,
 }
 
-/// How many items, finished calls and failed ones there are more than before.
+/// Changes of a session's counters of items, finished calls and failed calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct More {
     pub(crate) items: i64,
@@ -63,8 +64,8 @@ impl AddAssign for More {
 }
 
 impl RowWrite {
-    /// Prints and packs; with `index`, also finds what the index is to know it by. Returns the bytes
-    /// that it was made of, about.
+    /// Serializes and compresses a write; with `index`, extracts the search terms too. Also returns
+    /// the approximate size in bytes before compression.
     pub(crate) fn new(write: ItemWrite, index: Option<&mut Threes>) -> Result<(RowWrite, usize)> {
         Ok(match write {
             ItemWrite::Put { item, seq } => {
@@ -99,7 +100,7 @@ impl NewRow {
         Ok((row, size))
     }
 
-    /// What its checksum is of, under a key and with a body.
+    /// The input of the row's checksum, for a key and a stored body.
     pub(crate) fn sum<'a>(&'a self, key: i64, body: &'a [u8]) -> ItemSum<'a> {
         let NewRow { id, seq, kind, open, parent, .. } = self;
         ItemSum { key, id, seq: *seq, kind, open: *open, body, parent: parent.as_deref() }
@@ -112,7 +113,7 @@ fn print(item: &Item) -> Result<String> {
     String::from_utf8(body).map_err(|_| Error::Invalid("an item is not text".to_owned()))
 }
 
-/// Writes what became of items; returns what there is more of. New rows may wait in the batch.
+/// Writes items and returns the changes of the counters. New rows may stay pending in `context`.
 pub(crate) fn write(
     db: &Db<'_>,
     session: i64,
@@ -168,7 +169,7 @@ fn remove(db: &Db<'_>, session: i64, id: &str) -> Result<More> {
     index::remove(db, key)?;
     db.later("DELETE FROM fresh WHERE key = ?1", &params![key])?;
     db.later("DELETE FROM edit WHERE key = ?1", &params![key])?;
-    // What stood below it is not hidden with it.
+    // Children of a removed item return to the top level.
     let (first, last) = keys(session);
     db.later(
         "UPDATE item INDEXED BY item_child SET top = 1, crc = (crc & 4294967295) + 4294967296
@@ -180,7 +181,7 @@ fn remove(db: &Db<'_>, session: i64, id: &str) -> Result<More> {
     Ok(More { items: -1, calls, failed: -called.unwrap_or(0) })
 }
 
-/// Writes the row of an item.
+/// Inserts or updates the row of an item.
 fn put(db: &Db<'_>, session: i64, row: &Arc<NewRow>, batch: &mut Batch) -> Result<More> {
     let top = match row.parent.as_deref().map(|parent| (parent, batch.key(session, parent))) {
         None => true,
@@ -193,7 +194,7 @@ fn put(db: &Db<'_>, session: i64, row: &Arc<NewRow>, batch: &mut Batch) -> Resul
         Known::NoRow | Known::Not => None,
     };
     if batch.is_together() {
-        // Those below others may be in a circle, which must be looked at.
+        // Calls with parents can form cycles, which only the database can resolve.
         let plain = row.kind != "tool_call" || row.parent.is_none();
         if known.is_none() && plain {
             batch.add(session, Arc::clone(row), top);
@@ -223,7 +224,7 @@ fn put(db: &Db<'_>, session: i64, row: &Arc<NewRow>, batch: &mut Batch) -> Resul
             ],
         )?;
         if new > 0 {
-            // Only calls have something below them.
+            // Only calls have children.
             if row.kind == "tool_call" {
                 take_below(db, session, row)?;
             }
@@ -236,7 +237,7 @@ fn put(db: &Db<'_>, session: i64, row: &Arc<NewRow>, batch: &mut Batch) -> Resul
         known = Some(db.one(there, &params![session, row.id], |r| r.get(0))?);
     }
     let Some(key) = known else { return Ok(More::default()) };
-    // An item that is put again keeps its place.
+    // An item that is put again keeps its position.
     let order = number(key);
     let body = if order == row.order {
         &row.body
@@ -263,7 +264,7 @@ fn put(db: &Db<'_>, session: i64, row: &Arc<NewRow>, batch: &mut Batch) -> Resul
     beside(db, session, key, row, false)
 }
 
-/// Items that came before the call which they name stand below it from now on.
+/// Moves items that were written before their parent below it.
 fn take_below(db: &Db<'_>, session: i64, row: &NewRow) -> Result<()> {
     let (first, last) = keys(session);
     let early: Vec<(i64, String)> = db.all(
@@ -277,7 +278,7 @@ fn take_below(db: &Db<'_>, session: i64, row: &NewRow) -> Result<()> {
     }
     let above = above(db, session, row.parent.clone())?;
     for (key, id) in early {
-        // In a circle of calls somebody must be on top, or none of them is seen.
+        // A cycle of calls needs one top-level item, or none of them would be visible.
         if !above.contains(&id) {
             db.later(
                 "UPDATE item SET top = 0, crc = crc & 4294967295 WHERE key = ?1",
@@ -288,7 +289,7 @@ fn take_below(db: &Db<'_>, session: i64, row: &NewRow) -> Result<()> {
     Ok(())
 }
 
-/// The calls above, from the nearest on.
+/// The parents of a call, nearest first.
 fn above(db: &Db<'_>, session: i64, mut next: Option<String>) -> Result<Vec<String>> {
     let query = "SELECT parent FROM item WHERE session = ?1 AND id = ?2";
     let mut above = Vec::new();
@@ -301,8 +302,8 @@ fn above(db: &Db<'_>, session: i64, mut next: Option<String>) -> Result<Vec<Stri
     Ok(above)
 }
 
-/// What is kept beside the row of an item: what the index knows it by, that it is the first prompt,
-/// that it is a call. Returns the calls that there are more.
+/// Writes the side tables of an item row: search terms or queue, first prompt, tool call. Returns
+/// the changes of the call counters.
 fn beside(db: &Db<'_>, session: i64, key: i64, row: &NewRow, new: bool) -> Result<More> {
     if let Some(tokens) = &row.tokens {
         index::put(db, key, tokens)?;

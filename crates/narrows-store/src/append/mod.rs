@@ -1,4 +1,7 @@
-//! Appending to a session's log.
+//! Appending to the logs of sessions.
+//!
+//! An [`Append`] is encoded on the caller's thread; the writer passes groups of them to
+//! [`write_all`], one transaction each. Read `write.rs` next, then `context.rs`.
 
 pub(crate) mod context;
 pub(crate) mod item_write;
@@ -24,34 +27,35 @@ use narrows::session::{SessionInfo, Status};
 use narrows::{Clean, stored};
 use std::borrow::Cow;
 
-/// The header of a session.
+/// The header of a session, serialized.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFacts {
-    /// As it is shown.
+    /// The header as clients see it, as JSON.
     pub info: String,
-    /// With what is needed to go on.
+    /// The header with the state needed to resume, as JSON.
     pub state: String,
-    /// What the session is about.
+    /// The title.
     pub title: Option<String>,
     /// The agent.
     pub agent: Option<String>,
     /// The model.
     pub model: Option<String>,
-    /// Whether something is going on.
+    /// The status, by name.
     pub status: Option<String>,
     /// The agent's own id of the session.
     pub native: Option<String>,
-    /// The last name of the folder in which the agent works.
+    /// The last component of the agent's working directory.
     pub project: Option<String>,
 }
 
 impl SessionFacts {
-    /// Of a header. A session that is over does not run, whatever its last word was.
+    /// Serializes a header. A session whose source has ended is never running, whatever its last
+    /// status was.
     pub fn of(info: &SessionInfo, ended: bool, project: Option<&str>) -> Result<SessionFacts> {
         let unprintable = |_| Error::Invalid("a header cannot be printed".to_owned());
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(unprintable);
         let own = |t: &Option<Clean>| t.as_ref().map(|t| t.as_str().to_owned());
-        // What is needed to go on is kept as it is.
+        // The resume state is stored unchanged.
         let state = text(stored::print_info(info))?;
         let mut info = Cow::Borrowed(info);
         if ended && info.status == Status::Running {
@@ -72,96 +76,97 @@ impl SessionFacts {
     }
 }
 
-/// A request that may be sent again.
+/// A request with an idempotency key, which may be repeated.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Its key.
+    /// The idempotency key.
     pub key: String,
-    /// The place of its first packet.
+    /// The number of its first packet.
     pub first: u64,
-    /// Its answer, when it is over.
+    /// The response, once the request is complete.
     pub answer: Option<String>,
-    /// What it held up to now.
+    /// The length and hash of the body received so far.
     pub digest: Option<BodyDigest>,
 }
 
-/// One step of a session's log: all of it is kept, or nothing.
+/// An append to a session's log: all of it is committed, or none.
 #[derive(Debug, Default)]
 pub struct Append {
-    /// The session.
+    /// The key of the session.
     pub session: i64,
-    /// Where the caller knows the log to end. If it does not, nothing is appended.
+    /// The last event the caller knows; if the log ends elsewhere, the append fails with a
+    /// conflict.
     pub after: u64,
-    /// The events that come after.
+    /// The events.
     pub events: Vec<EventRow>,
-    /// What becomes of the items.
+    /// The writes of item rows.
     pub items: Vec<ItemWrite>,
-    /// The last event whose changes are all in the rows of items.
+    /// The last event whose changes are all in item rows.
     pub settled: u64,
     /// The order of the next item.
     pub next_order: u64,
-    /// Items from this order on have no rows yet, as far as the caller knows.
+    /// Items from this order on have no rows, as far as the caller knows.
     pub new_from: Option<u64>,
-    /// No item of the session names a call above it, as far as the caller knows all of them.
+    /// No item of the session has a parent, as far as the caller knows all items.
     pub flat: bool,
-    /// The header, when it has changed.
+    /// The header, if it changed.
     pub facts: Option<SessionFacts>,
-    /// How far the sources were read.
+    /// The checkpoints of the sources.
     pub sources: Vec<SourceMark>,
-    /// Pictures.
+    /// Blobs that the events refer to.
     pub blobs: Vec<NewBlob>,
-    /// When the events were: the first and the last of them, in milliseconds since 1970.
+    /// Times of the first and the last event, in milliseconds since 1970.
     pub times: Option<(i64, i64)>,
-    /// How long something was going on, by hours since 1970.
+    /// Milliseconds of activity, by hours since 1970.
     pub active: Vec<(i64, u64)>,
-    /// What answers of models used, and what was paid.
+    /// Token usage and costs.
     pub usage: Vec<UsageRow>,
-    /// The message that was the session's first answer, when that is among them.
+    /// The id of the session's first answer, if this append contains it.
     pub first_answer: Option<String>,
-    /// More records that were read up to the last rest.
+    /// More record hashes that were read up to the last checkpoint.
     pub seen: Vec<u64>,
-    /// All that were read since, when they have changed.
+    /// All record hashes read since the last checkpoint, if they changed.
     pub loose: Option<Vec<u64>>,
-    /// Items go into the index of search at once, rather than when there is time: for much at once,
-    /// which nobody waits for.
+    /// Index the items in this append rather than in maintenance: for bulk imports, where no caller
+    /// waits.
     pub at_once: bool,
-    /// Nothing is done until it is durable: whoever appends may as well write it, where that is allowed.
+    /// The caller waits for durability: it may commit the append itself, if inline commits are
+    /// enabled.
     pub waits: bool,
-    /// The request that this belongs to.
+    /// The request that sent these events.
     pub request: Option<Request>,
-    /// Whether the source is over.
+    /// Whether the source has ended.
     pub ended: Option<bool>,
-    /// When this arrived, in milliseconds since 1970 by the clock of this machine.
+    /// When the events arrived, in milliseconds since 1970 by the clock of this machine.
     pub heard: Option<i64>,
-    /// How many requests of the agent wait for an answer now.
+    /// The number of the agent's open requests.
     pub waiting: Option<u64>,
-    /// Whoever writes: if somebody else has written since, nothing is appended. Where others can write
-    /// at all.
+    /// The writer's token, where several nodes write: if another writer has appended since, the
+    /// append fails.
     pub pen: Option<Pen>,
-    /// The number by which the caller runs the session's agent: if another node has a newer one,
-    /// nothing is appended.
+    /// The fencing token of the caller's run: if another node holds a newer one, the append fails.
     pub fence: Option<u64>,
 }
 
-/// What is to be written, as it will be kept.
+/// An append, encoded for the database.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) append: Append,
     events: Vec<Row>,
     pub(crate) items: Vec<RowWrite>,
-    /// Bytes of the events.
+    /// Bytes of the events before compression.
     bytes: u64,
-    /// Bytes that it holds, about.
+    /// Approximate size in memory, in bytes.
     pub(crate) size: usize,
 }
 
-/// A row of the log: an event, or several.
+/// A row of the log: an event or an event block.
 #[derive(Debug)]
 struct Row {
     first: u64,
     last: u64,
     kind: Cow<'static, str>,
-    /// All of it packed, or its three parts.
+    /// The compressed event or block, or the three uncompressed parts.
     kept: std::result::Result<Vec<u8>, [Option<Bytes>; 3]>,
 }
 
@@ -191,7 +196,7 @@ impl Ready {
         };
         for event in &append.events {
             ready.bytes += event.said() as u64;
-            // Whoever waits for this has it unpacked.
+            // The memory of followers counts uncompressed bytes.
             ready.size += event.size();
         }
         event_block::tie(append.events.drain(..), |tied| ready.events.push(Row::new(tied)));

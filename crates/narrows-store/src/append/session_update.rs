@@ -1,4 +1,4 @@
-//! What becomes of a session's row by appends.
+//! Updates of session rows by appends: one statement for all sessions of a transaction.
 
 use super::SessionFacts;
 use crate::append::Pen;
@@ -12,7 +12,7 @@ use crate::ids::{AHEAD_MS, now};
 use crate::sum;
 use std::collections::{BTreeMap, HashMap};
 
-/// By how much a session has grown.
+/// The changes of one session's row.
 #[derive(Debug, Default)]
 pub(super) struct Growth<'a> {
     pub(super) seq: u64,
@@ -20,20 +20,20 @@ pub(super) struct Growth<'a> {
     pub(super) next_order: u64,
     pub(super) bytes: u64,
     pub(super) ended: Option<bool>,
-    /// When the last of it arrived, and how many requests wait.
+    /// When the last event arrived, and the number of open requests.
     pub(super) heard: Option<i64>,
     pub(super) waiting: Option<u64>,
     pub(super) more: More,
-    /// When its first and its last event were.
+    /// Times of the first and the newest event.
     pub(super) first: Option<i64>,
     pub(super) newest: Option<i64>,
-    /// Whoever wrote.
+    /// The token of the writer.
     pub(super) pen: Option<i64>,
     pub(super) facts: Vec<&'a SessionFacts>,
 }
 
 impl<'a> Growth<'a> {
-    /// What comes after it.
+    /// Merges a later change of the same session.
     pub(super) fn add(&mut self, next: Growth<'a>) {
         (self.seq, self.settled, self.next_order) = (next.seq, next.settled, next.next_order);
         self.bytes += next.bytes;
@@ -41,7 +41,7 @@ impl<'a> Growth<'a> {
         self.heard = self.heard.max(next.heard);
         self.waiting = next.waiting.or(self.waiting);
         self.more += next.more;
-        // None is less than any.
+        // `Option::min` would prefer `None`.
         self.first = self.first.into_iter().chain(next.first).min();
         self.newest = self.newest.max(next.newest);
         self.pen = next.pen.or(self.pen);
@@ -49,7 +49,7 @@ impl<'a> Growth<'a> {
     }
 }
 
-/// The columns of what is changed; the last three tell what is expected to be there.
+/// The columns of the joined values; the last three are the expected head.
 const COLUMNS: [(&str, &str); 19] = [
     ("key", "bigint"),
     ("seq", "bigint"),
@@ -72,17 +72,17 @@ const COLUMNS: [(&str, &str); 19] = [
     ("writer", "bigint"),
 ];
 
-/// Whether a session changed later than was known, and when it changed last.
+/// Whether the session's newest event is newer than its row says, and the newer time.
 const IS_NEWER: &str = "v.newest IS NOT NULL AND (session.seq = 0 OR v.newest > session.updated
      OR session.updated > v.future)";
 const UPDATED: &str = "CASE WHEN v.newest IS NULL THEN updated
      WHEN session.seq = 0 OR v.newest > updated OR updated > v.future THEN v.newest ELSE updated END";
-/// Whether it was heard of later.
+/// Whether the session received events after the time in its row.
 const IS_HEARD: &str =
     "v.heard > session.heard OR v.heard IS NOT NULL AND session.heard > v.future";
 
-/// Writes the rows of sessions. Those that were taken for known must be as they were known, else the
-/// transaction fails.
+/// Writes the rows of `sessions`. Sessions in `expected` must still have the expected head, else
+/// the transaction fails.
 pub(super) fn keep(
     db: &Db<'_>,
     sessions: &BTreeMap<i64, Growth<'_>>,
@@ -93,7 +93,7 @@ pub(super) fn keep(
         let era = buckets::told(Some(UPDATED), &touched);
         (None, touched, era)
     } else {
-        // One change for all of them: they are seen together.
+        // All sessions get the same revision, as they become visible together.
         let count = db.one(&format!("SELECT {touched}"), &[], |r| r.get::<i64>(0))?;
         (Some(count), "v.touched".to_owned(), String::new())
     };
@@ -125,7 +125,7 @@ pub(super) fn keep(
     });
     let rows: Vec<[Value<'_>; 19]> = rows.collect();
     let writer = Pen::WRITER;
-    // As [`Pen::knows`] has it.
+    // The condition of [`Pen::knows`] in SQL.
     let as_known = known.map(|_| {
         format!(
             "AND session.seq = v.was AND (v.writer IS NULL OR session.pen = v.before

@@ -1,5 +1,5 @@
-//! Appends as they are written: one, or many in the same transaction, each of which is kept or
-//! refused by itself.
+//! Writing encoded appends: one, or a group in the same transaction, each accepted or rejected by
+//! itself.
 
 use super::session_update::{self, Growth};
 use super::{Ready, Request, Row};
@@ -18,9 +18,9 @@ use crate::sources::{checkpoint, files};
 use crate::sum;
 use std::collections::BTreeMap;
 
-/// Appends. Each is answered by where its log ends then; when something goes wrong with the database,
-/// nothing of them is kept. With `trust`, items that are new to the callers are taken to be new: that
-/// goes wrong when one of them came up long ago.
+/// Writes `appends`. Returns for each the new end of its log, or why it was rejected; an error of
+/// the database aborts all of them. With `optimistic`, items that are new to the callers are
+/// assumed to have no rows, which fails if one of them was evicted from a caller's memory.
 pub(crate) fn all(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Vec<Result<u64>>> {
     let mut batch = Batch::look(db, appends, trust)?;
     let (mut made, mut events) = (Vec::with_capacity(appends.len()), Vec::new());
@@ -54,7 +54,7 @@ pub(crate) fn all(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Vec<Re
     Ok(made)
 }
 
-/// Where the log ends afterwards, if this comes next.
+/// Validates an append against the head of its session; returns the end of the log after it.
 fn check(head: Head, Ready { append, events, .. }: &Ready) -> Result<u64> {
     let last = head.seq;
     if append.fence.is_some_and(|fence| head.fence != Some(fence)) {
@@ -72,7 +72,7 @@ fn check(head: Head, Ready { append, events, .. }: &Ready) -> Result<u64> {
     Ok(next)
 }
 
-/// Writes all of an append but its events; returns what becomes of the session's row.
+/// Writes everything of an append but its events; returns the changes of the session's row.
 fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Result<Growth<'a>> {
     let Ready { append, items, bytes, .. } = ready;
     let (session, last) = (append.session, append.after);
@@ -82,7 +82,7 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
     }
     if let Some(Request { key, first, answer, digest }) = &append.request {
         let (digest, created) = (digest.map(|digest| digest.bytes()), now());
-        // What comes again is as long as it was: a shorter part of it says less.
+        // A digest begins with the length of the body: one of a shorter prefix must not replace it.
         db.later(
             "INSERT INTO request (session, key, first, answer, created, digest, crc, answer_crc, digest_crc)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (session, key) DO UPDATE SET
@@ -118,11 +118,13 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
     if let Some(loose) = &append.loose {
         files::keep_loose(db, session, loose)?;
     }
-    // A session is as old as what it tells; one that tells no times is as old as its rows.
+    // The age of a session is that of its events. A session without event times is as old as its
+    // rows.
     let (first, newest) = match append.times {
-        // Nothing is newer than now, whatever the agent's clock says.
+        // An agent's clock may be ahead: no session is newer than now.
         Some((first, newest)) => (Some(first), Some(newest.min(now()))),
-        // Events without a time, as those of a file that was found, make an old session no newer.
+        // Events without a time, such as those of a discovered file, must not make an old session
+        // look new.
         None => (None, (next > last && last == 0).then(now)),
     };
     Ok(Growth {
@@ -141,7 +143,7 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
     })
 }
 
-/// Writes how long something was going on.
+/// Adds the milliseconds of activity.
 fn keep_active(db: &Db<'_>, active: &BTreeMap<(i64, i64), u64>) -> Result<()> {
     let sums: Vec<i64> =
         active.iter().map(|((s, hour), ms)| beside::active_sum(*s, *hour, *ms)).collect();
@@ -153,7 +155,7 @@ fn keep_active(db: &Db<'_>, active: &BTreeMap<(i64, i64), u64>) -> Result<()> {
     db.insert("active", ["bigint", "bigint", "bigint", "bigint"], rows.collect(), add)
 }
 
-/// Writes the events of sessions.
+/// Inserts the events.
 fn insert(db: &Db<'_>, events: &[(i64, &Row)]) -> Result<()> {
     let mut rows = Vec::with_capacity(events.len());
     for (session, row) in events {

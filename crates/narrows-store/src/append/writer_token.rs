@@ -1,13 +1,15 @@
-//! Who writes a session. What is appended need not be events, so the end of the log does not tell
-//! whether somebody else has written.
+//! The fence of appends: which writer appended last.
+//!
+//! An append may contain no events, so the end of the log alone does not show whether another
+//! writer has appended.
 
 use crate::error::Result;
 use crate::ids::random;
 
-/// The low bits count what was written, the others name the writer.
+/// The low bits count appends, the others identify the writer.
 const COUNT: i64 = (1 << 20) - 1;
 
-/// Whoever writes a session, where others can too.
+/// The token of a session writer, where several nodes write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pen {
     before: i64,
@@ -15,32 +17,33 @@ pub struct Pen {
 }
 
 impl Pen {
-    /// A new writer, who knows the session as it was after `before`.
+    /// A token for a new writer that loaded the session while its row held `before`.
     pub fn new(before: i64) -> Result<Pen> {
         let random = i64::from_le_bytes(random()?);
         Ok(Pen { before, now: random & !COUNT })
     }
 
-    /// Whether nobody else has written since: what the session tells of its last writer is either what
-    /// was there before, to the last append, or this one's own.
+    /// Whether no other writer has appended since: the session's row holds the token that was
+    /// loaded, or one of this writer.
     pub fn knows(self, wrote: i64) -> bool {
         wrote == self.before || wrote & !COUNT == self.now & !COUNT
     }
 
-    /// Something more is written.
+    /// Advances the counter before an append.
     pub fn goes_on(&mut self) {
         self.now = (self.now & !COUNT) | (self.now.wrapping_add(1) & COUNT);
     }
 
-    /// The bits that name a writer.
+    /// The bits that identify the writer.
     pub(crate) const WRITER: i64 = !COUNT;
 
-    /// What was there before, and what names this writer: for whoever cannot ask [`Pen::knows`].
+    /// The loaded token, and the bits that identify this writer: the inputs of [`Pen::knows`] for
+    /// SQL.
     pub(crate) fn parts(self) -> (i64, i64) {
         (self.before, self.now & Pen::WRITER)
     }
 
-    /// What the session tells of its last writer from now on.
+    /// The token that the session's row holds after an append.
     pub(crate) fn mark(self) -> i64 {
         self.now
     }
@@ -58,7 +61,7 @@ mod tests {
         assert!(
             second.knows(first.mark()) && first.knows(first.mark()) && !first.knows(second.mark())
         );
-        // The second has written nothing yet: what it knows is old now.
+        // The second writer has not appended: its loaded token is stale now.
         first.goes_on();
         assert!(first.knows(first.mark()) && !second.knows(first.mark()));
         for _ in 0..=COUNT {

@@ -1,19 +1,21 @@
-//! What other nodes did: for those who were not woken, or not in time.
+//! The change feed of a cluster: tombstones of deleted sessions, tokens and tags, for nodes that
+//! missed a wake-up.
 
 use crate::buckets::touched;
 use crate::db::{Db, params};
 use crate::error::Result;
 use crate::ids::now;
 
-/// A node that was away for longer begins anew.
+/// How long tombstones are kept, in milliseconds; a node that was away for longer reloads
+/// everything.
 const KEPT_MS: i64 = 3600 * 1000;
 
-/// What is gone.
+/// The kind of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gone {
     Session,
     Token,
-    /// A tag, of some session.
+    /// A tag, removed from some session.
     Tag,
 }
 
@@ -27,7 +29,7 @@ impl Gone {
     }
 }
 
-/// Remembers that something is gone, where other nodes must hear of it.
+/// Writes a tombstone, if other nodes share the store.
 pub(crate) fn gone(db: &Db<'_>, what: Gone, id: &str) -> Result<()> {
     if !db.is_postgres() {
         return Ok(());
@@ -39,7 +41,7 @@ pub(crate) fn gone(db: &Db<'_>, what: Gone, id: &str) -> Result<()> {
     )
 }
 
-/// Forgets what every node has heard of long ago.
+/// Deletes tombstones and commands that every node has seen.
 pub(crate) fn forget(db: &Db<'_>) -> Result<()> {
     if db.is_postgres() {
         db.later("DELETE FROM gone WHERE at < ?1", &params![now() - KEPT_MS])?;
@@ -48,17 +50,17 @@ pub(crate) fn forget(db: &Db<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What happened in a store that several nodes use.
+/// Changes in a store that several nodes share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct News {
-    /// The count of changes up to which all of it is told.
+    /// The revision up to which the changes are complete.
     pub touched: i64,
-    /// The newest change of any session.
+    /// The newest revision of any session.
     pub newest: i64,
-    /// Sessions that were deleted, by id. Some may have been told before.
+    /// Ids of deleted sessions; may repeat ones reported before.
     pub sessions: Vec<String>,
-    /// Tokens that were revoked, by id.
+    /// Ids of revoked tokens.
     pub tokens: Vec<String>,
-    /// Tags that some session has no more.
+    /// Tags that were removed from some session.
     pub tags: Vec<String>,
 }

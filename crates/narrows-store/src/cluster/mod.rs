@@ -1,3 +1,3 @@
-//! A store that several nodes share.
+//! Sharing a store between several nodes.
 
 pub(crate) mod changes;

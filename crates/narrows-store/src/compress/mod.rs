@@ -1,4 +1,4 @@
-//! Long texts are kept packed: a log tells much of what it tells three times.
+//! Compression of long texts with zstd and a dictionary: a log repeats much of its content.
 
 use crate::db::{Param, Value};
 use crate::error::{Error, Result};
@@ -8,16 +8,16 @@ use std::sync::LazyLock;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
-/// Texts from this size on are packed.
+/// Texts of at least this size are compressed.
 const FROM: usize = 1024;
-/// Nothing that was packed is larger.
+/// The maximum size of decompressed data.
 const MAX: usize = 1 << 30;
-/// The forms of what is packed: by itself, as earlier versions did, and by a dictionary of what rows
-/// say anyway. `examples/dictionary.rs` makes one.
+/// Format tags of compressed data: without a dictionary, as older versions wrote it, and with the
+/// dictionary. `examples/dictionary.rs` trains one.
 const ALONE: u8 = 1;
 const BY_WORDS: u8 = 2;
 const WORDS: &[u8] = include_bytes!("zstd-v1.dict");
-/// The fastest but those that leave letters as they are.
+/// The fastest level that still uses entropy coding.
 const LEVEL: i32 = 1;
 const NONE: u32 = u32::MAX;
 
@@ -26,7 +26,7 @@ static PACKING: LazyLock<EncoderDictionary<'static>> =
 static UNPACKING: LazyLock<DecoderDictionary<'static>> =
     LazyLock::new(|| DecoderDictionary::copy(WORDS));
 
-/// Packs without saying by what: the form does.
+/// A compressor that omits the dictionary id and size: the format tag and the lengths contain both.
 fn packer() -> Option<Compressor<'static>> {
     let mut packer = Compressor::with_prepared_dictionary(&PACKING).ok()?;
     packer.include_dictid(false).ok()?;
@@ -34,7 +34,7 @@ fn packer() -> Option<Compressor<'static>> {
     Some(packer)
 }
 
-/// A text as it is kept.
+/// A text in its stored form.
 #[derive(Debug)]
 pub(crate) enum Kept {
     Text(String),
@@ -42,7 +42,7 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
-    /// Packs a text, if that is worth it.
+    /// Compresses a text, if that makes it smaller.
     pub(crate) fn new(text: String) -> Kept {
         match pack(&[Some(text.as_bytes())]) {
             Some(packed) => Kept::Packed(packed),
@@ -67,7 +67,7 @@ impl Param for Kept {
     }
 }
 
-/// Packs texts together, if that is worth it: what one says the others need not say again.
+/// Compresses texts together, if that makes them smaller: they share much of their content.
 pub(crate) fn pack(parts: &[Option<&[u8]>]) -> Option<Vec<u8>> {
     let size: usize = parts.iter().flatten().map(|p| p.len()).sum();
     if !(FROM..MAX).contains(&size) {
@@ -92,7 +92,7 @@ pub(crate) fn pack(parts: &[Option<&[u8]>]) -> Option<Vec<u8>> {
     (kept.len() < size).then_some(kept)
 }
 
-/// Packs bytes by the dictionary.
+/// Compresses bytes with the dictionary.
 pub(crate) fn squeeze(bytes: &[u8]) -> Option<Vec<u8>> {
     thread_local! {
         static PACKER: RefCell<Option<Compressor<'static>>> = RefCell::new(packer());
@@ -100,7 +100,7 @@ pub(crate) fn squeeze(bytes: &[u8]) -> Option<Vec<u8>> {
     PACKER.with_borrow_mut(|packer| packer.as_mut()?.compress(bytes).ok())
 }
 
-/// Unpacks so many bytes.
+/// Decompresses data to exactly `size` bytes.
 fn loosen(form: u8, packed: &[u8], size: usize) -> Option<Vec<u8>> {
     thread_local! {
         static BY: RefCell<[Option<Decompressor<'static>>; 2]> = RefCell::new([
@@ -122,12 +122,12 @@ fn loosen(form: u8, packed: &[u8], size: usize) -> Option<Vec<u8>> {
     all.filter(|all| all.len() == size)
 }
 
-/// Unpacks so many bytes that were packed by the dictionary.
+/// Decompresses data that was compressed with the dictionary, to exactly `size` bytes.
 pub(crate) fn unsqueeze(packed: &[u8], size: usize) -> Option<Vec<u8>> {
     loosen(BY_WORDS, packed, size)
 }
 
-/// The texts that were packed together.
+/// Splits texts that were compressed together.
 pub(crate) fn unpack(kept: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
     let bad = || Error::Damaged("a packed text cannot be read".to_owned());
     let (&[form, count], rest) = kept.split_first_chunk().ok_or_else(bad)?;
@@ -150,12 +150,12 @@ pub(crate) fn unpack(kept: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
     Ok(parts)
 }
 
-/// Whether something is packed: no JSON begins with these bytes.
+/// Whether data is compressed: no JSON begins with these bytes.
 pub(crate) fn is_packed(kept: &[u8]) -> bool {
     matches!(kept.first(), Some(&(ALONE | BY_WORDS)))
 }
 
-/// A text that may be packed.
+/// A text that may be compressed.
 pub(crate) fn text(kept: &[u8]) -> Result<Cow<'_, str>> {
     let bad = || Error::Damaged("a text cannot be read".to_owned());
     if is_packed(kept) {
@@ -181,7 +181,7 @@ mod tests {
         assert!(unpack(&kept).is_err());
     }
 
-    /// The dictionary may never change: what it has packed could not be read any more.
+    /// The dictionary must never change: existing data could not be decompressed.
     #[test]
     fn the_dictionary_is_the_one_that_was_used() {
         use sha2::{Digest, Sha256};

@@ -1,8 +1,8 @@
-//! The database as the rest of the store sees it: one SQL for SQLite and PostgreSQL.
+//! The database interface of the store: one SQL text for SQLite and PostgreSQL.
 //!
-//! Statements are written so that both understand them (`ON CONFLICT`, `RETURNING`, `string_agg`,
-//! numbers for truth values). What PostgreSQL says otherwise is in the text: `?1` becomes `$1`,
-//! `INDEXED BY …` is left out, and what stands in `/*pg … */` is only for it.
+//! Statements use the common subset (`ON CONFLICT`, `RETURNING`, `string_agg`, numbers for
+//! booleans). For PostgreSQL, `?1` becomes `$1`, `INDEXED BY …` is dropped, and the text of `/*pg …
+//! */` is included.
 
 mod postgres;
 mod sql;
@@ -31,7 +31,7 @@ pub(crate) enum Db<'a> {
     Postgres(&'a Pg),
 }
 
-/// A row that was found.
+/// A row of a result.
 #[derive(Debug)]
 pub(crate) enum Row<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
@@ -39,12 +39,12 @@ pub(crate) enum Row<'a> {
 }
 
 impl Row<'_> {
-    /// A column.
+    /// Reads a column.
     pub(crate) fn get<T: FromValue>(&self, at: usize) -> Result<T> {
         T::from_value(self.value(at)?)
     }
 
-    /// The bytes of a text or a blob.
+    /// Reads the bytes of a text or a blob.
     pub(crate) fn bytes(&self, at: usize) -> Result<Option<&[u8]>> {
         match self {
             Row::Sqlite(row) => {
@@ -60,7 +60,7 @@ impl Row<'_> {
         }
     }
 
-    /// A column as it stands there.
+    /// Reads a column as a [`Value`].
     pub(crate) fn value(&self, at: usize) -> Result<Value<'_>> {
         match self {
             Row::Sqlite(row) => value::of_sqlite(row.get_ref(at)?),
@@ -70,12 +70,12 @@ impl Row<'_> {
 }
 
 impl Db<'_> {
-    /// Whether this is PostgreSQL: for the few things that only one of them has.
+    /// Whether the database is PostgreSQL, for the few statements that differ.
     pub(crate) fn is_postgres(&self) -> bool {
         matches!(self, Db::Postgres(_))
     }
 
-    /// Changes rows; returns how many.
+    /// Executes a statement; returns the number of changed rows.
     pub(crate) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize> {
         match self {
             Db::Sqlite(db) => Ok(db.prepare_cached(sql)?.execute(params_from_iter(values))?),
@@ -83,8 +83,8 @@ impl Db<'_> {
         }
     }
 
-    /// Changes rows, but need not wait until that is done: an error may come with a later statement,
-    /// at the latest with the commit.
+    /// Executes a statement without waiting for it on PostgreSQL: an error may surface at a later
+    /// statement, at the latest at the commit.
     pub(crate) fn later(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
         match self {
             Db::Sqlite(_) => self.execute(sql, values).map(|_| ()),
@@ -92,9 +92,9 @@ impl Db<'_> {
         }
     }
 
-    /// Changes a row that other sessions have too, named by `order`. With PostgreSQL that is done at
-    /// the end of the transaction, in the order of these names: whoever waits for such a row waits for
-    /// nobody who waits for another one.
+    /// Executes a change of a row that other sessions share, named by `order`. PostgreSQL executes
+    /// these before the commit, in the order of their names: nodes lock shared rows in the same
+    /// order and cannot deadlock.
     pub(crate) fn at_end(&self, order: &str, sql: &str, values: &[Value<'_>]) -> Result<()> {
         match self {
             Db::Sqlite(_) => self.execute(sql, values).map(|_| ()),
@@ -102,8 +102,9 @@ impl Db<'_> {
         }
     }
 
-    /// Inserts many rows, as `later` does, but together with what follows: neither sees the other. `columns` are the types of all columns, `then` is what
-    /// follows (`ON CONFLICT …`).
+    /// Inserts rows without waiting. On PostgreSQL, they may be combined with the following
+    /// statements, which do not see them. `columns` are the types of all columns, `then` is
+    /// appended to the statement (`ON CONFLICT …`).
     pub(crate) fn insert<const N: usize>(
         &self,
         table: &str,
@@ -126,8 +127,8 @@ impl Db<'_> {
         }
     }
 
-    /// Changes rows by a list of rows, as `insert` does: `sql` finds each of the list as `{v}`, which has
-    /// these columns, of these types. With `each`, the transaction fails if one of them changes no row.
+    /// Updates rows by a list of values without waiting: `sql` refers to the list as `{v}`, with
+    /// the given columns and types. With `each`, the transaction fails if a value changes no row.
     pub(crate) fn update<const N: usize>(
         &self,
         sql: &str,
@@ -158,7 +159,7 @@ impl Db<'_> {
         }
     }
 
-    /// The first row, if there is one.
+    /// The first row, if any.
     pub(crate) fn optional<T>(
         &self,
         sql: &str,
@@ -178,7 +179,7 @@ impl Db<'_> {
         }
     }
 
-    /// The one row that there must be.
+    /// The only row; fails if there is none.
     pub(crate) fn one<T>(
         &self,
         sql: &str,
@@ -189,12 +190,12 @@ impl Db<'_> {
         found.ok_or_else(|| Error::Damaged("a row is missing".to_owned()))
     }
 
-    /// Whether there is a row.
+    /// Whether the query returns a row.
     pub(crate) fn exists(&self, sql: &str, values: &[Value<'_>]) -> Result<bool> {
         Ok(self.optional(sql, values, |_| Ok(()))?.is_some())
     }
 
-    /// All rows, where there are few.
+    /// All rows, for small results.
     pub(crate) fn all<T>(
         &self,
         sql: &str,
@@ -216,7 +217,7 @@ impl Db<'_> {
         }
     }
 
-    /// One row after the other, until `take` has enough: no more is read than is needed, about.
+    /// Passes rows to `visit` until it breaks. PostgreSQL fetches the rows in batches.
     pub(crate) fn each(
         &self,
         sql: &str,
@@ -239,7 +240,7 @@ impl Db<'_> {
     }
 }
 
-/// A list for each column.
+/// Transposes rows into one list per column.
 fn lists<const N: usize>(rows: Vec<[Value<'_>; N]>) -> [Value<'_>; N] {
     let mut lists = [const { Vec::new() }; N];
     for row in rows {

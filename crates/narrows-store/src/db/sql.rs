@@ -1,8 +1,8 @@
-//! One SQL, as each of the two wants it.
+//! Translation of the common SQL for each database.
 
 use std::fmt::Write;
 
-/// What is written for both, for PostgreSQL.
+/// Translates a statement for PostgreSQL.
 pub(super) fn for_postgres(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len() + 16);
     let mut rest = sql;
@@ -26,7 +26,7 @@ pub(super) fn for_postgres(sql: &str) -> String {
             }
             rest = &mark[digits..];
         } else if let Some(text) = rest.strip_prefix('\'') {
-            // Within quotes nothing is meant.
+            // String literals are copied verbatim.
             let end = text.find('\'').map_or(text.len(), |end| end + 1);
             out.push('\'');
             out.push_str(&text[..end]);
@@ -40,13 +40,13 @@ pub(super) fn for_postgres(sql: &str) -> String {
     out
 }
 
-/// Inserts a row.
+/// A statement that inserts one row.
 pub(super) fn insert_one(table: &str, columns: usize, then: &str) -> String {
     let marks: Vec<String> = (1..=columns).map(|n| format!("?{n}")).collect();
     format!("INSERT INTO {table} VALUES ({}) {then}", marks.join(", "))
 }
 
-/// Inserts a list of rows, given as one list for each column.
+/// A statement that inserts rows given as one list per column.
 pub(super) fn insert_many(table: &str, columns: &[&str], then: &str) -> String {
     let lists: Vec<String> =
         (1..).zip(columns).map(|(n, kind)| format!("?{n}::{kind}[]")).collect();
@@ -54,14 +54,14 @@ pub(super) fn insert_many(table: &str, columns: &[&str], then: &str) -> String {
     format!("INSERT INTO {table} SELECT * FROM unnest({lists}) {then}")
 }
 
-/// A statement with one row of given values.
+/// A statement with one row of values as `{v}`.
 pub(super) fn with_row(sql: &str, columns: &[(&str, &str)]) -> String {
     let values: Vec<String> =
         (1..).zip(columns).map(|(n, (name, _))| format!("?{n} AS {name}")).collect();
     sql.replace("{v}", &format!("(SELECT {}) AS v", values.join(", ")))
 }
 
-/// The same with many rows, given as one list for each column.
+/// A statement with rows given as one list per column as `{v}`.
 pub(super) fn with_rows(sql: &str, columns: &[(&str, &str)]) -> String {
     let lists: Vec<String> =
         (1..).zip(columns).map(|(n, (_, kind))| format!("?{n}::{kind}[]")).collect();

@@ -1,4 +1,4 @@
-//! What goes into statements and comes out of rows.
+//! Values of parameters and columns.
 
 use crate::error::{Error, Result};
 use rusqlite::ToSql;
@@ -13,16 +13,16 @@ pub(crate) enum Value<'a> {
     Real(f64),
     Text(&'a str),
     Bytes(&'a [u8]),
-    /// Of PostgreSQL only.
+    /// An array; PostgreSQL only.
     List(Vec<Value<'a>>),
 }
 
-/// What can be a parameter.
+/// A type that can be a parameter.
 pub(crate) trait Param {
     fn value(&self) -> Value<'_>;
 }
 
-/// What a column can be read as.
+/// A type that a column can be read as.
 pub(crate) trait FromValue: Sized {
     fn from_value(value: Value<'_>) -> Result<Self>;
 }
@@ -63,7 +63,7 @@ macro_rules! whole {
     ($($kind:ty),*) => {$(
         impl Param for $kind {
             fn value(&self) -> Value<'_> {
-                // Nothing that is counted here comes near the end of the numbers.
+                // Saturates: no counter here comes near `i64::MAX`.
                 i64::try_from(*self).map_or(Value::Int(i64::MAX), Value::Int)
             }
         }

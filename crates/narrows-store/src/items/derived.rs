@@ -1,4 +1,4 @@
-//! What the columns of an item's row and its tool call row are derived from.
+//! Columns that are derived from an item: its parent, and the row of its tool call.
 
 use crate::db::{Db, params};
 use crate::error::Result;
@@ -6,7 +6,7 @@ use narrows::Item;
 use narrows::item::ItemBody;
 use narrows::tool::{ChangedFile, ToolName, ToolStatus};
 
-/// A call that is over.
+/// The row of a finished tool call.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) name: String,
@@ -16,16 +16,16 @@ pub(crate) struct Call {
     pub(crate) files: Vec<ChangedFile>,
 }
 
-/// The call below which an item stands; it does not stand below itself.
+/// The parent call of an item; an item is never its own parent.
 pub(crate) fn parent(item: &Item) -> Option<&str> {
     item.parent.as_ref().filter(|parent| **parent != item.id).map(narrows::Clean::as_str)
 }
 
-/// What is told of a call.
+/// The row of an item's tool call.
 pub(crate) fn call(item: &Item) -> Option<Call> {
     let ItemBody::ToolCall { tool_call } = &item.body else { return None };
     let call = &tool_call.call;
-    // One name for what every agent calls by its own, where it is known.
+    // One name for the same tool of every agent, where the tool is known.
     let name = match (call.tool_name, &call.name) {
         (ToolName::Unknown, Some(own)) => own.as_str().to_owned(),
         (known, _) => serde_json::to_string(&known).unwrap_or_default().replace('"', ""),

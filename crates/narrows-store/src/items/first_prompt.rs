@@ -1,4 +1,4 @@
-//! What a session is first asked for: what it is called by where it has no title.
+//! The first prompt of a session, which names a session without a title.
 
 use crate::db::{Db, params};
 use crate::error::Result;
@@ -9,10 +9,10 @@ use narrows::Item;
 use narrows::item::ItemBody;
 use std::ops::ControlFlow;
 
-/// Characters of it that are kept.
+/// Characters that are stored.
 const MAX_PROMPT: usize = 200;
 
-/// The beginning of a text, on one line.
+/// The beginning of a text on one line, of at most `max_chars` characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     let mut room = most;
@@ -34,7 +34,7 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// Commands that ask the program and not the agent: a session is not called by them.
+/// Commands for the client rather than the agent: they do not name a session.
 const SETTINGS: [&str; 24] = [
     "/clear",
     "/model",
@@ -62,8 +62,8 @@ const SETTINGS: [&str; 24] = [
     "/add-dir",
 ];
 
-/// How an item begins, if it is a prompt of the session itself and says something. A command that the
-/// agent carries out, with its arguments, is one.
+/// The first line of an item that is a non-empty prompt of the session itself, or a command with
+/// its arguments that the agent executes.
 pub(crate) fn of(item: &Item) -> Option<String> {
     let text = match &item.body {
         ItemBody::UserMessage { text, .. } => text,
@@ -80,7 +80,7 @@ pub(crate) fn of(item: &Item) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// Keeps a prompt if there is none before it.
+/// Stores a prompt unless an earlier one is stored.
 pub(crate) fn keep(db: &Db<'_>, session: i64, order: u64, prompt: &str) -> Result<()> {
     db.later(
         "UPDATE session SET prompt = ?2, prompt_order = ?3, prompt_crc = ?4
@@ -89,13 +89,13 @@ pub(crate) fn keep(db: &Db<'_>, session: i64, order: u64, prompt: &str) -> Resul
     )
 }
 
-/// The same in a store that has no checksums yet.
+/// Like [`put`], for schemas without checksums.
 fn keep_unchecked(db: &Db<'_>, session: i64, order: u64, prompt: &str) -> Result<()> {
     let set = "UPDATE session SET prompt = ?2, prompt_order = ?3 WHERE key = ?1";
     db.later(set, &params![session, prompt, order])
 }
 
-/// An item is gone: if it was the first prompt, another one is.
+/// Finds the next first prompt if the removed item was it.
 pub(crate) fn removed(db: &Db<'_>, session: i64, order: u64) -> Result<()> {
     let forget = "UPDATE session SET prompt = NULL, prompt_order = NULL, prompt_crc = NULL
                   WHERE key = ?1 AND prompt_order = ?2";
@@ -105,17 +105,17 @@ pub(crate) fn removed(db: &Db<'_>, session: i64, order: u64) -> Result<()> {
     Ok(())
 }
 
-/// Finds the first prompt in the rows of items.
+/// Finds and stores the first prompt by reading item rows.
 pub(crate) fn find(db: &Db<'_>, session: i64) -> Result<()> {
     find_in(db, session, COLUMNS, keep)
 }
 
-/// The same in a store that has no checksums yet.
+/// Like [`find`], for schemas without checksums.
 pub(crate) fn find_unchecked(db: &Db<'_>, session: i64) -> Result<()> {
     find_in(db, session, &COLUMNS.replace(", crc", ", NULL"), keep_unchecked)
 }
 
-/// Keeps a prompt of a session, by its order.
+/// Stores a prompt of a session, by its order.
 type Keep = fn(&Db<'_>, i64, u64, &str) -> Result<()>;
 
 fn find_in(db: &Db<'_>, session: i64, columns: &str, keep: Keep) -> Result<()> {
@@ -126,7 +126,7 @@ fn find_in(db: &Db<'_>, session: i64, columns: &str, keep: Keep) -> Result<()> {
     );
     let (first, last) = keys(session);
     db.each(&prompts, &params![first, last], |row| {
-        // One that cannot be read is none.
+        // An item that cannot be read is no prompt.
         let item = read_row(row).map(|(_, item)| item);
         let Some(prompt) = item.as_ref().and_then(of) else { return Ok(ControlFlow::Continue(())) };
         keep(db, session, number(row.get(0)?), &prompt)?;

@@ -1,4 +1,7 @@
 //! Items of a session: reading their rows, and completing them from the log.
+//!
+//! Item rows are a materialized view of the log. `read.rs` has windows of items, `overlay.rs` the
+//! changes that rows lack; `append/item_write.rs` writes the rows.
 
 pub(crate) mod derived;
 pub(crate) mod first_prompt;
@@ -12,26 +15,26 @@ pub use read::{ItemRow, Kept, Window, WindowPage};
 
 use narrows::{Change, Item};
 
-/// What happens to the row of an item.
+/// A write of an item's row.
 #[derive(Debug)]
 pub enum ItemWrite {
-    /// The item as it is after the event `seq`.
+    /// Inserts or replaces the item as of the event `seq`.
     Put {
         /// The item.
         item: Box<Item>,
-        /// The last event whose change is in it.
+        /// The last event whose change is in the item.
         seq: u64,
     },
-    /// Changes of an item whose row was written before.
+    /// Applies changes to an item that has a row.
     Patch {
-        /// The item.
+        /// The id of the item.
         id: String,
-        /// The changes, each with its event.
+        /// The changes, each with the number of its event.
         changes: Vec<(u64, Change)>,
     },
-    /// The item is gone.
+    /// Removes the item.
     Remove {
-        /// The item.
+        /// The id of the item.
         id: String,
     },
 }

@@ -1,5 +1,4 @@
-//! What a session is about, at a glance: its turns, the files it changed, what is to be done and
-//! what waits for an answer.
+//! The outline of a session: its turns, edited files, todo list and open questions.
 
 use crate::db::{Db, params};
 use crate::error::Result;
@@ -19,63 +18,63 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
-/// Characters of a prompt.
+/// Characters of a prompt in the outline.
 const MAX_TEXT: usize = 160;
-/// Bytes of the prompts that are read at once, about.
+/// Bytes of prompts that are read at once.
 const MAX_PROMPTS: usize = 16 << 20;
-/// Calls that changed files which are looked at, and files that are told.
+/// Calls whose edits are added up, and files that are returned.
 const MAX_EDITS: usize = 5000;
 const MAX_FILES: usize = 500;
-/// Questions that are told.
+/// Open questions that are returned.
 const MAX_WAITING: usize = 50;
-/// Ends of turns that are looked at.
+/// Ends of turns that are read.
 const MAX_ENDS: usize = 20_000;
-/// Ends of turns that are looked at for what the session cost before.
+/// Ends of turns that are read to find the cost before the first turn.
 const MAX_BEFORE: usize = 16;
 
-/// A session at a glance.
+/// The outline of a session.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outline {
-    /// The life of the log.
+    /// The epoch of the log.
     #[serde(skip)]
     pub epoch: String,
-    /// Follow the log from here.
+    /// The last event the outline reflects; follow the log from here.
     #[serde(skip)]
     pub seq: u64,
-    /// What was asked, in order.
+    /// The turns, in order.
     pub turns: Vec<Turn>,
-    /// Whether there are turns after these.
+    /// Whether there are later turns.
     pub more: bool,
-    /// Files that were changed, the last one first.
+    /// Edited files, the last edited first.
     pub files: Vec<FileSum>,
-    /// Whether there are more of them, or more changes than were added up.
+    /// Whether files or edits are missing from the list.
     pub files_cut: bool,
-    /// What is to be done.
+    /// The newest todo list.
     pub todos: Option<TodoList>,
-    /// Questions that nobody has answered, by their items.
+    /// The item ids of unanswered questions.
     pub waiting: Vec<String>,
 }
 
-/// What was asked, and what is known of how it ended.
+/// A prompt, and how its turn ended.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
-    /// The item of the prompt.
+    /// The item id of the prompt.
     pub id: String,
-    /// Its place.
+    /// The position of the prompt.
     pub order: u64,
-    /// How it begins, on one line.
+    /// The beginning of the prompt on one line.
     pub text: String,
-    /// When it was.
+    /// When it was sent.
     pub timestamp: Option<Time>,
-    /// What the turn used.
+    /// Tokens used by the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What it cost, as the agent reports it.
+    /// The cost of the turn in dollars, as reported by the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// How long the agent worked on it.
+    /// How long the agent worked, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// Why the agent stopped.
@@ -83,22 +82,22 @@ pub struct Turn {
     pub stop_reason: Option<String>,
 }
 
-/// A file, and what all calls together changed in it.
+/// A file and the sum of its edits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileSum {
     /// Relative to the session root.
     pub path: String,
-    /// Lines that came.
+    /// Added lines.
     pub additions: u64,
-    /// Lines that went.
+    /// Deleted lines.
     pub deletions: u64,
-    /// Calls that changed it.
+    /// The number of calls that edited it.
     pub edits: u64,
-    /// The last item that did.
+    /// The position of the last edit.
     pub order: u64,
 }
 
-/// A session at a glance, with the turns after an order.
+/// Reads the outline, with at most `limit` turns after the position `after`.
 pub(crate) fn outline(
     db: &Db<'_>,
     session: i64,
@@ -117,7 +116,7 @@ pub(crate) fn outline(
     let mut begins = Vec::with_capacity(found.len());
     for row in found {
         let ItemBody::UserMessage { text, .. } = &row.item.body else { continue };
-        // The rest of a prompt that is too long for one item.
+        // An item that continues a long prompt.
         if row.item.continues.is_some() {
             continue;
         }
@@ -141,8 +140,8 @@ pub(crate) fn outline(
         ItemBody::TodoList { todo_list } => Some(todo_list),
         _ => None,
     });
-    // Whatever else is known: who asks is answered, or takes it back. Nobody takes back what
-    // stands in a file.
+    // Requests are answered or withdrawn by their agent. A question read from a file is never
+    // withdrawn: it counts only while the source has not ended.
     let asks = open_items(db, session, &log.tail)?.into_iter().filter(|item| match &item.body {
         ItemBody::Permission { .. } => true,
         ItemBody::Question { request_id, .. } => request_id.is_some() || !log.ended,
@@ -154,8 +153,8 @@ pub(crate) fn outline(
     Ok(Outline { epoch, seq, turns, more: next.is_some(), files, files_cut, todos, waiting })
 }
 
-/// Adds to each turn what the ends between its prompt and the next one tell. `begins` are the events
-/// of the prompts, `next` is that of the first prompt after these.
+/// Adds to each turn the responses between its prompt and the next one. `starts` are the events of
+/// the prompts, `next` that of the first prompt after them.
 fn end(
     db: &Db<'_>,
     session: i64,
@@ -209,7 +208,7 @@ fn ends(
     Ok(out)
 }
 
-/// A turn may end several times: what was going on in the background wakes the agent again.
+/// Adds a response to its turn. A turn may have several: background tasks wake the agent again.
 fn take_end(turn: &mut Turn, response: Response, before: &mut Option<f64>) {
     if let Some(used) = &response.usage {
         let usage = turn.usage.get_or_insert_default();
@@ -227,7 +226,7 @@ fn take_end(turn: &mut Turn, response: Response, before: &mut Option<f64>) {
         }
     }
     if let Some(cost) = response.cost_usd {
-        // Agents report what the session cost so far; one that began anew counts from nothing.
+        // Agents report the accumulated cost of the session; a restarted counter begins at zero.
         let more = before.filter(|before| cost >= *before).map_or(cost, |before| cost - before);
         *turn.cost_usd.get_or_insert(0.0) += more;
         *before = Some(cost);
@@ -245,11 +244,11 @@ fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
     }
 }
 
-/// The files that calls changed, and whether some are left out.
+/// The edited files, and whether the list is incomplete.
 fn files(db: &Db<'_>, session: i64, tail: &Tail) -> Result<(Vec<FileSum>, bool)> {
     const SQL: &str = "SELECT key, path, added, removed FROM edit
          WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC, path";
-    // Calls whose rows lack something tell for themselves.
+    // For calls with unmaterialized changes, the log overlay has the edits.
     let mut newest = BTreeMap::new();
     for item in tail.changed(db, session)? {
         let call = call(&item).filter(|_| !item.is_open());
@@ -276,7 +275,7 @@ fn files(db: &Db<'_>, session: i64, tail: &Tail) -> Result<(Vec<FileSum>, bool)>
     Ok((sums.files, sums.cut))
 }
 
-/// Adds up what calls changed, the last one first.
+/// Adds up edits, the last call first.
 #[derive(Default)]
 struct FileSums {
     files: Vec<FileSum>,

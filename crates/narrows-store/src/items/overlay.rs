@@ -1,4 +1,4 @@
-//! The end of a log that the rows of items lack.
+//! The changes of a log that item rows do not contain yet.
 
 use crate::damage;
 use crate::db::{Db, Param, Value, params};
@@ -9,19 +9,19 @@ use crate::log::after;
 use narrows::{Change, Item, stored};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What the log's tail adds to the rows of items.
+/// The unmaterialized changes at the end of a log.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     changes: HashMap<String, Vec<(u64, Change)>>,
-    /// Items that have no row yet, by order.
+    /// Items without a row, by order, each with its last event.
     pub(crate) new: BTreeMap<u64, (u64, Item)>,
-    /// The orders of these, by their ids.
+    /// The orders of the new items, by id.
     orders: HashMap<String, u64>,
     removed: HashSet<String>,
 }
 
 impl Tail {
-    /// Of a log that ends at `last`.
+    /// Reads the changes after the event `settled` of a log that ends at `last`.
     pub(crate) fn read(db: &Db<'_>, session: i64, settled: u64, last: u64) -> Result<Tail> {
         let (mut tail, mut notices) = (Tail::default(), Vec::new());
         for row in after(db, session, settled, last, usize::MAX, usize::MAX)? {
@@ -36,14 +36,14 @@ impl Tail {
             }
         }
         notices.into_iter().for_each(|(seq, change)| tail.tell(seq, change));
-        // An item whose row is there takes its changes itself.
+        // An item with a row gets its changes when the row is read.
         let there = rows_of(db, session, tail.new.values().map(|(_, item)| item.id.as_str()))?;
         tail.new.retain(|_, (_, item)| !there.contains_key(item.id.as_str()));
         tail.orders.retain(|id, _| !there.contains_key(id));
         Ok(tail)
     }
 
-    /// Shows a notice about events that cannot be read, beside the items: it gets no row.
+    /// Adds a notice about unreadable events as an item of its own, which never gets a row.
     fn tell(&mut self, seq: u64, change: Change) {
         if let Change::Put { item } = change {
             let mut order = item.order;
@@ -82,7 +82,7 @@ impl Tail {
         self.changes.entry(id).or_default().push((seq, change));
     }
 
-    /// The item of a row as it is now; none when it is gone.
+    /// Applies the changes after the event `known` to the item of a row; none if it was removed.
     pub(crate) fn complete(&self, known: u64, mut item: Item) -> Option<Item> {
         if self.removed.contains(item.id.as_str()) {
             return None;
@@ -95,12 +95,12 @@ impl Tail {
         Some(item)
     }
 
-    /// Whether an item without a row is there.
+    /// Whether the item exists without a row.
     pub(crate) fn has_new(&self, id: &str) -> bool {
         self.orders.contains_key(id)
     }
 
-    /// An item as it is now.
+    /// Reads the current state of an item.
     pub(crate) fn item(&self, db: &Db<'_>, session: i64, id: &str) -> Result<Option<Item>> {
         let new = || self.new.get(self.orders.get(id)?).map(|(_, item)| item.clone());
         Ok(match row(db, session, id)? {
@@ -109,7 +109,7 @@ impl Tail {
         })
     }
 
-    /// The items whose rows may lack something, as they are now.
+    /// The current state of the items whose rows may be behind.
     pub(crate) fn changed(&self, db: &Db<'_>, session: i64) -> Result<Vec<Item>> {
         let mut items = Vec::new();
         for id in self.changes.keys() {
@@ -119,7 +119,7 @@ impl Tail {
         Ok(items)
     }
 
-    /// What completes the rows.
+    /// The writes that bring the item rows up to date.
     pub(crate) fn writes(&self, db: &Db<'_>, session: i64) -> Result<Vec<ItemWrite>> {
         let mut writes: Vec<ItemWrite> =
             self.removed.iter().map(|id| ItemWrite::Remove { id: id.clone() }).collect();
@@ -131,7 +131,8 @@ impl Tail {
         Ok(writes)
     }
 
-    /// What completes the rows up to the event `last`, where this ends: some may be ahead of it.
+    /// The items to write to bring rows up to the event `last`, the end of this overlay; rows may
+    /// be ahead of it. Deletes the rows of removed items.
     pub(crate) fn catch_up(
         &self,
         db: &Db<'_>,
@@ -157,7 +158,7 @@ impl Tail {
         Ok(items)
     }
 
-    /// Items whose rows lack something, and since which event.
+    /// Ids of items whose rows are behind, each with the first missing event.
     pub(crate) fn unsettled(&self, db: &Db<'_>, session: i64) -> Result<Vec<(String, u64)>> {
         let there = rows_of(db, session, self.changes.keys().map(String::as_str))?;
         let mut lack = Vec::new();
@@ -170,7 +171,7 @@ impl Tail {
     }
 }
 
-/// Those of some items that have rows, and the last event in each.
+/// The items among `ids` that have rows, with the last event in each row.
 fn rows_of<'a>(
     db: &Db<'_>,
     session: i64,
@@ -178,7 +179,7 @@ fn rows_of<'a>(
 ) -> Result<HashMap<String, u64>> {
     let mut rows = HashMap::new();
     if db.is_postgres() {
-        // Asked for together: each question is a way to the database and back.
+        // One query for all ids: each query is a round trip.
         let ids: Vec<Value<'_>> = ids.map(Value::Text).collect();
         if !ids.is_empty() {
             let sql = "SELECT a.id, i.seq FROM unnest(?2::text[]) AS a (id), LATERAL

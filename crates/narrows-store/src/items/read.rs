@@ -1,4 +1,4 @@
-//! Rows of items: written when an item closes, completed from the log's tail on read.
+//! Reading item rows, completed with the changes that rows do not contain yet.
 
 use crate::compress::text;
 use crate::damage::{self, Damage};
@@ -14,60 +14,60 @@ use narrows::session::SessionInfo;
 use narrows::{Item, Items, stored};
 use std::collections::{BTreeSet, HashSet};
 
-/// Bytes of the items that are read to go on with a session, about.
+/// Approximate bytes of items that are loaded to resume a session.
 const MAX_KEPT: usize = 16 << 20;
 
 /// A window of a session's items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
-    /// The last ones.
+    /// The last items.
     End,
-    /// Those before this order.
+    /// The items before this order.
     Before(u64),
-    /// Those from this order on.
+    /// The items from this order on.
     From(u64),
-    /// Those around this order.
+    /// The items around this order.
     Around(u64),
 }
 
-/// An item as it is now.
+/// The current state of an item.
 #[derive(Debug, Clone)]
 pub struct ItemRow {
-    /// Its place.
+    /// Its position.
     pub order: u64,
-    /// The last event in its row; what came later is in the item too.
+    /// The last event in the stored row; the item also has later changes.
     pub seq: u64,
     /// The item.
     pub item: Item,
 }
 
-/// Some items, and the place in the log that they are of.
+/// A page of items, and the log position it reflects.
 #[derive(Debug, Clone, Default)]
 pub struct WindowPage {
-    /// The items, in their order.
+    /// The items, in order.
     pub items: Vec<ItemRow>,
-    /// Follow the log from here.
+    /// The last event the page reflects; follow the log from here.
     pub seq: u64,
-    /// The life of the log.
+    /// The epoch of the log.
     pub epoch: String,
-    /// Whether there are items before these.
+    /// Whether there are items before the page.
     pub before: bool,
-    /// Whether there are items after these.
+    /// Whether there are items after the page.
     pub after: bool,
     /// The header, as JSON.
     pub info: String,
-    /// Whether the session's source said that nothing more comes.
+    /// Whether the source has ended.
     pub ended: bool,
-    /// All items that the session has.
+    /// The number of the session's items.
     pub total: u64,
-    /// The order of the next item to come.
+    /// The order of the next new item.
     pub next_order: u64,
 }
 
-/// What the header's checksum is of, beside the header itself, and the checksum.
+/// The other columns of the header's checksum, and the checksum.
 const FACTS: &str = "title, agent, model, status, facts_crc";
 
-/// The state of a session's log.
+/// The head and header of a session, with the log overlay.
 pub(crate) struct Log {
     pub(crate) seq: u64,
     pub(crate) epoch: String,
@@ -99,36 +99,38 @@ impl Log {
     }
 }
 
-/// What is needed to go on with a session.
+/// The state needed to resume writing a session.
 #[derive(Debug)]
 pub struct Kept {
-    /// Recent items and all open ones, as they are after the last event.
+    /// Recent items and all open ones, as of the last event.
     pub items: Items,
-    /// Items whose rows lack something, and since which event.
+    /// Ids of items whose rows are behind, each with the first missing event.
     pub unsettled: Vec<(String, u64)>,
     /// The last event.
     pub seq: u64,
-    /// The order of the next item.
+    /// The order of the next new item.
     pub next_order: u64,
 }
 
-/// The columns by which the row of an item is read and checked.
+/// The columns needed to read and verify an item row.
 pub(crate) const COLUMNS: &str = "key, seq, body, id, kind, open, parent, top, crc";
 
-/// A row as [`COLUMNS`] has it: the last event in it, and the item; none if it is not what was written.
+/// Reads a row of [`COLUMNS`]: its last event and the item. `None` if it does not match its
+/// checksum.
 pub(crate) fn read_row(row: &Row<'_>) -> Option<(u64, Item)> {
     let (seq, body) = sound(row)?;
     Some((seq, read_item(&text(body).ok()?).ok()?))
 }
 
-/// The last event in a row as [`COLUMNS`] has it, and its body; none if it is not what was written.
+/// Verifies a row of [`COLUMNS`]: its last event and the stored body. `None` if it does not match
+/// its checksum.
 pub(crate) fn sound<'a>(row: &'a Row<'_>) -> Option<(u64, &'a [u8])> {
     let body = row.bytes(2).ok()??;
     let seq = row.get(1).ok()?;
     if let Some(kept) = row.get::<Option<i64>>(8).ok()? {
         let (id, kind) = (row.get::<String>(3).ok()?, row.get::<String>(4).ok()?);
         let parent: Option<String> = row.get(6).ok()?;
-        // Statements look for 1: another number is not the same.
+        // Partial indexes compare with 1: another truthy number is damage.
         let flag = |at: usize| row.get::<u64>(at).ok().filter(|n| *n < 2).map(|n| n == 1);
         let is = ItemSum {
             key: row.get(0).ok()?,
@@ -146,7 +148,7 @@ pub(crate) fn sound<'a>(row: &'a Row<'_>) -> Option<(u64, &'a [u8])> {
     Some((seq, body))
 }
 
-/// The row of an item: the last event in it, and the item. One that cannot be read is none.
+/// Reads the row of an item by id; `None` if there is none or it is damaged.
 pub(crate) fn row(db: &Db<'_>, session: i64, id: &str) -> Result<Option<(u64, Item)>> {
     let sql = format!("SELECT {COLUMNS} FROM item WHERE session = ?1 AND id = ?2");
     let found = db.optional(&sql, &params![session, id], |r| {
@@ -161,7 +163,7 @@ pub(crate) fn row(db: &Db<'_>, session: i64, id: &str) -> Result<Option<(u64, It
     }))
 }
 
-/// Remembers that items cannot be read.
+/// Reports damaged items.
 pub(crate) fn lost(session: i64, first: i64, last: i64) {
     damage::found(Damage::new(session, damage::Part::Items, number(first), number(last)));
 }
@@ -170,7 +172,7 @@ pub(crate) fn read_item(body: &str) -> Result<Item> {
     stored::item(body).map_err(|e| Error::Damaged(format!("an item cannot be read: {e}")))
 }
 
-/// Some of those items that are meant: a window counts only these.
+/// Reads a window over the selected items.
 pub(crate) fn window(
     db: &Db<'_>,
     session: i64,
@@ -210,7 +212,7 @@ pub(crate) fn window(
     })
 }
 
-/// One item, as it is now, and whether the session's source is over.
+/// Reads the current state of an item, and whether the session's source has ended.
 pub(crate) fn item(db: &Db<'_>, session: i64, id: &str) -> Result<(Item, bool)> {
     let known = db.optional(
         &format!("SELECT {NUMBERS}, ended FROM session WHERE key = ?1"),
@@ -224,7 +226,7 @@ pub(crate) fn item(db: &Db<'_>, session: i64, id: &str) -> Result<(Item, bool)> 
     found.map(|item| (item, ended)).ok_or(Error::NotFound("item"))
 }
 
-/// What is needed to go on: the header, open items and the last `recent` ones.
+/// Reads the state needed to resume: header, open items and the last `recent` items.
 pub(crate) fn kept(db: &Db<'_>, session: i64, recent: usize) -> Result<Kept> {
     let found = db.optional(
         &format!("SELECT {NUMBERS}, state, state_crc FROM session WHERE key = ?1"),
@@ -234,7 +236,7 @@ pub(crate) fn kept(db: &Db<'_>, session: i64, recent: usize) -> Result<Kept> {
     let (numbers, state, sound): (_, Option<String>, bool) =
         found.ok_or(Error::NotFound("session"))?;
     if !sound || !numbers.hold() {
-        // What is written after a wrong end or on a wrong header would be wrong, too.
+        // Appending at a wrong position or to a wrong header would spread the damage.
         damage::found(Damage::new(session, damage::Part::Session, 0, 0));
         let what = "the row of the session is not as it was written";
         return Err(Error::Damaged(what.to_owned()));
@@ -263,7 +265,7 @@ pub(crate) fn kept(db: &Db<'_>, session: i64, recent: usize) -> Result<Kept> {
     Ok(Kept { items, unsettled, seq, next_order })
 }
 
-/// The items that are open, and those of which their rows may not tell that they are.
+/// Ids of the open items, and of those whose rows may be outdated.
 fn maybe_open(db: &Db<'_>, session: i64, unsettled: &[(String, u64)]) -> Result<BTreeSet<String>> {
     let open = "SELECT id FROM item WHERE session = ?1 AND open = 1";
     let open: Vec<String> = db.all(open, &params![session], |r| r.get(0))?;
@@ -272,7 +274,7 @@ fn maybe_open(db: &Db<'_>, session: i64, unsettled: &[(String, u64)]) -> Result<
     Ok(open)
 }
 
-/// The items that are open, in their order.
+/// The open items, in order.
 pub(crate) fn open_items(db: &Db<'_>, session: i64, tail: &Tail) -> Result<Vec<Item>> {
     let mut open = Vec::new();
     for id in maybe_open(db, session, &tail.unsettled(db, session)?)? {

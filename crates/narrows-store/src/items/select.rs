@@ -1,4 +1,4 @@
-//! Which items of a session are read, and reading them in order.
+//! Selecting items of a session, and scanning them in order.
 
 use crate::careful::{Careful, Next};
 use crate::damage;
@@ -12,25 +12,25 @@ use narrows::Item;
 use narrows::item::ItemBody;
 use std::ops::ControlFlow;
 
-/// Which items of a session.
+/// A selection of items.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Which {
-    /// All of them.
+    /// All items.
     #[default]
     All,
-    /// Those at top level: what has no call above it, or names one that is not there.
+    /// Top-level items: those without a parent, or whose parent does not exist.
     Top,
-    /// Those right below a call.
+    /// The children of a call.
     Of(String),
-    /// What the user asked.
+    /// Prompts of the user.
     Prompts,
-    /// Todo lists, but for those of subagents.
+    /// Todo lists, except those of subagents.
     TodoLists,
 }
 
 impl Which {
-    /// Where their rows are found: in an index in which they lie in order, so that nothing else is
-    /// looked at. With the value of `?3`.
+    /// The condition that finds the rows through an index in key order, so that no other rows are
+    /// scanned; with the value of `?3`.
     fn rows(&self, session: i64) -> (&'static str, Option<Value<'_>>) {
         match self {
             Which::All => ("WHERE true", None),
@@ -58,8 +58,8 @@ impl Which {
         (format!("SELECT {COLUMNS} FROM item {rows} AND {range} {order}"), value)
     }
 
-    /// Whether an item is one of them. A row that was found in their index is, unless the tail knows
-    /// better.
+    /// Whether an item is selected. A row found through the selector's index is, unless the overlay
+    /// changed it.
     fn has(&self, item: &Item, at_top: impl FnOnce(&str) -> Result<bool>) -> Result<bool> {
         let parent = parent(item);
         Ok(match self {
@@ -75,15 +75,15 @@ impl Which {
     }
 }
 
-/// Bytes of the items that are read at once, about; at least one is read.
+/// Approximate bytes of the items returned at once; at least one item is returned.
 pub const MAX_BYTES: usize = 4 << 20;
 
-/// How much is read.
+/// The limit of a scan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Most {
-    /// So many items.
+    /// Maximum number of items.
     pub(crate) items: usize,
-    /// So many bytes of their bodies, about; one item in any case.
+    /// Approximate bytes of their bodies; at least one item is returned.
     pub(crate) bytes: usize,
 }
 
@@ -93,8 +93,8 @@ impl Most {
     }
 }
 
-/// Items with keys in a range, from its end or its beginning, with those that have no row yet; and
-/// whether there are more of them.
+/// Scans the items with keys in a range, merged with items that have no row yet. Also returns
+/// whether there are more.
 pub(crate) fn take(
     db: &Db<'_>,
     session: i64,
@@ -123,7 +123,7 @@ pub(crate) fn take(
         item: item.clone(),
     };
     let mut out = Taken { rows: Vec::new(), bytes: 0, most, more: false };
-    // Those without a row that come before a place.
+    // Emits the items without a row that precede a position.
     let first = |out: &mut Taken, new: &mut Vec<(u64, &(u64, Item))>, place: u64| {
         while !out.more
             && let Some(next) = new.pop_if(|(order, _)| before(*order, place))
@@ -135,7 +135,7 @@ pub(crate) fn take(
     let walked = db.each(&sql, &values, |row| {
         let key = row.get(0)?;
         let place = number(key);
-        // A row that comes in another order is not where it was written.
+        // A row out of key order is not where it was written.
         if passed.is_some_and(|passed: i64| !before(number(passed), place)) {
             return Err(Error::Damaged("rows of items are out of order".to_owned()));
         }
@@ -152,7 +152,7 @@ pub(crate) fn take(
     });
     match walked {
         Err(Error::Damaged(_)) if !db.is_postgres() => {
-            // A page of the index or of the items cannot be read: row by row, and around it.
+            // A page of the table or its index is unreadable: read row by row, around the damage.
             let (low, high) = match passed {
                 Some(key) if backwards => (from, key - 1),
                 Some(key) => (key + 1, until - 1),
@@ -185,12 +185,12 @@ pub(crate) fn take(
     Ok((out.rows, out.more))
 }
 
-/// Items that were found, until there are enough.
+/// Collects items up to the limit.
 struct Taken {
     rows: Vec<ItemRow>,
     bytes: usize,
     most: Most,
-    /// Whether one was found when there were enough.
+    /// Whether an item was found after the limit was reached.
     more: bool,
 }
 
@@ -210,20 +210,20 @@ impl Taken {
     }
 }
 
-/// An item of a row as it is now, if it is meant.
+/// The current state of a row's item, if it is still selected.
 fn complete(
     which: &Which,
     tail: &Tail,
     order: u64,
     (seq, item): (u64, Item),
 ) -> Result<Option<ItemRow>> {
-    // Of the calls with rows, the item's own row knows whether it stands below them.
+    // For parents with rows, the item's own row has the answer already.
     let lost = |parent: &str| Ok(!tail.has_new(parent));
     let Some(item) = tail.complete(seq, item) else { return Ok(None) };
     Ok(which.has(&item, lost)?.then_some(ItemRow { order, seq, item }))
 }
 
-/// What stands in the place of items that cannot be read.
+/// A notice in place of items that cannot be read.
 fn unread(session: i64, which: &Which, first: i64, last: i64) -> Option<ItemRow> {
     lost(session, first, last);
     let parent = if let Which::Of(id) = which { Some(id.as_str()) } else { None };
@@ -231,14 +231,14 @@ fn unread(session: i64, which: &Which, first: i64, last: i64) -> Option<ItemRow>
     Some(ItemRow { order: item.order, seq: 0, item })
 }
 
-/// The last key that an item of a session has.
+/// The highest key an item of the session can have.
 fn last_key(db: &Db<'_>, session: i64) -> Result<i64> {
     let sql = "SELECT next_order FROM session WHERE key = ?1";
     let next: u64 = db.optional(sql, &params![session], |r| r.get(0))?.unwrap_or(0);
     Ok(event_key(session, next.saturating_sub(1)))
 }
 
-/// A row that is read by itself, without an index.
+/// Reads a row by its key, without an index.
 fn alone(
     db: &Db<'_>,
     session: i64,

@@ -1,6 +1,8 @@
-//! Small events that are appended together share a row of the log: pieces of a text come by the hundred,
-//! and a row of its own costs each of them more than what it says. Such a row has the key of its last
-//! event, so what comes after an event is found as ever: by the next key.
+//! Event blocks: rows of the log that hold several small events, compressed together.
+//!
+//! Text chunks arrive by the hundred, and a row of its own would cost each more than its content. A
+//! block has the key of its last event, so the row that contains the event after `n` is still the
+//! first one with a higher key.
 
 use crate::compress::{self, squeeze, unsqueeze};
 use crate::error::{Error, Result};
@@ -8,34 +10,35 @@ use crate::event_row::EventRow;
 use bytes::Bytes;
 use std::borrow::Cow;
 
-/// What stands in the column `kind`.
+/// The value of the column `kind` for a block.
 pub(crate) const KIND: &str = "bundle";
-/// How a bundle begins; no JSON and nothing that is packed otherwise does.
+/// The first byte of a block; neither JSON nor otherwise compressed data begins with it.
 const FORM: u8 = 3;
-/// A bundle has so many bytes at most before it is packed, and at least.
+/// Bytes of a block before compression: the maximum, and the minimum below which events get rows of
+/// their own.
 const MOST: usize = 64 << 10;
 const LEAST: usize = 1024;
-/// And so many events.
+/// The maximum number of events in a block.
 const MOST_EVENTS: usize = 1024;
-/// A larger event has a row of its own.
+/// Larger events get rows of their own.
 const LARGE: usize = 16 << 10;
-/// Ends of turns are looked up by an index of their rows.
+/// Turn ends get rows of their own: an index finds them by kind.
 const ALONE: &str = "prompt_response";
 const NONE: u32 = u32::MAX;
-/// Lengths of an event's kind and its three parts.
+/// The lengths stored per event: of its kind and its three parts.
 const LENGTHS: usize = 4;
-/// What these take, and the kind itself.
+/// Bytes of the lengths and the kind of an event.
 const AROUND: usize = 4 * LENGTHS + MOST_KIND;
 const MOST_KIND: usize = 64;
 
-/// What is kept in one row: an event, or several without a gap.
+/// A row of the log: an event, or a block of consecutive events.
 #[derive(Debug)]
 pub(crate) enum Tied {
     One(EventRow),
     Bundle { first: u64, last: u64, kept: Vec<u8> },
 }
 
-/// Puts events together, in order.
+/// Packs events into rows, in order.
 pub(crate) fn tie(events: impl Iterator<Item = EventRow>, mut give: impl FnMut(Tied)) {
     let (mut some, mut size) = (Vec::new(), 0);
     for event in events {
@@ -66,7 +69,7 @@ fn put(some: &mut Vec<EventRow>, size: usize, give: &mut impl FnMut(Tied)) {
     some.clear();
 }
 
-/// First the lengths of everything, then everything.
+/// Encodes a block: the lengths of all parts, then the parts.
 fn pack(events: &[EventRow], size: usize) -> Option<Vec<u8>> {
     let count = u32::try_from(events.len()).ok().filter(|count| *count > 1)?;
     if events.iter().any(|event| event.kind.len() > MOST_KIND) {
@@ -94,7 +97,7 @@ fn parts(event: &EventRow) -> [Option<&[u8]>; LENGTHS] {
     [kind, Some(&event.event), event.changes.as_deref(), event.activity.as_deref()]
 }
 
-/// The events of a bundle whose last one is `last`; none if it is no bundle.
+/// The events of a block whose last event is `last`; `None` if the data is no block.
 pub(crate) fn open(last: u64, kept: &[u8]) -> Result<Option<Vec<EventRow>>> {
     if kept.first() != Some(&FORM) {
         return Ok(None);
@@ -106,7 +109,7 @@ fn untie(last: u64, kept: &[u8]) -> Option<Vec<EventRow>> {
     let (count, rest) = kept.get(1..)?.split_first_chunk()?;
     let (size, packed) = rest.split_first_chunk()?;
     let [count, size] = [count, size].map(|n| u32::from_le_bytes(*n) as usize);
-    // No larger than one can be made.
+    // Reject sizes that the encoder cannot produce before allocating.
     if count > MOST_EVENTS || size > MOST + count * AROUND || last < count as u64 {
         return None;
     }
@@ -131,7 +134,7 @@ fn untie(last: u64, kept: &[u8]) -> Option<Vec<EventRow>> {
     (at == all.len()).then_some(events)
 }
 
-/// The texts that a column of the database holds, unpacked.
+/// The uncompressed parts of a stored column.
 pub fn column_parts(kept: &[u8]) -> Vec<Option<Vec<u8>>> {
     if let Ok(Some(events)) = open(u64::from(u32::MAX), kept) {
         let parts = events.into_iter().flat_map(|e| [Some(e.event), e.changes, e.activity]);
@@ -140,7 +143,7 @@ pub fn column_parts(kept: &[u8]) -> Vec<Option<Vec<u8>>> {
     compress::unpack(kept).unwrap_or_else(|_| vec![Some(kept.to_vec())])
 }
 
-/// All of them in one: for whoever looks through all of it.
+/// The uncompressed content of a stored column, for full-text inspection.
 pub fn plain(kept: &[u8]) -> Vec<u8> {
     column_parts(kept).into_iter().flatten().flatten().collect()
 }
@@ -160,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Ties events; returns the first and last of each row, and all of them as they come out again.
+    /// Packs events; returns the first and last event of each row, and all events after unpacking.
     fn through(events: &[EventRow]) -> (Vec<(u64, u64)>, Vec<EventRow>) {
         let (mut rows, mut out) = (Vec::new(), Vec::new());
         tie(events.iter().cloned(), |tied| match tied {

@@ -1,4 +1,4 @@
-//! Reading a session's log.
+//! Reading the log of a session, around rows that are damaged.
 
 pub(crate) mod event_block;
 
@@ -14,20 +14,20 @@ use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-/// Some rows of a log.
+/// A page of a log.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// The rows, without a gap.
+    /// The events, without gaps except for notices of damage.
     pub rows: Vec<EventRow>,
-    /// Where the log ended when they were read.
+    /// The end of the log when the page was read.
     pub last: u64,
-    /// The life of the log.
+    /// The epoch of the log.
     pub epoch: String,
-    /// Whether its source said that nothing more comes.
+    /// Whether the source has ended.
     pub ended: bool,
 }
 
-/// Rows after `seq`, at most `rows` and about `bytes` (one row in any case).
+/// Reads events after `seq`: at most `rows`, about `bytes` bytes, at least one.
 pub(crate) fn page(db: &Db<'_>, session: i64, seq: u64, rows: usize, bytes: usize) -> Result<Page> {
     let found = db.optional(
         &format!("SELECT {NUMBERS}, epoch, ended FROM session WHERE key = ?1"),
@@ -40,7 +40,7 @@ pub(crate) fn page(db: &Db<'_>, session: i64, seq: u64, rows: usize, bytes: usiz
     Ok(Page { rows, last, epoch, ended })
 }
 
-/// The last rows of a log from its last prompt on, oldest first; at most `rows`.
+/// Reads the events from the last prompt on, oldest first; at most `rows`.
 pub(crate) fn last_turn(db: &Db<'_>, session: i64, rows: usize) -> Result<Vec<EventRow>> {
     let (first, last) = keys(session);
     let mut turn = Vec::new();
@@ -63,15 +63,15 @@ pub(crate) fn last_turn(db: &Db<'_>, session: i64, rows: usize) -> Result<Vec<Ev
     Ok(turn)
 }
 
-/// The numbers of a session's row, as [`Numbers::read`] takes them.
+/// The columns of [`LogCounters::read`].
 pub(crate) const NUMBERS: &str = "seq, settled, next_order, items, tally";
-/// A log up to this length is read whole when it is not known up to where its items have rows.
+/// Logs up to this length are read from the start if the materialized position is unknown.
 const SHORT: u64 = 100_000;
 
-/// The numbers of a session's row.
+/// The counters of a session's row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Numbers {
-    /// The last event, and the last one whose changes are in the rows of items.
+    /// The last event, and the last one whose changes are all in item rows.
     pub(crate) seq: u64,
     pub(crate) settled: u64,
     pub(crate) next_order: u64,
@@ -90,14 +90,14 @@ impl Numbers {
         })
     }
 
-    /// Whether they are those that were written.
+    /// Whether the counters match their checksum.
     pub(crate) fn hold(&self) -> bool {
         let Numbers { seq, settled, next_order, items, tally } = *self;
         sum::holds(tally, sum::tally_of(seq, settled, next_order, items))
     }
 
-    /// As they are; where they are not what was written, the log itself tells where it ends, and
-    /// what is in the rows of items is not taken for granted.
+    /// Returns the counters. Damaged ones are replaced: the end of the log is read from the log
+    /// itself, and the item rows count as outdated.
     pub(crate) fn checked(mut self, db: &Db<'_>, session: i64) -> Result<Numbers> {
         if !self.hold() {
             damage::found(Damage::new(session, damage::Part::Session, 0, 0));
@@ -111,10 +111,11 @@ impl Numbers {
     }
 }
 
-/// Columns of a row of the log, as [`read_all`] takes them.
+/// The columns of [`read_all`].
 const COLUMNS: &str = "key, kind, event, changes, activity, crc";
 
-/// Rows after `seq` of a log that ends at `last`. What cannot be read is told by a row in its place.
+/// Reads events after `seq` of a log that ends at `last`. Unreadable events are replaced by a
+/// notice.
 pub(crate) fn after(
     db: &Db<'_>,
     session: i64,
@@ -137,7 +138,7 @@ pub(crate) fn after(
     });
     match walked {
         Err(Error::Damaged(_)) if !db.is_postgres() => {
-            // A page cannot be read: row by row, and around it.
+            // A page is unreadable: read row by row, around it.
             let mut keys = Careful::new("event", passed + 1, until, false);
             let one = format!("SELECT {COLUMNS} FROM event WHERE key = ?1");
             while !reading.is_full()
@@ -160,11 +161,11 @@ pub(crate) fn after(
     Ok(reading.out)
 }
 
-/// Rows that were read so far, without a gap.
+/// Collects events without gaps.
 struct Reading {
     out: Vec<EventRow>,
     size: usize,
-    /// The event that comes next.
+    /// The number of the next event.
     next: u64,
     rows: usize,
     bytes: usize,
@@ -175,8 +176,8 @@ impl Reading {
         self.out.len() >= self.rows || self.size >= self.bytes
     }
 
-    /// Takes the events of a row, none if it cannot be read: what is missing is known when the next
-    /// row comes that can be.
+    /// Adds the events of a row, none if it is unreadable: the gap becomes known with the next
+    /// readable row.
     fn take(
         &mut self,
         db: &Db<'_>,
@@ -185,11 +186,11 @@ impl Reading {
     ) -> Result<ControlFlow<()>> {
         let events = events.unwrap_or_default().into_iter();
         for event in events {
-            // A row that comes again, or in another order, is not where it was written.
+            // A repeated or misplaced row is not where it was written.
             if event.seq < self.next {
                 continue;
             }
-            // What stands for events that were lost for good stands for all before it.
+            // A notice of lost events covers all events before it.
             if event.seq > self.next && event.kind != damage::KIND {
                 self.fill(db, session, event.seq)?;
             }
@@ -202,7 +203,7 @@ impl Reading {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Tells that all events before this one cannot be read.
+    /// Adds a notice for the unreadable events before `until`.
     fn fill(&mut self, db: &Db<'_>, session: i64, until: u64) -> Result<()> {
         if self.next < until {
             let (first, last) = (self.next, until - 1);
@@ -222,7 +223,7 @@ impl Reading {
     }
 }
 
-/// The order at which a notice about an event stands: that of the first item that has changed since.
+/// The item position of a notice about an event: that of the first item that changed since.
 fn place_of(db: &Db<'_>, session: i64, seq: u64) -> Option<u64> {
     let (first, last) = keys(session);
     let sql = "SELECT key FROM item WHERE key BETWEEN ?1 AND ?2 AND seq >= ?3 ORDER BY key LIMIT 1";
@@ -232,7 +233,7 @@ fn place_of(db: &Db<'_>, session: i64, seq: u64) -> Option<u64> {
     key.map(number).or_else(next)
 }
 
-/// The events of a row; none if they are not what was written.
+/// The events of a row; `None` if it does not match its checksum.
 pub(crate) fn read_row(row: &Row<'_>) -> Option<Vec<EventRow>> {
     let (key, kind) = (row.get::<i64>(0).ok()?, row.get::<String>(1).ok()?);
     let [event, changes, activity] = [2, 3, 4].map(|at| row.bytes(at).ok());
@@ -241,7 +242,7 @@ pub(crate) fn read_row(row: &Row<'_>) -> Option<Vec<EventRow>> {
         Some(sum) if sum != sum::event(key, &kind, [event, changes, activity]) => None,
         kept => {
             let events = events_of(key, &kind, event?, changes, activity).ok()?;
-            // A row of an earlier version that has no checksum yet must at least be JSON.
+            // Rows of older versions that have no checksum yet must at least be JSON.
             let sound = kept.is_some() || events.iter().all(is_json);
             sound.then_some(events)
         }
@@ -256,7 +257,7 @@ fn is_json(event: &EventRow) -> bool {
         && event.activity.as_ref().is_none_or(lines)
 }
 
-/// The events of a row that can be read.
+/// The events of a row, none if it is damaged.
 pub(crate) fn read_all(row: &Row<'_>) -> Result<Vec<EventRow>> {
     if let Some(events) = read_row(row) {
         return Ok(events);
@@ -266,7 +267,7 @@ pub(crate) fn read_all(row: &Row<'_>) -> Result<Vec<EventRow>> {
     Ok(Vec::new())
 }
 
-/// The events of a row of the database: of its key and its columns.
+/// Decodes the events of a log row from its key and columns.
 pub fn events_of(
     key: i64,
     kind: &str,
@@ -280,7 +281,7 @@ pub fn events_of(
     Ok(vec![one(number(key), kind.to_owned(), event, changes, activity)?])
 }
 
-/// An event that has a row of its own, with its parts packed or not.
+/// Decodes an event with a row of its own, compressed or not.
 fn one(
     seq: u64,
     kind: String,

@@ -1,4 +1,4 @@
-//! What a migration cannot say in SQL: rows that are made of what stands in others.
+//! Data migrations: columns and rows that SQL alone cannot derive.
 
 use crate::compress::text;
 use crate::db::{Db, Row, Value, params};
@@ -15,13 +15,13 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-/// Items that are read in one go.
+/// Items read per batch.
 const SLICE: usize = 1000;
 
-/// One of these stands in every call that changes files.
+/// Every call that edits files contains one of these.
 const EDITS: [&str; 3] = [r#""kind":"edit""#, r#""kind":"move""#, r#""kind":"delete""#];
 
-/// What is read of an item.
+/// The fields read from an item.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow)]
@@ -30,7 +30,7 @@ struct Head<'a> {
     parent: Option<Cow<'a, str>>,
 }
 
-/// What is found in the row of an item.
+/// The columns derived from an item.
 struct Found {
     key: i64,
     session: i64,
@@ -38,13 +38,13 @@ struct Found {
     files: Vec<ChangedFile>,
 }
 
-/// The parents of items, and the files that calls changed.
+/// Fills the parents of items and the edits of calls.
 pub(crate) fn items(db: &Db<'_>) -> Result<()> {
     let mut after = i64::MIN;
     loop {
         let (found, last) = slice(db, after)?;
         for Found { key, session, parent, files } in found {
-            // Without checksums, for which there are no columns yet.
+            // The checksum columns do not exist yet.
             for ChangedFile { path, added, removed } in &files {
                 let keep = "INSERT OR REPLACE INTO edit VALUES (?1, ?2, ?3, ?4)";
                 db.later(keep, &params![key, path, added, removed])?;
@@ -62,7 +62,7 @@ pub(crate) fn items(db: &Db<'_>) -> Result<()> {
     }
 }
 
-/// What is to be written of the items after a key, and the last of them.
+/// Derives the columns of a batch of items after a key; also returns the last key.
 fn slice(db: &Db<'_>, after: i64) -> Result<(Vec<Found>, Option<i64>)> {
     let sql = "SELECT key, session, kind, body,
          EXISTS (SELECT 1 FROM call WHERE call.key = item.key)
@@ -72,7 +72,7 @@ fn slice(db: &Db<'_>, after: i64) -> Result<(Vec<Found>, Option<i64>)> {
         let key = row.get(0)?;
         last = Some(key);
         let (session, kind, called) = (row.get(1)?, row.get::<String>(2)?, row.get(4)?);
-        // A row that cannot be read stays as it is: reading it tells.
+        // A row that cannot be read stays unchanged; reading it reports the damage.
         if let Some(body) = row.bytes(3)?.and_then(|kept| text(kept).ok())
             && let Ok(head) = serde_json::from_str::<Head<'_>>(&body)
         {
@@ -88,7 +88,7 @@ fn slice(db: &Db<'_>, after: i64) -> Result<(Vec<Found>, Option<i64>)> {
     Ok((found, last))
 }
 
-/// The files that a call changed.
+/// The files edited by a call.
 fn changed(body: &str) -> Vec<ChangedFile> {
     if EDITS.iter().any(|kind| body.contains(kind))
         && let Ok(item) = read_item(body)
@@ -99,7 +99,7 @@ fn changed(body: &str) -> Vec<ChangedFile> {
     Vec::new()
 }
 
-/// The first prompts of sessions, and how many calls they have.
+/// Fills the first prompts and call counters of sessions.
 pub(crate) fn sessions(db: &Db<'_>) -> Result<()> {
     for key in db.all("SELECT key FROM session", &[], |r| r.get(0))? {
         let (first, last) = crate::keys::keys(key);
@@ -114,7 +114,7 @@ pub(crate) fn sessions(db: &Db<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checksums of the rows that there are few of. Those of events and items come when there is time.
+/// Fills the checksums of small tables. Those of events and items are filled by maintenance.
 pub(crate) fn sums(db: &Db<'_>) -> Result<()> {
     let sql = "SELECT key, id, epoch, label, info, title, agent, model, status, state FROM session
          WHERE name_crc IS NULL";
@@ -139,12 +139,12 @@ pub(crate) fn sums(db: &Db<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Rows that get checksums in one go.
+/// Rows that get checksums per slice.
 const SOME: usize = 200;
-/// Up to where the rows of earlier versions have them.
+/// The tables whose old rows get checksums, and the `meta` keys of their progress.
 const SUMMED: [(&str, &str); 2] = [("event", "summed_events"), ("item", "summed_items")];
 
-/// Up to where the rows of a table have theirs. With PostgreSQL values are bytes.
+/// The last key of a table that was processed. PostgreSQL stores values as bytes.
 fn summed(db: &Db<'_>, place: &str) -> Result<Option<i64>> {
     let sql = "SELECT value FROM meta WHERE key = ?1";
     if !db.is_postgres() {
@@ -154,7 +154,7 @@ fn summed(db: &Db<'_>, place: &str) -> Result<Option<i64>> {
     Ok(kept.and_then(|kept| String::from_utf8(kept).ok()?.parse().ok()))
 }
 
-/// Gives some rows of an earlier version their checksums; true when there are more.
+/// Fills the checksums of a slice of old rows; returns whether rows are left.
 pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
     for (table, place) in SUMMED {
         let known = summed(db, place)?;
@@ -167,7 +167,7 @@ pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
             crate::items::COLUMNS
         };
         let after = known.unwrap_or(i64::MIN);
-        // What another node writes now has one.
+        // Rows being written by another node get theirs from it.
         let sql = format!(
             "SELECT {columns} FROM {table} WHERE key > ?1 ORDER BY key LIMIT ?2
              /*pg FOR UPDATE SKIP LOCKED*/"
@@ -194,7 +194,7 @@ pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
     Ok(false)
 }
 
-/// The checksum of a row that has none and can be read.
+/// The checksum of a readable row that has none.
 fn sum_of(table: &str, key: i64, row: &Row<'_>) -> Result<Option<i64>> {
     if table == "event" {
         if row.get::<Option<i64>>(5)?.is_some() || read_row(row).is_none() {

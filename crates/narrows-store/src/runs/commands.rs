@@ -1,5 +1,5 @@
-//! What is asked of an agent that another node runs, and what came of it. Each is done once at most:
-//! the node that is to do it takes it first.
+//! Commands to agents that run on other nodes, and their results. A command is executed at most
+//! once: the executing node claims it first.
 
 use super::lease::clock;
 use crate::db::{Row, params};
@@ -8,23 +8,23 @@ use crate::ids::new_id;
 use crate::store::Store;
 use std::time::Duration;
 
-/// How far something is that was asked of another node.
+/// The status of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// Nobody has looked at it.
+    /// No node has claimed it.
     Open,
-    /// A node is at it.
+    /// A node is executing it.
     Taken,
-    /// It is done, or refused: what came of it.
+    /// It was executed or rejected, with this result.
     Answered(String),
-    /// It is there no more.
+    /// It does not exist any more.
     Gone,
 }
 
-/// The answer of what was taken and is not done.
+/// The response column of a claimed, unfinished command.
 const TAKEN: &str = "";
 
-/// What a row tells.
+/// Reads the status from a row.
 fn asked(row: &Row<'_>) -> Result<Asked> {
     Ok(match row.get::<Option<String>>(0)? {
         None => Asked::Open,
@@ -34,7 +34,7 @@ fn asked(row: &Row<'_>) -> Result<Asked> {
 }
 
 impl Store {
-    /// Asks something of the node that runs a session's agent; returns its id.
+    /// Enqueues a command for the node that runs the session's agent; returns its id.
     pub async fn ask(&self, session: i64, body: String) -> Result<String> {
         let id = new_id()?;
         self.write(body.len() + 64, move |db| {
@@ -48,7 +48,7 @@ impl Store {
         .await
     }
 
-    /// How far it is.
+    /// The status of a command.
     pub async fn asked(&self, id: String) -> Result<Asked> {
         self.read(move |db| {
             let sql = "SELECT answer FROM command WHERE id = ?1";
@@ -57,7 +57,8 @@ impl Store {
         .await
     }
 
-    /// Removes it, unless a node is at it; returns how far it was. What was open is not done any more.
+    /// Cancels a command, unless a node is executing it; returns its status. A pending command will
+    /// not be executed.
     pub async fn withdraw(&self, id: String) -> Result<Asked> {
         self.write(64, move |db| {
             let sql = "DELETE FROM command WHERE id = ?1 AND (answer IS NULL OR answer <> ?2)
@@ -71,8 +72,8 @@ impl Store {
         .await
     }
 
-    /// What is asked of a session's agent, in order: ids and what they ask. What is older than `age`
-    /// is not waited for any more, and not done.
+    /// The pending commands of a session as ids and bodies, oldest first. Commands older than `age`
+    /// have timed out and are skipped.
     pub async fn commands(&self, session: i64, age: Duration) -> Result<Vec<(String, String)>> {
         let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX / 2);
         self.read(move |db| {
@@ -86,9 +87,9 @@ impl Store {
         .await
     }
 
-    /// Takes something that is asked, for the node that holds the session by this number. False when
-    /// it is taken, withdrawn or too old, or when another node holds the session now. Its words are
-    /// not kept beyond that.
+    /// Claims a command for the node that holds the session with this fencing token, and erases its
+    /// body. False if it is claimed, cancelled or timed out. Fails if another node holds the
+    /// session.
     pub async fn take_command(
         &self,
         id: String,
@@ -109,7 +110,7 @@ impl Store {
         .await
     }
 
-    /// Tells what came of something that was taken.
+    /// Stores the result of a claimed command.
     pub async fn answer_command(&self, id: String, answer: String) -> Result<()> {
         self.write(answer.len() + 64, move |db| {
             db.later(
@@ -120,8 +121,8 @@ impl Store {
         .await
     }
 
-    /// Answers everything that is asked of a session whose node is gone: what nobody has looked at,
-    /// and what that node was at.
+    /// Completes all commands of a session whose node is gone, with separate results for pending
+    /// and claimed ones.
     pub async fn answer_commands(
         &self,
         session: i64,
@@ -140,7 +141,7 @@ impl Store {
         .await
     }
 
-    /// The sessions of whose agents something is asked.
+    /// The sessions with pending commands.
     pub async fn asked_sessions(&self) -> Result<Vec<i64>> {
         self.read(|db| {
             let sql = "SELECT DISTINCT session FROM command WHERE answer IS NULL";
@@ -149,7 +150,7 @@ impl Store {
         .await
     }
 
-    /// Forgets what is older than `age`: nobody waits for it. Returns how many there were.
+    /// Deletes commands older than `age`, for which no caller waits. Returns their number.
     pub async fn forget_commands(&self, age: Duration) -> Result<usize> {
         let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX / 2);
         self.write(64, move |db| {

@@ -1,6 +1,7 @@
-//! Which node runs a session's agent: the one that holds its lease, by a number that grows with every
-//! change of hands. Whoever takes over locks the session's row, as everybody does who appends to it:
-//! nothing that comes with an older number is kept afterwards.
+//! Leases: which node runs a session's agent.
+//!
+//! Each acquisition increments the run's fencing token. The acquiring node locks the session's row,
+//! as appends do: nothing with an older token can be written afterwards.
 
 use super::RunRow;
 use crate::db::{Db, Row, params};
@@ -9,10 +10,10 @@ use crate::store::Store;
 use crate::sum;
 use std::time::Duration;
 
-/// Runs that are told at once as lost.
+/// Expired runs returned at once.
 const MAX_LOST: usize = 100;
 
-/// Milliseconds since 1970, by the clock of the database: those of the nodes may differ.
+/// The clock of the database in milliseconds since 1970: those of the nodes may differ.
 pub(super) fn clock(db: &Db<'_>) -> &'static str {
     if db.is_postgres() {
         "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
@@ -25,41 +26,41 @@ fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2)
 }
 
-/// A run, and who holds it.
+/// A run and its lease.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holding {
-    /// How the session is run.
+    /// The configuration of the run.
     pub run: RunRow,
-    /// The node that had it last.
+    /// The last holder.
     pub node: Option<String>,
-    /// The number of its lease.
+    /// The fencing token.
     pub fence: u64,
-    /// For how many milliseconds that node may run it still; none when it gave it back.
+    /// Milliseconds until the lease expires, negative after; none if it was released.
     pub left: Option<i64>,
-    /// How the run stood, as that node told last.
+    /// The run state last published by the holder.
     pub shown: Option<String>,
 }
 
 impl Holding {
-    /// Whether a node may run it now.
+    /// Whether the lease has not expired.
     pub fn is_held(&self) -> bool {
         self.left.is_some_and(|left| left >= 0)
     }
 }
 
-/// A lease that was taken.
+/// An acquired lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
-    /// Its number.
+    /// The fencing token.
     pub fence: u64,
-    /// Whoever had it before has not given it back.
+    /// The previous lease had expired without being released.
     pub lost: bool,
-    /// How the run stood, as was told last.
+    /// The run state last published by the previous holder.
     pub shown: Option<String>,
 }
 
-/// Refuses whoever was followed by another. Locks the session's row, so that nobody takes over before
-/// this is committed.
+/// Fails if a newer fencing token exists. Locks the session's row, so that no node can acquire the
+/// lease before this transaction commits.
 pub(crate) fn guard(db: &Db<'_>, session: i64, fence: Option<u64>) -> Result<()> {
     if fence.is_none() {
         return Ok(());
@@ -68,8 +69,8 @@ pub(crate) fn guard(db: &Db<'_>, session: i64, fence: Option<u64>) -> Result<()>
     check(db, session, fence)
 }
 
-/// The same where the row is locked. A statement of its own: what one that waits for the row tells of
-/// other rows is older than the lock.
+/// Like [`guard`], for a locked row. The check needs a statement of its own: the snapshot of one
+/// that waited for the lock may be older than the lock.
 pub(super) fn check(db: &Db<'_>, session: i64, fence: Option<u64>) -> Result<()> {
     let Some(fence) = fence else { return Ok(()) };
     let sql = "SELECT fence FROM run WHERE session = ?1";
@@ -94,7 +95,7 @@ fn holding(row: &Row<'_>) -> Result<Holding> {
 }
 
 impl Store {
-    /// How a session is run and by whom, if it is.
+    /// The run of a session and its lease, if any.
     pub async fn holding(&self, session: i64) -> Result<Option<Holding>> {
         self.read(move |db| {
             let sql = format!(
@@ -107,8 +108,8 @@ impl Store {
         .await
     }
 
-    /// Takes the lease of a run for a node: one that nobody holds, that has run out, or that the node
-    /// holds itself. With `lost`, only one that has run out. None when another node has it.
+    /// Acquires the lease of a run for `node`, if it is free, expired or held by the node itself;
+    /// with `lost`, only if it is expired. Returns none if another node holds it.
     pub async fn take_run(
         &self,
         session: i64,
@@ -146,7 +147,7 @@ impl Store {
         .await
     }
 
-    /// Holds runs for longer; returns those that are held still.
+    /// Renews leases; returns the sessions whose leases are still held.
     pub async fn renew_runs(&self, runs: Vec<(i64, u64)>, time: Duration) -> Result<Vec<i64>> {
         self.write(64 + runs.len() * 16, move |db| {
             let sql = format!(
@@ -165,7 +166,7 @@ impl Store {
         .await
     }
 
-    /// Keeps how a run stands, for other nodes.
+    /// Publishes the state of a run to other nodes.
     pub async fn show_run(&self, session: i64, fence: u64, shown: String) -> Result<()> {
         self.write(shown.len() + 64, move |db| {
             let sql = "UPDATE run SET shown = ?3, shown_crc = ?4 WHERE session = ?1 AND fence = ?2";
@@ -178,7 +179,7 @@ impl Store {
         .await
     }
 
-    /// Gives a run back: any node may take it now.
+    /// Releases a lease: any node may acquire it.
     pub async fn give_back(&self, session: i64, fence: u64, shown: Option<String>) -> Result<()> {
         self.write(64, move |db| {
             let sum = shown.as_ref().map(|shown| sum::of(&params![session, shown]));
@@ -191,7 +192,7 @@ impl Store {
         .await
     }
 
-    /// Runs whose node has not given them back and did not renew them: the ids of their sessions.
+    /// Ids of sessions whose leases have expired without being released.
     pub async fn lost_runs(&self) -> Result<Vec<String>> {
         self.read(|db| {
             let sql = format!(

@@ -1,4 +1,6 @@
-//! Sessions that narrows runs, and what was sent to their agents.
+//! Runs: sessions whose agents narrows starts, and the queues of messages to those agents.
+//!
+//! `lease.rs` decides which node runs an agent, `commands.rs` forwards requests to that node.
 
 mod commands;
 mod lease;
@@ -14,42 +16,42 @@ use crate::store::Store;
 use crate::sum;
 use sha2::{Digest, Sha256};
 
-/// How a session is run. Its folder is a path of this machine: nothing shows it.
+/// The configuration of a run. Its directories are paths of this machine and are never served.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunRow {
-    /// The session.
+    /// The key of the session.
     pub session: i64,
-    /// The agent's name in the settings.
+    /// The name of the agent in the configuration.
     pub agent: String,
-    /// Where it works.
+    /// The working directory.
     pub cwd: String,
     /// The agent's own id of the session.
     pub native: Option<String>,
-    /// The mode that was asked for.
+    /// The requested mode.
     pub mode: Option<String>,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: Option<String>,
-    /// Processes so far.
+    /// The number of processes started so far.
     pub runs: u32,
-    /// Folders beside `cwd` in which it may work.
+    /// Additional directories in which the agent may work.
     pub directories: Vec<String>,
 }
 
-/// How far a message is.
+/// The state of a queued message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageState {
-    /// Others are before it.
+    /// Waiting for earlier messages.
     Queued,
-    /// The agent is at it.
+    /// The agent is processing it.
     Running,
-    /// Its turn is over.
+    /// Its turn has ended.
     Done,
-    /// Somebody took it back, or its turn never began.
+    /// Withdrawn, or its turn never started.
     Dropped,
 }
 
 impl MessageState {
-    /// Its name.
+    /// The name of the state.
     pub fn name(self) -> &'static str {
         match self {
             MessageState::Queued => "queued",
@@ -69,18 +71,18 @@ impl MessageState {
     }
 }
 
-/// Something that was sent to an agent.
+/// A message to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageRow {
     /// Its number in the session, from 1.
     pub number: u64,
-    /// The sender's own key.
+    /// The sender's idempotency key.
     pub key: Option<String>,
-    /// What was sent, as JSON; empty once its turn has begun.
+    /// The message as JSON; empty once its turn has started.
     pub body: String,
-    /// How far it is.
+    /// The state.
     pub state: MessageState,
-    /// The log's last event before its turn.
+    /// The last event before its turn.
     pub after: Option<u64>,
     /// The event that ended its turn.
     pub until: Option<u64>,
@@ -118,7 +120,7 @@ fn message(row: &Row<'_>) -> Result<MessageRow> {
     })
 }
 
-/// The checksum of a message after it has changed; none if it is not as it was written before.
+/// The checksum of a message after an update; `None` if its row is damaged.
 fn message_sum(
     db: &Db<'_>,
     (session, number): (i64, u64),
@@ -150,7 +152,7 @@ fn by_key(db: &Db<'_>, session: i64, key: &str) -> Result<Option<MessageRow>> {
 }
 
 impl Store {
-    /// How a session is run, if it is.
+    /// The configuration of a session's run, if any.
     pub async fn run(&self, session: i64) -> Result<Option<RunRow>> {
         self.read(move |db| {
             let sql = format!("SELECT {RUN} FROM run WHERE session = ?1");
@@ -159,7 +161,7 @@ impl Store {
         .await
     }
 
-    /// The sessions that an agent calls by its own id, and how they are run; the newest first.
+    /// The sessions with an agent's own session id, and their runs; newest first.
     pub async fn runs_of_native(&self, native: &str) -> Result<Vec<(Session, Option<RunRow>)>> {
         const MOST: i64 = 16;
         let native = native.to_owned();
@@ -178,7 +180,7 @@ impl Store {
         .await
     }
 
-    /// Keeps how a session is run. With a `fence`, only while the caller holds it by that number.
+    /// Inserts or updates a run. With a `fence`, only while the caller holds the lease.
     pub async fn keep_run(&self, run: RunRow, fence: Option<u64>) -> Result<()> {
         self.write(512, move |db| {
             lease::guard(db, run.session, fence)?;
@@ -209,8 +211,8 @@ impl Store {
         .await
     }
 
-    /// Adds a message; the one of the same key, if there is one. With a `fence`, only while the caller
-    /// holds the session by that number.
+    /// Queues a message; returns an existing one with the same key instead. With a `fence`, only
+    /// while the caller holds the lease.
     pub async fn add_message(
         &self,
         session: i64,
@@ -220,7 +222,7 @@ impl Store {
     ) -> Result<(MessageRow, bool)> {
         let digest = Sha256::digest(&body).to_vec();
         self.write(body.len() + 256, move |db| {
-            // Others may add at the same time: each waits for its number.
+            // Concurrent inserts wait here for their numbers.
             if db.is_postgres() {
                 lease::lock(db, session)?;
             }
@@ -258,8 +260,7 @@ impl Store {
         .await
     }
 
-    /// Keeps how far a message is. With a `fence`, only while the caller holds the session by that
-    /// number.
+    /// Updates the state of a message. With a `fence`, only while the caller holds the lease.
     pub async fn set_message(
         &self,
         session: i64,
@@ -282,7 +283,7 @@ impl Store {
         .await
     }
 
-    /// A message.
+    /// Reads a message.
     pub async fn message(&self, session: i64, number: u64) -> Result<Option<MessageRow>> {
         self.read(move |db| {
             let sql = format!("SELECT {MESSAGE} FROM message WHERE session = ?1 AND number = ?2");
@@ -291,7 +292,7 @@ impl Store {
         .await
     }
 
-    /// The sessions that have messages whose turn is not over, or whose agent waits for an answer.
+    /// Ids of sessions with unfinished messages or open requests.
     pub async fn unfinished(&self) -> Result<Vec<String>> {
         self.read(|db| {
             db.all(
@@ -306,7 +307,7 @@ impl Store {
         .await
     }
 
-    /// The messages of a session whose turn is not over, in order.
+    /// The unfinished messages of a session, in order.
     pub async fn open_messages(&self, session: i64) -> Result<Vec<MessageRow>> {
         self.read(move |db| {
             let sql = format!(

@@ -1,4 +1,4 @@
-//! The index of search: which three letters stand in which item.
+//! The trigram index of items, and the queue of items to index.
 
 use crate::compress;
 use crate::db::{Db, Row, Value, params};
@@ -12,11 +12,11 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
 
-/// Text of one item that is indexed; what comes after is not found.
+/// Bytes of an item's text that are indexed; later text is not found.
 pub(crate) const MAX_INDEXED: usize = 256 << 10;
-/// What is indexed in one go, so that nobody waits for long.
+/// The work of a slice while callers may wait.
 const SMALL: Slice = Slice { items: 50, bytes: 64 << 10 };
-/// The same when nobody is there who could wait.
+/// The work of a slice while the writer is idle.
 const LARGE: Slice = Slice { items: 1000, bytes: 2 << 20 };
 
 #[derive(Clone, Copy)]
@@ -25,12 +25,12 @@ struct Slice {
     bytes: usize,
 }
 
-/// What an item says, for the index.
+/// The trigrams of an item's texts.
 pub(crate) fn said(body: &str, threes: &mut Threes) -> String {
     let mut tokens = String::new();
     let Ok(value) = serde_json::from_str(body) else { return tokens };
     let mut size = 0;
-    // An edit tells the same text several times.
+    // An edit contains the same text several times.
     let mut told = HashSet::new();
     texts(value, |_, text| {
         if size < MAX_INDEXED && (text.len() < 64 || told.insert(hash(text))) {
@@ -38,7 +38,7 @@ pub(crate) fn said(body: &str, threes: &mut Threes) -> String {
             let end = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
             let text = &text[..end.unwrap_or(0)];
             size += text.len();
-            // No three letters go over the end of a text.
+            // Trigrams do not span texts.
             if text.is_ascii() {
                 threes.add_letters(text.bytes().map(|b| small(char::from(b.to_ascii_lowercase()))));
             } else {
@@ -56,14 +56,14 @@ fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// What waits, with the items. A node of PostgreSQL takes no item that another one writes now, and
-/// nobody writes those that it took until they are indexed: what is indexed is the last that they say.
+/// The queue with its items. On PostgreSQL, items being written by another node are skipped and the
+/// selected ones are locked, so that the indexed text is the latest.
 const WAITING: &str = "SELECT fresh.key, seq, body, id, kind, open, parent, top, crc
      FROM fresh LEFT JOIN item ON item.key = fresh.key LIMIT ?1";
 const WAITING_PG: &str = "SELECT key, seq, body, id, kind, open, parent, top, crc FROM item
      WHERE key = ANY (ARRAY (SELECT key FROM fresh LIMIT ?1)) FOR UPDATE SKIP LOCKED";
 
-/// Indexes some items; true when there are more.
+/// Indexes a slice of the queue; returns whether items are left.
 pub(crate) fn some(db: &Db<'_>, idle: bool) -> Result<bool> {
     let slice = if idle { LARGE } else { SMALL };
     let (mut done, mut bytes) = (Vec::new(), 0);
@@ -72,7 +72,7 @@ pub(crate) fn some(db: &Db<'_>, idle: bool) -> Result<bool> {
     let mut take = |row: &Row<'_>| {
         let key = row.get(0)?;
         let body = items::sound(row).and_then(|(_, body)| compress::text(body).ok());
-        // What is not as it was written is not found; an item that is gone has no body.
+        // A damaged item is not indexed; a removed one has no body.
         if body.is_none() && row.bytes(2).is_ok_and(|body| body.is_some()) {
             items::lost(key >> 32, key, key);
         }
@@ -85,7 +85,7 @@ pub(crate) fn some(db: &Db<'_>, idle: bool) -> Result<bool> {
     let walked = db.each(waiting, &params![slice.items], &mut take);
     match walked {
         Err(error) if error.is_unreadable() && !db.is_postgres() => {
-            // One by one: those that cannot be read wait no longer.
+            // Row by row; unreadable items leave the queue.
             let known: HashSet<i64> = done.iter().map(|(key, _)| *key).collect();
             let one = format!("SELECT {} FROM item WHERE key = ?1", items::COLUMNS);
             let fresh =
@@ -105,7 +105,7 @@ pub(crate) fn some(db: &Db<'_>, idle: bool) -> Result<bool> {
         }
         walked => walked?,
     }
-    // What the index throws away all the time says nothing; it need not be overwritten.
+    // Discarded index pages contain no readable text: they need not be overwritten.
     if let Db::Sqlite(db) = db {
         db.execute_batch("PRAGMA secure_delete = FAST")?;
     }
@@ -131,7 +131,7 @@ fn write(db: &Db<'_>, done: &[(i64, String)]) -> Result<()> {
     Ok(())
 }
 
-/// Keeps what the index knows an item by.
+/// Sets the trigrams of an item.
 pub(crate) fn put(db: &Db<'_>, key: i64, tokens: &str) -> Result<()> {
     if db.is_postgres() {
         return db.later(
@@ -144,11 +144,11 @@ pub(crate) fn put(db: &Db<'_>, key: i64, tokens: &str) -> Result<()> {
     db.later("INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)", &params![key, words])
 }
 
-/// Items of a session that are looked for, and words of each.
+/// Items of a session to look up, and terms of each.
 const PROBES: (usize, usize) = (3, 8);
 
-/// Whether the index leads to some of the last items of a session. What an earlier version indexed may
-/// differ in some words, never in all.
+/// Whether the index finds some of the last items of a session. Older versions may have indexed
+/// slightly different terms, but never entirely different ones.
 pub(crate) fn leads(db: &Db<'_>, session: i64) -> Result<bool> {
     if db.is_postgres() {
         return Ok(true);
@@ -179,10 +179,10 @@ pub(crate) fn leads(db: &Db<'_>, session: i64) -> Result<bool> {
     Ok(true)
 }
 
-/// What is said of an index that leads to nothing.
+/// The damage reported for an index that does not find existing items.
 pub(crate) const ASTRAY: &str = "the index of search does not lead to what is there";
 
-/// The index knows an item no more.
+/// Removes an item from the index.
 pub(crate) fn remove(db: &Db<'_>, key: i64) -> Result<()> {
     let column = if db.is_postgres() { "key" } else { "rowid" };
     db.later(&format!("DELETE FROM search WHERE {column} = ?1"), &params![key])

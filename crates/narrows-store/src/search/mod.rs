@@ -1,4 +1,5 @@
-//! Full-text search over items.
+//! Full-text search: the trigram index, and queries that verify its candidates. Knows items and
+//! sessions, not the store.
 
 pub(crate) mod index;
 pub(crate) mod query;

@@ -1,4 +1,4 @@
-//! Search: every term stands in the item, in any case, also within words.
+//! Search: an item matches if it contains every term, in any case, also within words.
 
 use crate::careful::{Careful, Next};
 use crate::check;
@@ -18,87 +18,87 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Items that are looked at for one page; then the page says that there may be more.
+/// Candidates scanned for one page; the page then has a cursor for more.
 const MAX_LOOKED_AT: usize = 20_000;
-/// Items that are fetched at once from a database that is not in this process.
+/// Items fetched per query from PostgreSQL.
 const AT_ONCE: usize = 32;
-/// Items that may have what is looked for; of more, those of sessions that came first are left out.
+/// Candidates taken from the index, newest first.
 const MAX_CANDIDATES: usize = 500_000;
-/// Letters around a hit.
+/// Characters of context on each side of a match.
 const AROUND: usize = 60;
 const MAX_TERMS: usize = 16;
 const MAX_TERM: usize = 256;
 
-/// What is looked for.
+/// A search query.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
-    /// Words, or phrases in quotes; all of them must be there.
+    /// Terms, or phrases in quotes; all of them must match.
     pub text: String,
-    /// Only in this session.
+    /// Search only this session.
     pub session: Option<i64>,
-    /// Only in sessions of this agent.
+    /// Search only sessions of this agent.
     pub agent: Option<String>,
-    /// Only in sessions of projects with this in their name.
+    /// Search only sessions whose project contains this.
     pub project: Option<String>,
-    /// Only in sessions that changed at or after this time.
+    /// Search only sessions updated at or after this time.
     pub since: Option<i64>,
-    /// Only in sessions that changed before this time.
+    /// Search only sessions updated before this time.
     pub until: Option<i64>,
-    /// Only the first hit of each session.
+    /// Return only the first hit of each session.
     pub one_each: bool,
-    /// What the caller may see.
+    /// The sessions the caller can see.
     pub sight: Sight,
-    /// Where the page before ended.
+    /// The end of the previous page.
     pub after: Option<String>,
-    /// How many.
+    /// The maximum number of hits.
     pub limit: usize,
 }
 
-/// A piece of a hit's text.
+/// A part of a snippet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Part {
     /// The text.
     pub text: String,
-    /// Whether it is what was looked for.
+    /// Whether the part is a match.
     pub hit: bool,
 }
 
-/// An item in which everything was found.
+/// A matching item.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hit {
-    /// The session's id.
+    /// The id of the session.
     pub session_id: String,
-    /// What the session is about: its title, else how its first prompt begins.
+    /// The title of the session, or else its first prompt.
     pub title: Option<String>,
-    /// The caller's own name for the session.
+    /// The caller's label of the session.
     pub label: Option<String>,
-    /// The item.
+    /// The id of the item.
     pub item_id: String,
-    /// Its type.
+    /// The type of the item.
     pub r#type: String,
-    /// Its place in the session.
+    /// The position of the item.
     pub order: u64,
-    /// When it was, where that is known.
+    /// The time of the item, if known.
     pub timestamp: Option<String>,
-    /// The field in which the first term stands.
+    /// The field that contains the first term.
     pub field: String,
-    /// What stands there.
+    /// The snippet of that field.
     pub parts: Vec<Part>,
-    /// Whether the session began as a copy of another one.
+    /// Whether the session is a fork.
     pub fork: bool,
 }
 
-/// One page of hits, newest sessions first.
+/// A page of hits, newest sessions first.
 #[derive(Debug, Clone, Default)]
 pub struct SearchPage {
     /// The hits.
     pub hits: Vec<Hit>,
-    /// Where the next page begins, if there may be more.
+    /// The start of the next page, if there may be more.
     pub next: Option<String>,
 }
 
-/// The terms of a query, in small letters.
+/// The terms of a query, case-folded.
 fn terms(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     for (at, part) in text.split('"').enumerate() {
@@ -112,7 +112,7 @@ fn terms(text: &str) -> Vec<String> {
     terms
 }
 
-/// Each three letters of each term must be there; whether they stand together is seen in the item.
+/// The trigrams that a matching item must contain. Their adjacency is verified in the item.
 fn trigrams(terms: &[String]) -> Option<String> {
     let mut tokens = String::new();
     let mut threes = Threes::default();
@@ -133,7 +133,7 @@ pub(crate) fn search(db: &Db<'_>, query: &Query) -> Result<SearchPage> {
     }
     let after = query.after.as_deref().map(place).transpose()?;
     let sessions = sessions(db, query)?;
-    // The newest sessions first; the last items of each first.
+    // Newest sessions first; within a session, the last items first.
     let mut places = Vec::new();
     for key in candidates(db, &terms, query.session)? {
         if let Some(updated) = sessions.get(&(key >> 32))
@@ -171,7 +171,7 @@ pub(crate) fn search(db: &Db<'_>, query: &Query) -> Result<SearchPage> {
     Ok(page)
 }
 
-/// Items that may have what is looked for. What is not in the index yet is looked at itself.
+/// Keys of items that may match, including items that are not indexed yet.
 fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec<i64>> {
     let (low, high) = session.map_or((0, i64::MAX), crate::keys::keys);
     let threes = trigrams(terms);
@@ -192,7 +192,7 @@ fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec
     };
     let order = "ORDER BY 1 DESC LIMIT ?3";
     match db.all(&format!("{from} {order}"), &values, |r| r.get(0)) {
-        // Without an index each item is looked at.
+        // Without a readable index, every item is a candidate.
         Err(error) if error.is_unreadable() && !db.is_postgres() => {
             damage::found(Damage::database(format!("the index of search: {error}")));
             let all =
@@ -206,7 +206,7 @@ fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec
     }
 }
 
-/// The keys of items, around pages that cannot be read.
+/// Item keys in a range, around unreadable pages.
 fn careful(db: &Db<'_>, low: i64, high: i64) -> Result<Vec<i64>> {
     let (mut all, mut keys) = (Careful::new("item", low, high, true), Vec::new());
     while keys.len() < MAX_CANDIDATES {
@@ -219,14 +219,14 @@ fn careful(db: &Db<'_>, low: i64, high: i64) -> Result<Vec<i64>> {
     Ok(keys)
 }
 
-/// The place at which a page ended.
+/// Parses the cursor of a page.
 fn place(after: &str) -> Result<(i64, i64)> {
     let bad = || Error::Invalid("`after` is not a place in a search".to_owned());
     let (updated, key) = after.split_once('.').ok_or_else(bad)?;
     Ok((updated.parse().map_err(|_| bad())?, key.parse().map_err(|_| bad())?))
 }
 
-/// The sessions that are searched, and when they changed.
+/// The sessions to search, with their update times.
 fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
     let has = |name: Option<String>, part: &Option<String>| match part {
         Some(part) => fold_case(&name.unwrap_or_default()).contains(&fold_case(part)),
@@ -251,7 +251,7 @@ fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
         all.clear();
         for key in check::sessions(db)? {
             let sql = format!("{sql} AND key = {key}");
-            // One that cannot be read is told of by the list.
+            // The list of sessions reports those that cannot be read.
             let found = db.optional(&sql, &params![query.session], one);
             all.push(found.ok().flatten().flatten());
         }
@@ -259,7 +259,7 @@ fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
     Ok(all.into_iter().flatten().collect())
 }
 
-/// An item that is to be looked at.
+/// An item to match.
 struct Found {
     session_id: String,
     title: Option<String>,
@@ -272,7 +272,7 @@ struct Found {
 }
 
 fn fetch(db: &Db<'_>, keys: impl Iterator<Item = i64>) -> Result<HashMap<i64, Found>> {
-    // First those of an item's row, as `items::COLUMNS` has them.
+    // The item's columns come first, in the order of `items::COLUMNS`.
     const ITEM: &str = "i.key, i.seq, i.body, i.id, i.kind, i.open, i.parent, i.top, i.crc";
     let mut keys = keys.map(Value::Int).peekable();
     let first = keys.peek().cloned();
@@ -300,7 +300,7 @@ fn fetch(db: &Db<'_>, keys: impl Iterator<Item = i64>) -> Result<HashMap<i64, Fo
 }
 
 impl Found {
-    /// None if the item is not what was written.
+    /// Reads a candidate; `None` if its row is damaged.
     fn read(r: &Row<'_>) -> Result<Option<Found>> {
         let Some((_, body)) = items::sound(r) else { return Ok(None) };
         let tags = r.get::<Option<String>>(12)?;
@@ -316,7 +316,7 @@ impl Found {
         }))
     }
 
-    /// Looks whether everything stands in it.
+    /// Matches the terms against the item.
     fn look(self, key: i64, terms: &[String], sight: &Sight) -> Option<Hit> {
         if !sight.sees(&self.session_id, &self.tags) {
             return None;
@@ -359,7 +359,7 @@ fn find(letters: &[char], term: &str) -> Option<usize> {
     letters.windows(term.len()).position(|w| w == term)
 }
 
-/// The text around a hit, in pieces.
+/// The snippet around a match, split into parts.
 fn parts(text: &str, small: &[char], at: usize, terms: &[String]) -> Vec<Part> {
     let letters: Vec<char> = text.chars().collect();
     let from = at.saturating_sub(AROUND);

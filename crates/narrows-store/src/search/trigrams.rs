@@ -1,22 +1,23 @@
-//! Which three letters stand in a text, each of them once: what the index of search knows an item by.
+//! Sets of trigrams: the distinct sequences of three characters in an item's texts, as terms of the
+//! index.
 
 use crate::db::Value;
 use std::collections::HashSet;
 
-/// Letters of which all threes fit into a table.
+/// Characters whose trigrams fit into a bit set.
 const PLAIN: u32 = 128;
 
-/// Sets of three letters.
+/// A set of trigrams.
 #[derive(Debug, Default)]
 pub(crate) struct Threes {
-    /// A bit for each three plain letters.
+    /// A bit for each trigram of ASCII characters.
     bits: Vec<u64>,
     plain: Vec<u32>,
     others: HashSet<u64>,
 }
 
 impl Threes {
-    /// Adds those of a text, which is in small letters.
+    /// Adds the trigrams of a case-folded text.
     pub(crate) fn add(&mut self, text: &str) {
         self.add_letters(text.chars());
     }
@@ -47,7 +48,7 @@ impl Threes {
         }
     }
 
-    /// Prints each as a word, and begins anew.
+    /// Prints every trigram as a term and clears the set.
     pub(crate) fn tokens(&mut self, out: &mut String) {
         let mut words: Vec<u64> = self.others.drain().collect();
         for at in self.plain.drain(..) {
@@ -55,7 +56,7 @@ impl Threes {
             let (a, b, c) = (at / PLAIN / PLAIN, at / PLAIN % PLAIN, at % PLAIN);
             words.push((u64::from(a) << 42) | (u64::from(b) << 21) | u64::from(c));
         }
-        // In order, so that the index finds its place quickly.
+        // Sorted terms insert faster into the index.
         words.sort_unstable();
         for word in words {
             if !out.is_empty() {
@@ -66,13 +67,13 @@ impl Threes {
     }
 }
 
-/// The words as numbers again.
+/// Parses terms back to integers.
 pub(crate) fn numbers(tokens: &str) -> Value<'static> {
     let numbers = tokens.split(' ').filter_map(|word| i64::from_str_radix(word, 32).ok());
     Value::List(numbers.map(Value::Int).collect())
 }
 
-/// A number as a word of plain letters and digits.
+/// Prints a number in base 32.
 fn print(mut number: u64, out: &mut String) {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
     let mut digits = [0_u8; 13];

@@ -1,5 +1,5 @@
-//! Sessions that came by two ways: what was recorded between an agent and its client is in the
-//! agent's own file too. Both logs are kept, one of them is listed.
+//! Sessions recorded twice: what `narrows acp` records is also in the agent's own file. Both logs
+//! are kept, one of them is listed.
 
 use crate::beside;
 use crate::db::{Db, Row, Value, params};
@@ -9,44 +9,44 @@ use crate::sessions::list::is_live;
 use crate::sessions::{doom, mark_touched};
 use std::collections::BTreeMap;
 
-/// The formats of what is recorded between an agent and its client, and of what an agent prints.
+/// The formats of recordings: between an agent and its client, and of an agent's output.
 const RECORDED: &str = "acp";
 const PRINTED: &str = "claude-stream";
-/// A file that goes on for longer than this after its recording, in milliseconds, was written by an
-/// agent that nobody recorded.
+/// If a file ends later than its recording by more than this, in milliseconds, the agent continued
+/// without being recorded.
 const SLACK: i64 = 2000;
 
-/// Adds up what is told by the files of agents where there is one, and by recordings elsewhere: `own`
-/// is the session that tells it, `s` the one that is listed.
+/// Sums count the agent's file where there is one, else the recording: `own` is the counted
+/// session, `s` the listed one.
 pub(crate) const COUNTED: &str = "JOIN session s ON s.key = coalesce(own.copy_of, own.key) WHERE CASE
      WHEN own.copy_of IS NULL THEN NOT EXISTS (SELECT 1 FROM session c JOIN source f ON f.session = c.key
        WHERE c.copy_of = own.key AND f.path IS NOT NULL)
      ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END
      AND s.left_out = 0";
 
-/// Adds up answers, which are known by their own names in whichever session they stand; what is only told
-/// of a whole turn is counted as everything else is.
+/// Answers have ids of their own and count in whichever session has them; totals of whole turns
+/// count like everything else.
 pub(crate) const ANSWERS: &str = "JOIN session s ON s.key = coalesce(own.copy_of, own.key)
      WHERE s.left_out = 0 AND (substr(u.id, 1, length(own.id) + 1) <> own.id || '/' OR CASE
      WHEN own.copy_of IS NULL THEN NOT EXISTS (SELECT 1 FROM session c JOIN source f ON f.session = c.key
        WHERE c.copy_of = own.key AND f.path IS NOT NULL)
      ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END)";
 
-/// One of the sessions that an agent calls by the same name.
+/// One of the sessions with the same id of the agent.
 pub(crate) struct Member {
     key: i64,
     id: String,
     native: String,
-    /// When its last event happened.
+    /// The time of its last event.
     updated: i64,
-    /// Something goes on in it, or waits for an answer.
+    /// Whether the agent works or waits for an answer.
     live: bool,
     turns: u64,
     copy_of: Option<i64>,
-    /// It is the agent's own file.
+    /// Whether it is the agent's own file.
     is_file: bool,
     is_recording: bool,
-    /// It was sent as its agent printed it: whoever sent it twice wants two.
+    /// Whether it is the agent's output: two uploads of the same output are two sessions.
     is_printed: bool,
     is_run: bool,
 }
@@ -56,7 +56,7 @@ pub(crate) fn set_copy(db: &Db<'_>, key: i64, of: Option<i64>) -> Result<()> {
     mark_touched(db, key)
 }
 
-/// A session has another row from now on: what is listed in its place stays, and in whose place it is.
+/// Gives a session a new row: its own `copy_of` and those that refer to it are kept.
 pub(crate) fn follow(db: &Db<'_>, of: Option<i64>, old: i64, new: i64) -> Result<()> {
     set(db, "key = ?1", new, of)?;
     set(db, "copy_of = ?1", old, Some(new))
@@ -68,7 +68,7 @@ fn set(db: &Db<'_>, which: &str, key: i64, of: Option<i64>) -> Result<()> {
     db.later(&sql, &params![key, of])
 }
 
-/// Deletes a session, and those in whose place it is listed.
+/// Deletes a session and its hidden copies.
 pub(crate) fn doom_all(db: &Db<'_>, key: i64) -> Result<()> {
     let sql = "SELECT key FROM session WHERE copy_of = ?1";
     for copy in db.all(sql, &params![key], |r| r.get(0))? {
@@ -105,7 +105,7 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
     let info: serde_json::Value = serde_json::from_str(&info).unwrap_or_default();
     let is_printed = format.as_deref() == Some(PRINTED);
     let count = |name: &str| info[name].as_u64().unwrap_or(0);
-    // Prompts are not printed, their answers are, but for one that was interrupted.
+    // Output contains answers but no prompts, and an interrupted prompt has no answer.
     let printed = if is_printed { count("answers").max(1) } else { 0 };
     Ok(Member {
         key: r.get(0)?,
@@ -114,7 +114,7 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
         live: is_live(r.get(4)?, r.get(5)?, &status, r.get(7)?, now),
         turns: count("turns").max(printed),
         copy_of: r.get(9)?,
-        // A fork is read from a file of another name.
+        // A fork is read from a file with another name.
         is_file: has_file && label == native,
         is_recording: !has_file && matches!(format.as_deref(), Some(RECORDED | PRINTED)),
         is_printed,
@@ -123,7 +123,7 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
     })
 }
 
-/// What has to change: which session, and in the place of which one another is listed.
+/// The changes needed: sessions, and the one listed instead of each.
 pub(crate) fn wanted(
     members: Vec<Member>,
     attended: &impl Fn(i64) -> bool,
@@ -149,8 +149,8 @@ pub(crate) fn wanted(
     wanted
 }
 
-/// A recording shows what its agent asks for, and is where a run goes on: it is listed as long as the
-/// file tells no more than it does.
+/// A recording shows open requests and is where a run resumes: it is listed unless the file
+/// contains more.
 fn listed(file: &Member, group: &[Member], attended: &impl Fn(i64) -> bool) -> i64 {
     let recordings = || group.iter().filter(|m| m.is_recording);
     let newest = |all: &mut dyn Iterator<Item = &Member>| {
@@ -159,7 +159,7 @@ fn listed(file: &Member, group: &[Member], attended: &impl Fn(i64) -> bool) -> i
     let active = newest(&mut recordings().filter(|m| m.live || attended(m.key)));
     let is_whole = |m: &&Member| {
         let goes_on = file.updated > m.updated + SLACK;
-        // Once it went on without being recorded, the recording lacks something for good.
+        // Once the agent continued unrecorded, the recording stays incomplete.
         let lacks = if m.is_run { m.copy_of == Some(file.key) } else { file.turns > m.turns };
         !goes_on && !lacks
     };

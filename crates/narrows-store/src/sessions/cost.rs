@@ -1,4 +1,4 @@
-//! What sessions cost, as their agents report it.
+//! Costs of sessions, as reported by their agents.
 
 use super::stats::{StatsFilter, StatsRow, name, only};
 use crate::db::{Db, params};
@@ -6,8 +6,8 @@ use crate::error::Result;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// Adds the cost of sessions to the rows. The total that the agent of a fork reports begins with what
-/// its trunk had cost: that is the trunk's.
+/// Adds the costs of sessions to the rows. The total reported for a fork includes the cost of its
+/// trunk, which is subtracted.
 pub(super) fn add(
     db: &Db<'_>,
     filter: &StatsFilter,
@@ -53,8 +53,8 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Which log tells what a session cost, of those that it came by: the one that is listed, or else the one
-/// that tells most.
+/// Which of a session's logs determines its cost: the listed one, or else the one with the highest
+/// cost.
 fn told_by(db: &Db<'_>) -> Result<HashMap<i64, i64>> {
     let sql = "SELECT coalesce(own.copy_of, own.key), own.key, sum(u.cost) FROM usage u
          JOIN session own ON own.key = u.session WHERE u.cost IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2";
@@ -71,8 +71,9 @@ fn told_by(db: &Db<'_>) -> Result<HashMap<i64, i64>> {
     Ok(best.into_iter().map(|(listed, (own, _))| (listed, own)).collect())
 }
 
-/// What of the cost that forks report is their trunk's: all that the trunk had told when the fork told
-/// its first. Of several sessions with the same first answer, the trunk is the one that ended first.
+/// The part of a fork's cost that belongs to its trunk: all that the trunk had reported when the
+/// fork reported first. Of sessions with the same first answer, the trunk is the one that ended
+/// first.
 fn shared(db: &Db<'_>, told_by: &HashMap<i64, i64>) -> Result<HashMap<i64, f64>> {
     let families = "SELECT a.answer, coalesce(s.copy_of, s.key) FROM first_answer a
          JOIN session s ON s.key = a.session
@@ -81,7 +82,7 @@ fn shared(db: &Db<'_>, told_by: &HashMap<i64, i64>) -> Result<HashMap<i64, f64>>
     let mut family: Vec<(String, i64)> = Vec::new();
     db.each(families, &[], |r| {
         let member: (String, i64) = (r.get(0)?, r.get(1)?);
-        // One session may have come by two ways.
+        // A session may have two logs.
         let mut same = family.iter().rev().take_while(|(answer, _)| *answer == member.0);
         if !same.any(|known| *known == member) {
             family.push(member);
@@ -97,7 +98,7 @@ fn shared(db: &Db<'_>, told_by: &HashMap<i64, i64>) -> Result<HashMap<i64, f64>>
         }
         for (at, (fork, cost)) in costs.iter().enumerate().skip(1) {
             let Some((first, most)) = cost.first().copied() else { continue };
-            // A fork of a fork has the total of that one.
+            // A fork of a fork includes the total of that fork.
             let before = |(_, trunk): &(i64, Vec<(i64, f64)>)| {
                 trunk.iter().take_while(|(at, _)| *at <= first).map(|(_, cost)| cost).sum::<f64>()
             };
@@ -110,7 +111,7 @@ fn shared(db: &Db<'_>, told_by: &HashMap<i64, i64>) -> Result<HashMap<i64, f64>>
     Ok(told)
 }
 
-/// What a session told of its cost, and when.
+/// The cost reports of a session, with their times.
 fn of(db: &Db<'_>, session: i64) -> Result<Vec<(i64, f64)>> {
     let sql = "SELECT coalesce(at, 0), cost FROM usage
          WHERE session = ?1 AND cost IS NOT NULL ORDER BY at";

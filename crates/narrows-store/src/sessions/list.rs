@@ -1,4 +1,4 @@
-//! Lists of sessions, and what can be chosen in them.
+//! Lists of sessions with filters, and their facets.
 
 use crate::buckets::{self, last_touched};
 use crate::check;
@@ -14,78 +14,77 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Names of one kind that are told.
+/// Facets returned per kind.
 const MAX_FACETS: usize = 200;
-/// A session of which nothing arrived for so many milliseconds does not run, whatever its last word
-/// was; one whose agent waits for an answer does.
+/// A running session that received nothing for this many milliseconds counts as idle, unless its
+/// agent waits for an answer.
 pub const STALE_MS: i64 = 10 * 60 * 1000;
 
-/// Whether something goes on in a session. This and [`LIVE`] are the only places that decide it.
+/// Whether a session is live. Only this and [`LIVE`] decide it.
 pub(crate) fn is_live(ended: bool, waiting: u64, status: &str, heard: i64, now: i64) -> bool {
     !ended
         && (waiting > 0
             || status == "running" && (now - STALE_MS < heard && heard <= now + AHEAD_MS))
 }
 
-/// The same as a condition; it takes the time before which what arrived is stale, and the time after which
-/// it did not arrive.
+/// The same as SQL; takes the earliest and the latest plausible time of the last arrival.
 const LIVE: &str =
     "s.ended = 0 AND (s.waiting > 0 OR s.status = 'running' AND s.heard > ? AND s.heard <= ?)";
 
-/// Which sessions are listed.
+/// A filter for sessions.
 #[derive(Debug, Clone, Default)]
 pub struct ListFilter {
-    /// With all of these tags.
+    /// Having all of these tags.
     pub tags: Vec<String>,
-    /// Of agents with this in their name.
+    /// Whose agent's name contains this.
     pub agent: Option<String>,
-    /// With this label.
+    /// Having this label.
     pub label: Option<String>,
     /// `idle`, `running` or `failed`.
     pub status: Option<String>,
-    /// With this in the name of their project, in any case.
+    /// Whose project contains this, in any case.
     pub project: Option<String>,
-    /// With this in their title, first prompt or label, in any case.
+    /// Whose title, first prompt or label contains this, in any case.
     pub text: Option<String>,
-    /// Updated at or after this time.
+    /// Updated at or after this time, in milliseconds since 1970.
     pub since: Option<i64>,
     /// Updated before this time.
     pub until: Option<i64>,
-    /// Changed after this count: for whoever follows the list.
+    /// Having a higher revision: for followers of the list.
     pub touched_after: Option<i64>,
-    /// What the caller may see.
+    /// The sessions the caller can see.
     pub sight: Sight,
-    /// Where the page before ended.
+    /// The end of the previous page.
     pub after: Option<String>,
-    /// How many.
+    /// The maximum number of sessions.
     pub limit: usize,
 }
 
-/// One page of sessions, those first that changed last.
+/// A page of sessions, the most recently updated first.
 #[derive(Debug, Clone, Default)]
 pub struct ListPage {
     /// The sessions.
     pub sessions: Vec<SessionRow>,
-    /// Where the next page begins, if there is one.
+    /// The start of the next page, if there is one.
     pub next: Option<String>,
-    /// The count of changes that this page is of.
+    /// The revision that the page reflects.
     pub touched: i64,
 }
 
-/// What sessions have in common, and how many have it.
+/// Counts of visible sessions by agent and project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Facets {
-    /// Agents, those with the most sessions first.
+    /// Agents, most frequent first.
     pub agents: Vec<Facet>,
-    /// The last names of the folders in which agents work.
+    /// Projects: last components of working directories.
     pub projects: Vec<Facet>,
-    /// Sessions in which something is going on.
+    /// Live sessions.
     pub live: u64,
     /// All sessions.
     pub total: u64,
 }
 
-/// A name, and how many sessions have it.
+/// A name and the number of sessions that have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Facet {
     /// The name.
@@ -94,7 +93,7 @@ pub struct Facet {
     pub count: u64,
 }
 
-/// Which sessions somebody sees, as a condition; none when all.
+/// The SQL condition of a visibility; none if it allows everything.
 fn seen(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
     if sight.is_all() {
         return None;
@@ -150,7 +149,7 @@ pub(crate) fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> 
         let place = [updated, key, buckets::of_time(updated)].map(Value::Int);
         only("(s.updated, s.key) < (?, ?) AND s.updated_era <= ?", &place);
     }
-    // Only some letters have a small form for SQLite: texts are compared here.
+    // SQLite folds only ASCII letters: texts are compared here.
     let small = |part: &Option<String>| part.as_deref().map(fold_case);
     let about = [
         (small(&filter.text), &[2, 12, 17][..]),
@@ -186,7 +185,7 @@ pub(crate) fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> 
     Ok(ListPage { sessions, next, touched })
 }
 
-/// Whether something cannot be read, so that sessions must be read one by one.
+/// Whether the rows are damaged, so that sessions must be read one by one.
 pub(crate) fn around(db: &Db<'_>, walked: Result<()>) -> Result<bool> {
     match walked {
         Err(error) if error.is_unreadable() && !db.is_postgres() => {
@@ -197,7 +196,7 @@ pub(crate) fn around(db: &Db<'_>, walked: Result<()>) -> Result<bool> {
     }
 }
 
-/// One session, if it is meant and can be read: without its tags and files where these cannot be.
+/// Reads a matching session by its key; without tags and files if those are damaged.
 fn alone(
     db: &Db<'_>,
     key: i64,
@@ -217,7 +216,7 @@ fn alone(
     Ok(None)
 }
 
-/// Whether one of some columns says something.
+/// Whether one of `columns` contains `part`.
 fn says(row: &Row<'_>, columns: &[usize], part: Option<&str>) -> bool {
     let said = |at: usize| row.get::<Option<String>>(at).ok().flatten().unwrap_or_default();
     part.is_none_or(|part| columns.iter().any(|at| fold_case(&said(*at)).contains(part)))
@@ -249,7 +248,7 @@ pub(crate) fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
     if around(db, walked)? {
         found.clear();
         for key in check::sessions(db)? {
-            // One that cannot be read is told of by the list.
+            // The list of sessions reports those that cannot be read.
             let sql = format!("{sql} AND s.key = {key}");
             found.extend(db.optional(&sql, &values, one).ok().flatten());
         }

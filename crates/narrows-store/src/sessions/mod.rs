@@ -1,4 +1,7 @@
-//! Sessions: making, finding, listing, labelling, deleting.
+//! Rows of sessions: inserting, finding, tagging and deleting them.
+//!
+//! `row.rs` has their representation in lists, `list.rs` the filters. `store/sessions.rs` has the
+//! transactions.
 
 pub(crate) mod copies;
 mod cost;
@@ -21,40 +24,40 @@ use crate::sum;
 use crate::unindexed;
 use std::path::Path;
 
-/// A session to be made.
+/// A session to create.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
-    /// The caller's own name for it: the same label gives the same session.
+    /// The caller's label: the same label gives the same session.
     pub label: Option<String>,
-    /// Words to find it by.
+    /// Tags to find it by.
     pub tags: Vec<String>,
 }
 
-/// How a session is found inside the store.
+/// A session as the store identifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// Its key in the store.
+    /// The key of its row.
     pub key: i64,
     /// Its id.
     pub id: String,
-    /// The life of its log.
+    /// The epoch of its log.
     pub epoch: String,
-    /// The caller's own name for it.
+    /// The caller's label.
     pub label: Option<String>,
-    /// Its last event.
+    /// The last event.
     pub seq: u64,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Whether its source said that nothing more comes.
+    /// Whether the source has ended.
     pub ended: bool,
-    /// Whoever wrote it last, where several can.
+    /// The token of the last writer, where several nodes write.
     pub pen: i64,
 }
 
-/// Tags of one session.
+/// Tags per session.
 const MAX_TAGS: usize = 32;
 
-/// Makes the row of a session, unless there is one of this id or label.
+/// Inserts a session unless its id or label exists; returns its key.
 pub(crate) fn insert(
     db: &Db<'_>,
     id: &str,
@@ -87,14 +90,14 @@ pub(crate) fn insert(
     Ok(made)
 }
 
-/// The checksum of what a session is called.
+/// The checksum of a session's identity.
 pub(crate) fn name_sum(id: &str, epoch: &str, label: Option<&str>) -> i64 {
     sum::of(&params![id, epoch, label])
 }
 
 pub(crate) fn doom(db: &Db<'_>, key: i64) -> Result<()> {
     if !db.is_postgres() {
-        // The session may be the one that was touched last: its count is not given again.
+        // The session may have the highest revision, which must not be assigned again.
         let count: i64 = db.one(&format!("SELECT {}", touched(db)), &[], |r| r.get(0))?;
         meta::put(db, "touched", &Value::Int(count))?;
     }
@@ -115,7 +118,7 @@ pub(crate) fn doom(db: &Db<'_>, key: i64) -> Result<()> {
     db.later(doomed, &params![key, beside::doomed_sum(key)])
 }
 
-/// What a session is called that is read from files: its label, and the names of its own files.
+/// The names of a session read from files: its label, and the stems of its files.
 pub(crate) fn names_on_disk(db: &Db<'_>, key: i64) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let sql = "SELECT s.label, f.path FROM session s JOIN source f ON f.session = s.key
@@ -130,7 +133,7 @@ pub(crate) fn names_on_disk(db: &Db<'_>, key: i64) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Tells whoever follows the list that a session has changed.
+/// Increments a session's revision, so that followers of the list see the change.
 pub(crate) fn mark_touched(db: &Db<'_>, key: i64) -> Result<()> {
     let touched = touched(db);
     let era = if db.is_postgres() { told(None, &touched) } else { String::new() };
@@ -140,7 +143,7 @@ pub(crate) fn mark_touched(db: &Db<'_>, key: i64) -> Result<()> {
     db.later(&sql, &params![key])
 }
 
-/// Returns how many of them are new.
+/// Adds tags; returns how many are new.
 pub(crate) fn add_tags(db: &Db<'_>, key: i64, tags: &[String]) -> Result<usize> {
     let mut added = 0;
     for tag in tags {
@@ -156,22 +159,23 @@ pub(crate) fn add_tags(db: &Db<'_>, key: i64, tags: &[String]) -> Result<usize> 
     Ok(added)
 }
 
-/// Lets no other node change a session until this transaction ends; false when there is none.
+/// Locks a session against changes by other nodes until the end of the transaction; false if it
+/// does not exist.
 pub(crate) fn lock(db: &Db<'_>, column: &str, value: Value<'_>) -> Result<bool> {
     let sql = format!("SELECT 1 FROM session WHERE {column} = ?1 FOR UPDATE");
     Ok(!db.is_postgres() || db.exists(&sql, &[value])?)
 }
 
-/// A session that is to be changed.
+/// Finds and locks a session.
 pub(crate) fn find_to_change(db: &Db<'_>, id: &str) -> Result<Session> {
-    // One that began anew while it was waited for has another row.
+    // A session whose log was restarted while this waited has a new row.
     let locked = lock(db, "id", Value::Text(id))? || lock(db, "id", Value::Text(id))?;
-    // What is read now is as the other node left it.
+    // A new statement sees what the other node committed.
     let found = if locked { find(db, "id", Value::Text(id))? } else { None };
     found.ok_or(Error::NotFound("session"))
 }
 
-/// A session by its id, also if the index does not lead to it.
+/// Finds a session by id, even if the index is damaged.
 pub(crate) fn find_by_id(db: &Db<'_>, damages: &Damages, id: &str) -> Result<Option<Session>> {
     let found = find(db, "id", Value::Text(id))?.filter(|session| session.id == id);
     if found.is_some() {
@@ -183,7 +187,7 @@ pub(crate) fn find_by_id(db: &Db<'_>, damages: &Damages, id: &str) -> Result<Opt
     }
 }
 
-/// A session by its label, also if the index does not lead to it, or leads to another one.
+/// Finds a session by label, even if the index is damaged or leads to another session.
 pub(crate) fn find_by_label(
     db: &Db<'_>,
     damages: &Damages,
@@ -196,7 +200,7 @@ pub(crate) fn find_by_label(
     };
     match unindexed::key_of(db, damages, "label", label)? {
         Some(key) => find_by_key(db, key),
-        // What the index leads to is not what it says.
+        // The index entry does not match the row.
         None => found.map(|_| None),
     }
 }

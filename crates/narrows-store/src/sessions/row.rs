@@ -1,4 +1,4 @@
-//! Sessions as lists show them, and who sees which.
+//! Sessions as lists show them, and the visibility of sessions.
 
 use crate::damage::{self, Damage};
 use crate::db::Row;
@@ -9,77 +9,77 @@ use crate::sum;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// A session as lists show it.
+/// A session in a list.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// The caller's own name for it.
+    /// The caller's label.
     pub label: Option<String>,
-    /// Words to find it by.
+    /// Tags to find it by.
     pub tags: Vec<String>,
-    /// Follow its log from here.
+    /// Follow the log from this cursor.
     pub cursor: String,
-    /// Events so far.
+    /// The number of events.
     pub events: u64,
-    /// Items so far.
+    /// The number of items.
     pub items: u64,
-    /// Bytes of its log.
+    /// Bytes of the log.
     pub bytes: u64,
-    /// Milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_at: i64,
-    /// Milliseconds since 1970: when something of it arrived last while its agent worked, else by the dates
-    /// that were kept with it.
+    /// When it changed last, in milliseconds since 1970: the last arrival while its agent worked,
+    /// else by the dates of its events.
     pub updated_at: i64,
-    /// When something of it arrived last, in milliseconds since 1970 by the clock of this machine.
+    /// When events arrived last, in milliseconds since 1970 by the clock of this machine.
     pub heard_at: i64,
-    /// Whether nothing more is expected: its source said so, or is silent for long.
+    /// Whether no more events are expected: the source has ended or been silent for long.
     pub ended: bool,
-    /// Whether something goes on in it: its agent works, or waits for an answer.
+    /// Whether the agent works or waits for an answer.
     pub live: bool,
-    /// Requests of its agent that wait for an answer.
+    /// The number of open requests of the agent.
     pub waiting: u64,
     /// Agent, model, title, status, tokens.
     pub info: Box<RawValue>,
-    /// The last name of the folder in which the agent works.
+    /// The last component of the agent's working directory.
     pub project: Option<String>,
     /// The agent's own id of the session.
     pub native_id: Option<String>,
-    /// Whether the agent's own file is still there, where the session was read from one.
+    /// Whether the agent's file still exists, for sessions read from one.
     pub file_exists: Option<bool>,
-    /// How the first prompt begins, on one line.
+    /// The beginning of the first prompt, on one line.
     pub prompt: Option<String>,
-    /// Calls of tools that are over.
+    /// Finished tool calls.
     pub calls: u64,
-    /// Those of them that failed.
+    /// Failed tool calls.
     pub failed: u64,
-    /// The session that is listed in the place of this one: it tells the same.
+    /// The id of the session that is listed instead of this one and has the same content.
     pub copy_of: Option<String>,
-    /// Whether it began as a copy of another session, which it has in common with it.
+    /// Whether it is a fork: it begins as a copy of another session.
     pub fork: bool,
-    /// That session: of several, the one that changed first.
+    /// The id of that session; of several, the one updated first.
     pub fork_of: Option<String>,
     #[serde(skip)]
     pub(crate) key: i64,
 }
 
-/// Which sessions somebody may see: all, or only some by id or tag.
+/// The sessions that a token can see: all, or some by id or tag.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sight {
-    /// These sessions.
+    /// Sessions with these ids.
     pub sessions: Option<Vec<String>>,
-    /// And those that have one of these tags.
+    /// And sessions with one of these tags.
     pub tags: Option<Vec<String>>,
 }
 
 impl Sight {
-    /// Whether everything is seen.
+    /// Whether it includes all sessions.
     pub fn is_all(&self) -> bool {
         self.sessions.is_none() && self.tags.is_none()
     }
 
-    /// Whether a session is seen.
+    /// Whether it includes a session.
     pub fn sees(&self, id: &str, tags: &[String]) -> bool {
         let named = self.sessions.as_ref().is_some_and(|s| s.iter().any(|s| s == id));
         let tagged = self.tags.as_ref().is_some_and(|t| t.iter().any(|t| tags.contains(t)));
@@ -87,7 +87,7 @@ impl Sight {
     }
 }
 
-/// The session of which another one, `s`, began as a copy: those that have the same first answer.
+/// The session that `s` is a fork of: one with the same first answer.
 macro_rules! fork_of {
     () => {
         "(SELECT coalesce(o.id, t.id) FROM first_answer a JOIN first_answer b ON b.answer = a.answer \
@@ -99,7 +99,7 @@ macro_rules! fork_of {
     };
 }
 
-/// What a hit of a search tells of its session.
+/// The session columns of a search hit.
 pub(crate) const OF_HIT: &str = concat!(
     "s.id, coalesce(nullif(s.title, ''), s.prompt), s.label, \
      (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), ",
@@ -119,7 +119,7 @@ pub(crate) const COLUMNS: &str = concat!(
      JOIN usage u ON u.session = c.key WHERE c.copy_of = s.key GROUP BY c.key) AS told)"
 );
 
-/// The same without what stands in other tables.
+/// The columns without subqueries of other tables.
 pub(crate) fn bare_columns() -> String {
     let (mut bare, mut depth) = (String::new(), 0);
     for c in COLUMNS.chars() {
@@ -136,14 +136,14 @@ pub(crate) fn bare_columns() -> String {
     bare
 }
 
-/// The header of a session of which nothing is known.
+/// The header of a new session.
 pub(crate) fn empty_info() -> String {
     let mut text = Vec::new();
     let printed = narrows::json::print(&mut text, &narrows::session::SessionInfo::default());
     printed.ok().and_then(|()| String::from_utf8(text).ok()).unwrap_or_else(|| "{}".to_owned())
 }
 
-/// The header of a session whose own cannot be read.
+/// The header of a session whose header is damaged.
 pub(crate) fn damaged_info() -> String {
     let mut info: serde_json::Value = serde_json::from_str(&empty_info()).unwrap_or_default();
     info["title"] = "The header of this session cannot be read: the store is damaged".into();
@@ -167,7 +167,7 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
         damage::found(Damage::new(r.get(16)?, damage::Part::Session, 0, 0));
         info = damaged_info();
     }
-    // What is reported by the way that is not listed.
+    // The cost is reported by the hidden copy.
     if let Some(cost) = r.get::<Option<f64>>(29)? {
         info = info.replacen("\"costUsd\":null", &format!("\"costUsd\":{cost}"), 1);
     }

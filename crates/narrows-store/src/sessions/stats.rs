@@ -1,4 +1,4 @@
-//! Tokens, cost, calls and time, added up over sessions.
+//! Statistics over sessions: tokens, costs, tool calls and activity.
 
 use super::cost;
 use crate::beside;
@@ -10,32 +10,32 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-/// What one answer of a model used, or what was paid at once.
+/// The usage of one model answer, or a reported cost.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UsageRow {
-    /// The same in every session that keeps it.
+    /// The same in every session that contains it.
     pub id: String,
-    /// Whether a subagent asked for it.
+    /// Whether a subagent caused it.
     pub sub: bool,
-    /// Whether it is final, as its agent keeps it: what an agent prints of an answer may be a guess.
+    /// Whether it is final, as in the agent's file; printed output may contain estimates.
     pub kept: bool,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at: Option<i64>,
     /// The model.
     pub model: Option<String>,
-    /// Tokens that the model read, without those from a cache.
+    /// Input tokens, without those read from a cache.
     pub input: u64,
-    /// Tokens that it wrote.
+    /// Output tokens.
     pub output: u64,
     /// Tokens read from a cache.
     pub cache_read: u64,
-    /// Tokens put into a cache.
+    /// Tokens written to a cache.
     pub cache_write: u64,
-    /// Dollars, as the agent reports them.
+    /// The cost in dollars, as reported by the agent.
     pub cost: Option<f64>,
 }
 
-/// What a row stands for.
+/// What a row of statistics is grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum StatsBy {
@@ -48,56 +48,58 @@ pub enum StatsBy {
     Session,
 }
 
-/// What is added up.
+/// A filter for statistics.
 #[derive(Debug, Clone, Default)]
 pub struct StatsFilter {
-    /// What a row stands for.
+    /// The grouping.
     pub by: StatsBy,
-    /// From this time on, in milliseconds since 1970.
+    /// Only from this time on, in milliseconds since 1970.
     pub since: Option<i64>,
-    /// Before this time.
+    /// Only before this time.
     pub until: Option<i64>,
-    /// Of this agent.
+    /// Only this agent.
     pub agent: Option<String>,
-    /// Of projects with this in their name.
+    /// Only projects whose names contain this.
     pub project: Option<String>,
 }
 
-/// The sums of one day, project, model, agent, tool or session.
+/// The totals of one group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatsRow {
-    /// Which one. Days are those of this machine's time zone; with PostgreSQL, of the database's.
+    /// The name of the group. Days are in the time zone of this machine; on PostgreSQL, of the
+    /// database.
     pub name: String,
-    /// Sessions with something in it.
+    /// Sessions in the group.
     pub sessions: u64,
-    /// Answers of models.
+    /// Model answers.
     pub answers: u64,
-    /// Tokens that models read, without those from a cache.
+    /// Input tokens, without those read from a cache.
     pub input: u64,
-    /// Tokens that they wrote.
+    /// Output tokens.
     pub output: u64,
     /// Tokens read from a cache.
     pub cache_read: u64,
-    /// Tokens put into a cache.
+    /// Tokens written to a cache.
     pub cache_write: u64,
-    /// Dollars, where agents report them. What a fork has in common with its trunk is counted once.
+    /// The cost in dollars, where agents report it. What a fork shares with its trunk is counted
+    /// once.
     pub cost_usd: Option<f64>,
-    /// Sessions whose cost that is; nothing is known of what the others cost.
+    /// The number of sessions with a known cost.
     pub cost_sessions: u64,
-    /// Calls of tools.
+    /// Tool calls.
     pub calls: u64,
-    /// Those that failed.
+    /// Failed tool calls.
     pub failed: u64,
-    /// Milliseconds that tools took, where agents tell.
+    /// Milliseconds spent in tools, where agents report it.
     pub tool_ms: u64,
-    /// Milliseconds in which something was going on.
+    /// Milliseconds of activity.
     pub active_ms: u64,
 }
 
 pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()> {
-    // What is final replaces what is not; of guesses, which only grow, the largest counts. It stays with
-    // the session that had it first, unless that was deleted.
+    // A final row replaces an estimate; of estimates, which only grow, the highest counts. The row
+    // stays with the session that had it first, unless that one was deleted.
     const BETTER: &str = "(excluded.kept > usage.kept OR excluded.kept = usage.kept
          AND (excluded.kept = 1 OR excluded.output >= usage.output))";
     const STAYS: &str = "EXISTS (SELECT 1 FROM session WHERE key = usage.session)";
@@ -150,7 +152,7 @@ pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()
     )
 }
 
-/// Keeps which message was a session's first answer.
+/// Stores the id of a session's first answer.
 pub(crate) fn keep_first(db: &Db<'_>, session: i64, message: &str) -> Result<()> {
     let sql = "INSERT INTO first_answer (session, answer, crc) VALUES (?1, ?2, ?3)
          ON CONFLICT (session) DO NOTHING";
@@ -158,7 +160,7 @@ pub(crate) fn keep_first(db: &Db<'_>, session: i64, message: &str) -> Result<()>
 }
 
 const DAY: &str = "coalesce(date({at} / 1000, 'unixepoch', 'localtime'), '')";
-/// Years of four digits have days, as with SQLite.
+/// Years of four digits have days, as on SQLite.
 const DAY_PG: &str = "CASE WHEN {at} BETWEEN -62135596800000 AND 253402300799999
      THEN to_char(to_timestamp(({at}) / 1000.0), 'YYYY-MM-DD') ELSE '' END";
 
@@ -174,10 +176,10 @@ pub(crate) fn name(db: &Db<'_>, by: StatsBy, at: &str, model: &str, tool: &str) 
     }
 }
 
-/// Adds the numbers of a row.
+/// Adds the columns of a result to a row.
 type Into = fn(&mut StatsRow, &[i64]);
 
-/// Which rows are added up: by their time, where one is named, and by their session.
+/// The condition of a filter, on the session and, if `at` is given, the time.
 pub(crate) fn only<'f>(
     db: &Db<'_>,
     filter: &'f StatsFilter,
@@ -224,8 +226,8 @@ pub(crate) fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> 
         let (clause, values) = only("u.at");
         let name = name(db, filter.by, "u.at", "u.model", "''");
         let binary = if db.is_postgres() { "COLLATE \"C\"" } else { "COLLATE BINARY" };
-        // What is printed does not name the request: it is the same answer as one of the same message
-        // that does.
+        // Printed output does not name the request: it is the same answer as one of the same
+        // message whose id does.
         add(
             format!(
                 "SELECT {name}, s.key, count(*),

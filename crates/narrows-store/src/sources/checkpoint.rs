@@ -1,16 +1,17 @@
-//! Where packets come from, and how far they were read.
+//! Checkpoints of sources: where writing a session resumes. Also the stored requests, which may be
+//! repeated.
 
 use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::sum;
 use std::collections::BTreeMap;
 
-/// What a request held, as far as it was kept.
+/// The length and hash of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyDigest {
     /// Bytes of the body.
     pub length: u64,
-    /// Their SHA-256.
+    /// The SHA-256 of the body.
     pub sha256: [u8; 32],
 }
 
@@ -25,46 +26,46 @@ impl BodyDigest {
     }
 }
 
-/// A request that came before.
+/// A stored request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptRequest {
-    /// The place of its first packet.
+    /// The number of its first packet.
     pub first: u64,
-    /// Its answer, if it was answered.
+    /// Its response, once it is complete.
     pub answer: Option<String>,
-    /// What it held. Earlier versions did not keep it.
+    /// The digest of its body; unknown for older versions.
     pub digest: Option<BodyDigest>,
 }
 
-/// How far a source was read. Roots and paths are those of this machine: nothing shows them.
+/// The checkpoint of a source. Roots and paths belong to this machine and are never served.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceMark {
-    /// Which source of the session.
+    /// The number of the source in its session.
     pub number: u32,
-    /// The dialect, where it is known.
+    /// The format, if known.
     pub format: Option<String>,
-    /// The file, where it is one.
+    /// The path, if the source is a file.
     pub path: Option<String>,
-    /// The last packet that was read.
+    /// The last packet read.
     pub read: u64,
-    /// The last packet of which, and of all before it, nothing was held back.
+    /// The checkpoint: the last packet after which no text was held back.
     pub rest: u64,
-    /// Where the last line that was read begins, where bytes are counted.
+    /// The byte offset of the last line read, for sources counted in bytes.
     pub offset: u64,
-    /// Where the line after the last rest begins.
+    /// The byte offset of the line after the checkpoint.
     pub rest_offset: u64,
-    /// The order of the next item at that rest.
+    /// The order of the next item at the checkpoint.
     pub rest_order: u64,
-    /// Its last event: `packet.index`.
+    /// The last event, as `packet.index`.
     pub last: String,
-    /// The roots of the session, one a line.
+    /// The roots of the session, one per line.
     pub roots: String,
-    /// Grows with the log: which source was read last.
+    /// Increases with the log: shows which source was read last.
     pub at: u64,
 }
 
 impl SourceMark {
-    /// The checksum of what is written of it each time.
+    /// The checksum of the columns that every update writes.
     pub(crate) fn sum(&self, session: i64) -> i64 {
         let SourceMark {
             number, read, rest, offset, rest_offset, rest_order, last, roots, at, ..
@@ -84,12 +85,12 @@ impl SourceMark {
     }
 }
 
-/// The checksum of a source's format or path, where there is one.
+/// The checksum of a source's format or path, if any.
 pub(crate) fn sum_of(session: i64, number: u32, text: Option<&str>) -> Option<i64> {
     text.map(|text| sum::of(&params![session, number, text]))
 }
 
-/// Keeps marks, each with its session. Of one source the last counts.
+/// Writes checkpoints, each with its session. The last one of a source wins.
 pub(crate) fn keep(db: &Db<'_>, marks: &[(i64, &SourceMark)]) -> Result<()> {
     let mut last: BTreeMap<(i64, u32), [Value<'_>; 15]> = BTreeMap::new();
     for (session, mark) in marks {

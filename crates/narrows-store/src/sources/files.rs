@@ -1,46 +1,45 @@
-//! Files that sessions are read from: what they are known by, and what was read of them.
+//! Files of sessions: their identity on disk, and the records read from them.
 
 use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::sum;
 
-/// A file of a session. Nothing shows its path.
+/// A file of a session. Its path is never served.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileMark {
-    /// The session's key.
+    /// The key of the session.
     pub session: i64,
-    /// Which source of the session.
+    /// The number of the source in its session.
     pub number: u32,
-    /// Where it lies.
+    /// The path.
     pub path: String,
-    /// What the disk calls it: device and node.
+    /// The device and inode.
     pub node: String,
-    /// Its length when it was read last, in bytes.
+    /// The size when it was read last, in bytes.
     pub size: u64,
-    /// When it was written last, as the disk tells.
+    /// The modification time when it was read last.
     pub changed: i64,
-    /// A hash of how it begins.
+    /// A hash of the beginning.
     pub head: Vec<u8>,
-    /// A hash of the last line that was read, and where that begins.
+    /// A hash of the last line read.
     pub tail: Vec<u8>,
-    /// Where the last line that was read begins.
+    /// The byte offset of the last line read.
     pub tail_at: u64,
     /// The call whose subagent wrote it.
     pub parent: Option<String>,
-    /// It is there no more.
+    /// Whether the file is missing.
     pub gone: bool,
-    /// The parser that read it.
+    /// The version of the parser that read it.
     pub parser: u32,
-    /// Whether its session is over, as far as is known. Only told, not kept.
+    /// Whether the session has ended. Read only.
     pub ended: bool,
 }
 
-/// In the checksum of a file, whether it is there is a number of its own: a statement changes that
-/// without reading the row.
+/// Added to the checksum of a missing file: a statement can set the flag without reading the row.
 pub(crate) const GONE: i64 = 1 << 32;
 
 impl FileMark {
-    /// The checksum of what it is known by, but for its path.
+    /// The checksum of the file's identity, without its path.
     pub(crate) fn sum(&self) -> i64 {
         let FileMark { session, number, node, size, changed, head, tail, tail_at, parent, .. } =
             self;
@@ -59,12 +58,12 @@ impl FileMark {
     }
 }
 
-/// Where records stand that were read since the last rest.
+/// The row of records read since the last checkpoint.
 pub(crate) const LOOSE: u32 = 1;
 
-/// Keeps records that were read up to the event `seq`.
+/// Appends record hashes that were read up to the event `seq`.
 pub(crate) fn keep_seen(db: &Db<'_>, session: i64, seq: u64, records: &[u64]) -> Result<()> {
-    // SQLite makes a text of two blobs.
+    // On SQLite, `||` of two blobs is a text.
     let joined = if db.is_postgres() {
         "seen.records || excluded.records"
     } else {
@@ -72,7 +71,7 @@ pub(crate) fn keep_seen(db: &Db<'_>, session: i64, seq: u64, records: &[u64]) ->
     };
     let bytes = bytes(records);
     let sum = records_sum(&bytes);
-    // Records that give no event come after the same one.
+    // Several records may precede the same event.
     db.later(
         &format!(
             "INSERT INTO seen (session, seq, source, records, crc) VALUES (?1, ?2, 0, ?3, ?4)
@@ -83,7 +82,7 @@ pub(crate) fn keep_seen(db: &Db<'_>, session: i64, seq: u64, records: &[u64]) ->
     )
 }
 
-/// Keeps the records that were read since the last rest: all of them.
+/// Replaces the record hashes read since the last checkpoint.
 pub(crate) fn keep_loose(db: &Db<'_>, session: i64, records: &[u64]) -> Result<()> {
     let bytes = bytes(records);
     let sum = place_sum(session, 0, LOOSE) + records_sum(&bytes);
@@ -95,12 +94,12 @@ pub(crate) fn keep_loose(db: &Db<'_>, session: i64, records: &[u64]) -> Result<(
     )
 }
 
-/// What records are checked by: each by itself, so that more of them are added.
+/// The checksum of records: a sum, so that records can be appended.
 pub(crate) fn records_sum(records: &[u8]) -> i64 {
     records.chunks(8).map(|record| i64::from(crc32fast::hash(record))).sum()
 }
 
-/// The same of where they stand.
+/// The checksum of a records row's key.
 pub(crate) fn place_sum(session: i64, seq: u64, source: u32) -> i64 {
     sum::of(&params![session, seq, source])
 }

@@ -1,4 +1,4 @@
-//! Sources of a session: how far they were read, and the files that they are.
+//! Sources of a session: their checkpoints, and the files among them.
 
 pub(crate) mod checkpoint;
 pub(crate) mod files;

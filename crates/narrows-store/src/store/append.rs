@@ -6,10 +6,10 @@ use crate::error::Result;
 use tokio::sync::oneshot;
 
 impl Store {
-    /// Appends; the receiver tells when it is durable, and where the log ends then.
-    /// Returns when there is room: callers that are too fast wait here.
+    /// Appends to a log. Waits for room in the queue; the receiver gets the new end of the log when
+    /// the append is durable.
     pub async fn append(&self, append: Append) -> Result<oneshot::Receiver<Result<u64>>> {
-        // Printing and packing is done here: there is one writer, and many who wait for it.
+        // Encoding happens on the caller's thread: there is one writer for many callers.
         let ready = Ready::new(append)?;
         self.writer(ready.append.session)?.append(ready).await
     }

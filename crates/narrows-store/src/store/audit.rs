@@ -10,7 +10,7 @@ use crate::ids::now;
 use crate::sum;
 
 impl Store {
-    /// Remembers what was done.
+    /// Appends an entry.
     pub async fn audit(&self, new: NewAudit) -> Result<()> {
         self.write(256, move |db| {
             let at = now();
@@ -24,7 +24,7 @@ impl Store {
         .await
     }
 
-    /// What was done, the newest first.
+    /// Reads entries before a number, newest first.
     pub async fn audited(&self, before: Option<i64>, limit: usize) -> Result<Vec<Audited>> {
         self.read(move |db| {
             let query =
@@ -34,7 +34,7 @@ impl Store {
                 let number = r.get(0)?;
                 if !sum::row_holds(r, &[1, 2, 3, 4, 5], 6).unwrap_or(false) {
                     damage::found(Damage::other(beside::AUDIT));
-                    // Its place stays: whoever reads sees that there was something.
+                    // Keep the number, so that the gap is visible.
                     return Ok(Audited {
                         number,
                         action: DAMAGED.to_owned(),

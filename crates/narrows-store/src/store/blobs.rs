@@ -7,7 +7,7 @@ use crate::db::params;
 use crate::error::{Error, Result};
 
 impl Store {
-    /// A picture of a session.
+    /// Reads a blob of a session.
     pub async fn blob(&self, session: i64, hash: &str) -> Result<Blob> {
         let hash = hash.to_owned();
         self.read(move |db| {
@@ -18,7 +18,7 @@ impl Store {
                 |r| Ok(Blob { mime: r.get(0)?, bytes: r.get::<Vec<u8>>(1)?.into() }),
             )?;
             let blob = found.ok_or(Error::NotFound("picture"))?;
-            // It is named by its content.
+            // Blobs are named by their content.
             if hash.len() == HASH && name_of(&blob.bytes) != hash {
                 let what = "a picture is not as it was written";
                 damage::found(Damage { session, ..Damage::other(what) });

@@ -7,7 +7,7 @@ use crate::db::{Value, params};
 use crate::error::Result;
 
 impl Store {
-    /// What happened after a count of changes.
+    /// The changes after a revision.
     pub async fn news(&self, after: i64) -> Result<News> {
         self.read(move |db| {
             let mut news = News { touched: last_touched(db)?, ..News::default() };
@@ -30,7 +30,7 @@ impl Store {
         .await
     }
 
-    /// Where the logs of these sessions end; one that is not told is gone.
+    /// The ends of the given logs; deleted sessions are missing.
     pub async fn heads(&self, sessions: Vec<i64>) -> Result<Vec<(i64, u64, bool)>> {
         self.read(move |db| {
             let list = Value::List(sessions.iter().map(|key| Value::Int(*key)).collect());

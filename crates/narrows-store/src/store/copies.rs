@@ -1,13 +1,12 @@
-//! Listing one of several logs of the same session.
+//! Choosing the listed session among several recordings of the same one.
 
 use super::Store;
 use crate::error::Result;
 use crate::sessions::copies::{members, set_copy, wanted};
 
 impl Store {
-    /// Lists one of the sessions that came by two ways, of those that an agent calls by this name, or
-    /// of all. Returns the ids of those that were listed before. `attended` are sessions whose agent
-    /// runs here.
+    /// Updates which sessions are listed, among those with an agent's session id or among all.
+    /// Returns the ids of those that were hidden. `attended` are sessions whose agent runs here.
     pub async fn list_once(
         &self,
         native: Option<&str>,

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 impl Store {
     /// All files that sessions are read from.
     pub async fn files(&self) -> Result<Vec<FileMark>> {
-        // Rows of a deleted session are there for a while.
+        // Rows of deleted sessions exist for a while.
         self.read(|db| files(db, "path IS NOT NULL AND s.key IS NOT NULL", &[])).await
     }
 
@@ -20,7 +20,7 @@ impl Store {
         self.read(move |db| files(db, "path IS NOT NULL AND session = ?1", &params![session])).await
     }
 
-    /// Remembers what is known of files.
+    /// Inserts or updates files.
     pub async fn keep_files(&self, marks: Vec<FileMark>) -> Result<()> {
         self.write(256 * marks.len(), move |db| {
             for m in &marks {
@@ -49,7 +49,7 @@ impl Store {
         .await
     }
 
-    /// Remembers that files are there no more, if they are still the ones that are known.
+    /// Marks files as missing, unless they were replaced since.
     pub async fn lose_files(&self, marks: Vec<FileMark>) -> Result<()> {
         self.write(256 * marks.len(), move |db| {
             for m in &marks {
@@ -67,8 +67,7 @@ impl Store {
         .await
     }
 
-    /// The records of a session that were read up to its last rest, in the order in which they
-    /// were, and those that were read since.
+    /// The record hashes of a session up to its last checkpoint, in order, and those read since.
     pub async fn seen(&self, session: i64) -> Result<(Vec<u64>, Vec<u64>)> {
         self.read(move |db| {
             let (mut all, mut loose) = (Vec::new(), Vec::new());

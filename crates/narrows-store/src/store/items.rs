@@ -9,13 +9,13 @@ use crate::items::{Kept, Window, WindowPage};
 use narrows::Item;
 
 impl Store {
-    /// Some items of a session, as they are now.
+    /// Reads a window over all items of a session.
     pub async fn items(&self, session: i64, window: Window, limit: usize) -> Result<WindowPage> {
         self.items_of(session, Which::All, window, limit).await
     }
 
-    /// Some of those items that are meant: a window counts only these. It has no more than
-    /// [`MAX_BYTES`](crate::MAX_BYTES) of them, about, and one in any case.
+    /// Reads a window over the selected items, of about [`MAX_BYTES`](crate::MAX_BYTES) bytes and
+    /// at least one item.
     pub async fn items_of(
         &self,
         session: i64,
@@ -26,18 +26,18 @@ impl Store {
         self.read(move |db| read::window(db, session, &which, window, limit)).await
     }
 
-    /// One item, as it is now, and whether the session's source is over.
+    /// Reads an item, and whether the session's source has ended.
     pub async fn item(&self, session: i64, id: &str) -> Result<(Item, bool)> {
         let id = id.to_owned();
         self.read(move |db| read::item(db, session, &id)).await
     }
 
-    /// What is needed to go on: the header, open items and the last `recent` ones.
+    /// Reads the state needed to resume a session, with the last `recent` items.
     pub async fn kept(&self, session: i64, recent: usize) -> Result<Kept> {
         self.read(move |db| read::kept(db, session, recent)).await
     }
 
-    /// A session at a glance, with the turns after an order.
+    /// Reads the outline of a session, with the turns after a position.
     pub async fn outline(&self, session: i64, after: Option<u64>, limit: usize) -> Result<Outline> {
         self.read(move |db| outline::outline(db, session, after, limit)).await
     }

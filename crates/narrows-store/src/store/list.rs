@@ -8,26 +8,26 @@ use crate::sessions::row::Sight;
 use crate::sessions::stats::{StatsFilter, StatsRow, stats};
 
 impl Store {
-    /// One page of sessions.
+    /// Reads a page of sessions.
     pub async fn list(&self, filter: ListFilter) -> Result<ListPage> {
         self.read(move |db| list(db, &filter)).await
     }
 
-    /// What the sessions that somebody sees have in common.
+    /// Counts the visible sessions by agent and project.
     pub async fn facets(&self, sight: Sight) -> Result<Facets> {
         self.read(move |db| facets(db, &sight)).await
     }
 }
 
 impl Store {
-    /// Adds up. Rows come by name; by tool they have calls only.
+    /// Computes statistics, sorted by name; grouped by tool, they contain calls only.
     pub async fn stats(&self, filter: StatsFilter) -> Result<Vec<StatsRow>> {
         self.read(move |db| stats(db, &filter)).await
     }
 }
 
 impl Store {
-    /// One page of hits.
+    /// Searches items.
     pub async fn search(&self, query: Query) -> Result<SearchPage> {
         self.read(move |db| search(db, &query)).await
     }

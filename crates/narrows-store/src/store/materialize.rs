@@ -1,4 +1,4 @@
-//! Rows of items that lag behind their log, as whoever wrote it last may have left them.
+//! Materializing item rows that are behind their logs, as after a crash of the writer.
 
 use super::Store;
 use crate::append::Append;
@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 use crate::ids::now;
 use crate::items::Log;
 
-/// A session that changed this lately may be written by another node.
+/// Sessions changed within this many milliseconds may be written by another node.
 const RECENT_MS: i64 = 60_000;
 
 impl Store {
-    /// Sessions whose rows lack something of their logs, and that no other node is writing.
+    /// Sessions whose item rows are behind and that no other node is writing.
     pub async fn unsettled(&self) -> Result<Vec<i64>> {
         let before = if self.is_shared() { now() - RECENT_MS } else { i64::MAX };
         self.read(move |db| {
@@ -21,7 +21,7 @@ impl Store {
         .await
     }
 
-    /// Writes the rows that lack something, for a session that nobody writes.
+    /// Brings the item rows of a session up to date; it must have no writer.
     pub async fn settle(&self, session: i64) -> Result<()> {
         let append = self.read(move |db| {
             let log = Log::read(db, session)?;

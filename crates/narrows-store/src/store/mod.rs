@@ -1,4 +1,7 @@
-//! The store as the rest of narrows sees it.
+//! The store: opening and closing it, its connections and writers.
+//!
+//! The other files of this folder add the methods by subject; they run the functions of the modules
+//! below in a transaction.
 
 mod append;
 mod audit;
@@ -41,32 +44,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
-/// Connections that read at the same time.
+/// Read connections to SQLite.
 const READERS: u32 = 4;
 const FAR_READERS: u32 = 8;
-/// Connections to PostgreSQL that append. Each session has its own, so that its order is kept.
+/// Append connections to PostgreSQL. A session always uses the same one, which keeps its order.
 const FAR_WRITERS: usize = 2;
-/// A node looks so often for housework that others may have left.
+/// How often a node looks for maintenance left by others.
 const TICK: Duration = Duration::from_secs(2);
-/// Whatever is read comes to its end in this time, or is given up.
+/// How long a read may take before it is aborted.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How a store is opened.
+/// Options for opening a store.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The database grows no further than this.
+    /// The maximum size of the database.
     pub max_bytes: Option<u64>,
-    /// Whoever appends writes what waits, when nobody else does: the way to another thread and back is
-    /// saved. Only for the runtime of many threads of tokio, and not within a `LocalSet`.
+    /// Lets a caller commit its append itself when the writer is idle, which saves two thread
+    /// switches. Requires the multi-threaded tokio runtime, outside of a `LocalSet`.
     pub write_here: bool,
 }
 
-/// What the store takes on disk.
+/// The disk usage of a store, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreSize {
     /// The database.
     pub database: u64,
-    /// What has not been moved into it.
+    /// The write-ahead log.
     pub wal: u64,
 }
 
@@ -79,22 +82,22 @@ pub struct Store {
 #[derive(Debug)]
 struct Inner {
     dir: DataDir,
-    /// Where the record is, when it is not in the data directory.
+    /// The address of the PostgreSQL database, if any.
     far: Option<PgAddress>,
-    /// The first is for what belongs to no session.
+    /// The first one writes what belongs to no session.
     writers: Mutex<Vec<Writer>>,
     readers: Mutex<Vec<Reader>>,
     reading: Arc<Semaphore>,
     most_readers: u32,
     ended: Mutex<Vec<oneshot::Receiver<()>>>,
     mark_key: [u8; 32],
-    /// The size of a database that is not in the data directory, as it was told last.
+    /// The last known size of a PostgreSQL database, in bytes.
     far_size: AtomicU64,
-    /// What was found that cannot be read.
+    /// Damage found so far.
     damages: Arc<Damages>,
-    /// How far the first look at everything is.
+    /// The progress of the initial integrity check.
     looking: Looking,
-    /// Tokens that are revoked, whatever the database says.
+    /// Revoked tokens, which override the database.
     revoked: Revoked,
 }
 
@@ -106,7 +109,7 @@ enum Reader {
 }
 
 impl Store {
-    /// Opens the store of a data directory, to read and write. One process can at a time.
+    /// Opens the store of a data directory for writing, which one process can do at a time.
     pub fn open(path: &Path, options: &Options) -> Result<Store> {
         let dir = DataDir::open(path)?;
         let lock = dir.lock()?;
@@ -120,10 +123,10 @@ impl Store {
         let lost = durable::lost(&Db::Sqlite(&db))?;
         let revoked = Revoked::load(&dir)?;
         let (ended, end) = oneshot::channel();
-        // Also at first: a store that was killed may have had no time for it.
+        // Initially true: a killed process may not have truncated the WAL.
         let removed = Arc::new(AtomicBool::new(true));
         let mover = Mover::start(&dir, Arc::clone(&removed), Arc::clone(&intact))?;
-        // The right to write ends when nobody does any more.
+        // The lock is released when the writer has stopped.
         let over = move || {
             drop(mover);
             drop(lock);
@@ -131,7 +134,7 @@ impl Store {
         };
         let after = restart_wal(&dir, Arc::clone(&intact));
         let link = Link::Sqlite { db, after, durable: Box::new(durable), intact };
-        // What is missed now was there before, but for this.
+        // Anything missing now was missing in the copied WAL too.
         if let Some(copied) = copied.filter(|_| lost.is_empty()) {
             copied.let_go();
         }
@@ -143,8 +146,8 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
-    /// Opens a store whose record is in PostgreSQL, which other nodes may use too. The data directory
-    /// is this node's own. Waits for the database; not to be called where others wait for this thread.
+    /// Opens a store in PostgreSQL, which other nodes may share. The data directory belongs to this
+    /// node. Blocks until the database responds.
     pub fn connect(path: &Path, url: &str) -> Result<Store> {
         let address = PgAddress::parse(url)?;
         let dir = DataDir::open(path)?;
@@ -166,7 +169,8 @@ impl Store {
         let housework = Some(housework(Arc::default(), &damages));
         let houseworker = start(Plan { housework, tick: Some(TICK), ..shared() })?;
         let nudge = Some(houseworker.nudge());
-        // What belongs to no session takes rows in any order: never two of them in one commit.
+        // Jobs without a session lock rows in any order: two of them in a commit could deadlock
+        // with other nodes.
         writers.push(start(Plan { most: 1, nudge: nudge.clone(), ..shared() })?);
         let turn = Arc::new(Turn::default());
         for _ in 0..FAR_WRITERS {
@@ -178,14 +182,14 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
-    /// Opens the store to read only, beside whoever writes it.
+    /// Opens the store read-only, also while another process writes it.
     pub fn open_read_only(path: &Path) -> Result<Store> {
         let dir = DataDir::open(path)?;
         swap::finish_if_free(&dir)?;
         if !dir.database().exists() {
             return Err(Error::NotFound("store"));
         }
-        // Whoever writes looks at that itself.
+        // The writing process checks this itself.
         let in_use = dir.is_in_use();
         let ends = if in_use { Vec::new() } else { Durable::ends(&dir) };
         let db = open_reader(&dir)?;
@@ -204,12 +208,12 @@ impl Store {
         Ok(Store { inner: Arc::new(inner) })
     }
 
-    /// Whether other nodes use it too.
+    /// Whether the store is in PostgreSQL, where other nodes may share it.
     pub fn is_shared(&self) -> bool {
         self.inner.far.is_some()
     }
 
-    /// Its data directory.
+    /// The data directory.
     pub fn dir(&self) -> &DataDir {
         &self.inner.dir
     }
@@ -218,12 +222,12 @@ impl Store {
         &self.inner.revoked
     }
 
-    /// The installation's key for the marks of secrets.
+    /// The installation's key for redaction placeholders.
     pub fn mark_key(&self) -> [u8; 32] {
         self.inner.mark_key
     }
 
-    /// What it takes on disk; of PostgreSQL, as it was told last.
+    /// The disk usage; the last known size for PostgreSQL.
     pub fn size(&self) -> StoreSize {
         if self.is_shared() {
             return StoreSize { database: self.inner.far_size.load(Ordering::Relaxed), wal: 0 };
@@ -244,7 +248,7 @@ impl Store {
         all
     }
 
-    /// Remembers the size of a database that is not in the data directory.
+    /// Records the size of a PostgreSQL database.
     pub(crate) fn remember_size(&self, bytes: u64) {
         self.inner.far_size.store(bytes, Ordering::Relaxed);
     }
@@ -257,15 +261,15 @@ impl Store {
         &self.inner.damages
     }
 
-    /// Does everything that waits, then gives the data directory free.
+    /// Completes all queued work and releases the data directory.
     pub async fn close(&self) {
-        // Whoever reads gets to the end of it. The writer is the last: it leaves one file behind.
+        // Readers finish first. The writer is closed last, so that it leaves a single file.
         let all = self.inner.reading.acquire_many(self.inner.most_readers).await;
         self.inner.reading.close();
         drop(all);
         let readers =
             std::mem::take(&mut *self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner));
-        // A connection waits for its end.
+        // Closing a connection blocks.
         let _ = tokio::task::spawn_blocking(move || drop(readers)).await;
         let writers =
             std::mem::take(&mut *self.inner.writers.lock().unwrap_or_else(PoisonError::into_inner));
@@ -277,7 +281,7 @@ impl Store {
         }
     }
 
-    /// The writer of a session; that of none is 0.
+    /// The writer of a session; 0 stands for no session.
     pub(crate) fn writer(&self, session: i64) -> Result<Writer> {
         let writers = self.inner.writers.lock().unwrap_or_else(PoisonError::into_inner);
         let at = match session {
@@ -288,7 +292,8 @@ impl Store {
         writers.get(at).cloned().ok_or(Error::Closed)
     }
 
-    /// Does `work` in a transaction; returns when it is durable.
+    /// Runs `work` in a write transaction; returns when it is durable. `bytes` is its size in
+    /// memory.
     pub(crate) async fn write<T, F>(&self, bytes: usize, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -300,7 +305,7 @@ impl Store {
         made
     }
 
-    /// Does `work` with a connection that reads; what it sees is of one moment.
+    /// Runs `work` on a read connection, with a consistent snapshot.
     pub(crate) async fn read<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -322,7 +327,7 @@ impl Store {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Those that wait for housework would not see for a while that nobody comes any more.
+        // Threads with a maintenance interval would notice only later that all handles are gone.
         let writers =
             std::mem::take(self.writers.get_mut().unwrap_or_else(PoisonError::into_inner));
         writers.into_iter().for_each(Writer::close);
@@ -381,7 +386,7 @@ impl Inner {
             Some(address) => {
                 let pg = self.begin_reading(address)?;
                 let made = work(&Db::Postgres(&pg));
-                // What was sent is looked at by whoever reads next.
+                // The next reader checks the result of the commit.
                 let over =
                     if made.is_ok() { pg.say("COMMIT".to_owned()) } else { Err(Error::Closed) };
                 if over.is_err() && !pg.is_broken() {
@@ -396,7 +401,7 @@ impl Inner {
         }
     }
 
-    /// A connection that works: those that were cut meanwhile are let go.
+    /// Takes a working connection from the pool; dead ones are dropped.
     fn begin_reading(&self, address: &PgAddress) -> Result<Box<Pg>> {
         while let Some(Reader::Postgres(pg)) = self.idle() {
             if pg.look_at_sent().is_ok() && pg.begin_reading().is_ok() {

@@ -11,7 +11,7 @@ use crate::maintenance::{Cleared, REQUESTS_MS, Retention, is_as_it_was, is_kept}
 use crate::sessions::copies::doom_all;
 
 impl Store {
-    /// Deletes what is not to be kept; with `dry` it only tells.
+    /// Deletes the sessions that exceed `keep`; with `dry`, only reports them.
     pub async fn clear(&self, keep: Retention, dry: bool) -> Result<Cleared> {
         self.write(256, move |db| {
             let before = now() - REQUESTS_MS;
@@ -48,7 +48,7 @@ impl Store {
         .await
     }
 
-    /// Whether nothing waits to be indexed or removed.
+    /// Whether no items wait to be indexed and no rows to be deleted.
     pub async fn is_settled(&self) -> Result<bool> {
         self.read(|db| {
             let waits = format!(
@@ -61,7 +61,7 @@ impl Store {
         .await
     }
 
-    /// How much waits to be indexed or removed: items, and rows of sessions that were deleted.
+    /// The number of items to index and rows to delete.
     pub async fn waiting(&self) -> Result<u64> {
         self.read(|db| {
             let sql = "SELECT count(*) FROM fresh";

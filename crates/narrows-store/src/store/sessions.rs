@@ -15,12 +15,12 @@ use crate::unindexed;
 use std::sync::Arc;
 
 impl Store {
-    /// Makes a session; true when it is new. The same label gives the same session, and its tags grow.
+    /// Creates a session; true if it is new. An existing session with the same label gets the tags.
     pub async fn create(&self, new: NewSession) -> Result<(Session, bool)> {
         self.create_beside(new, None).await
     }
 
-    /// Makes a session in whose place another one is listed, if any, from the beginning.
+    /// Creates a session; a new one is listed as a copy of `of`, if given.
     pub async fn create_beside(&self, new: NewSession, of: Option<i64>) -> Result<(Session, bool)> {
         let damages = Arc::clone(self.damages());
         self.write(256, move |db| {
@@ -33,7 +33,7 @@ impl Store {
             } else if let Some(key) = insert(db, &new_id()?, new.label.as_deref(), now())? {
                 (key, true)
             } else {
-                // Another node was faster.
+                // Another node created it first.
                 (known()?.ok_or(Error::NotFound("session"))?.key, false)
             };
             if let Some(of) = of.filter(|_| made) {
@@ -54,7 +54,7 @@ impl Store {
         .await
     }
 
-    /// A session by its id.
+    /// Finds a session by id.
     pub async fn session(&self, id: &str) -> Result<Session> {
         let (id, damages) = (id.to_owned(), Arc::clone(self.damages()));
         self.read(move |db| {
@@ -68,14 +68,14 @@ impl Store {
         .await
     }
 
-    /// A session by the caller's own name for it.
+    /// Finds a session by label.
     pub async fn session_by_label(&self, label: &str) -> Result<Session> {
         let (label, damages) = (label.to_owned(), Arc::clone(self.damages()));
         self.read(move |db| find_by_label(db, &damages, &label)?.ok_or(Error::NotFound("session")))
             .await
     }
 
-    /// A session as lists show it.
+    /// Reads a session as lists show it.
     pub async fn session_row(&self, id: &str) -> Result<SessionRow> {
         let (id, damages) = (id.to_owned(), Arc::clone(self.damages()));
         self.read(move |db| {
@@ -93,7 +93,7 @@ impl Store {
         .await
     }
 
-    /// Gives a session more tags, and takes some away.
+    /// Adds and removes tags.
     pub async fn tag(&self, id: &str, add: Vec<String>, remove: Vec<String>) -> Result<()> {
         let id = id.to_owned();
         self.write(256, move |db| {
@@ -109,8 +109,8 @@ impl Store {
         .await
     }
 
-    /// Begins a session's log anew under the same id: what was in it is removed little by little,
-    /// and whoever follows it is told to read it again.
+    /// Starts a new log epoch under the same id: the old log is deleted in slices, and clients
+    /// reload.
     pub async fn begin_anew(&self, id: &str) -> Result<Session> {
         let id = id.to_owned();
         self.write(256, move |db| {
@@ -132,7 +132,7 @@ impl Store {
         .await
     }
 
-    /// A session by the agent's own id of it; the one that changed last where several have it.
+    /// Finds a session by the agent's id; the most recently updated of several.
     pub async fn session_by_native(&self, native: &str) -> Result<Session> {
         let native = native.to_owned();
         self.read(move |db| {
@@ -144,12 +144,12 @@ impl Store {
         .await
     }
 
-    /// The labels of sessions that were deleted here though the agent's files are there.
+    /// Labels of sessions that were deleted while the agent's files still exist.
     pub async fn forgotten(&self) -> Result<Vec<String>> {
         self.read(|db| db.all("SELECT label FROM forgotten", &[], |r| r.get(0))).await
     }
 
-    /// Deletes a session. It is gone at once; its rows are removed little by little.
+    /// Deletes a session. It disappears at once; its rows are deleted in slices.
     pub async fn delete(&self, id: &str) -> Result<()> {
         let id = id.to_owned();
         self.write(64, move |db| {

@@ -1,4 +1,4 @@
-//! How far the sources of a session were read, and requests that may be sent again.
+//! Checkpoints of a session's sources, and stored requests.
 
 use super::Store;
 use crate::damage::{self, Damage};
@@ -8,7 +8,7 @@ use crate::sources::checkpoint::{BodyDigest, KeptRequest, SourceMark};
 use crate::sum;
 
 impl Store {
-    /// How far the sources of a session were read.
+    /// The checkpoints of a session's sources.
     pub async fn sources(&self, session: i64) -> Result<Vec<SourceMark>> {
         self.read(move |db| {
             db.all(
@@ -30,7 +30,7 @@ impl Store {
                         roots: r.get::<Option<String>>(6)?.unwrap_or_default(),
                     };
                     if !sum::holds(r.get(11)?, mark.sum(session)) {
-                        // To go on from a wrong place would lose packets or take them twice.
+                        // Resuming at a wrong position would lose or duplicate packets.
                         let what = "how far the packets of a session were read cannot be known";
                         damage::found(Damage { session, ..Damage::other(what) });
                         return Err(Error::Damaged(what.to_owned()));
@@ -42,7 +42,7 @@ impl Store {
         .await
     }
 
-    /// The key of the last request whose first packet stands at this place or before it, and its answer.
+    /// Keys and responses of the last requests whose first packet is at or before `place`.
     pub async fn request_at(
         &self,
         session: i64,
@@ -59,7 +59,7 @@ impl Store {
         .await
     }
 
-    /// A request that came before.
+    /// Finds a stored request by its idempotency key.
     pub async fn request(&self, session: i64, key: &str) -> Result<Option<KeptRequest>> {
         let key = key.to_owned();
         self.read(move |db| {

@@ -9,11 +9,11 @@ use crate::ids::now;
 use crate::sum;
 
 impl Store {
-    /// Keeps a token. One of the same id is replaced.
+    /// Inserts or replaces a token.
     pub async fn keep_token(&self, token: Token) -> Result<()> {
         self.revoked().forget(self.dir(), &token.hash)?;
         self.write(256, move |db| {
-            // One secret is one token.
+            // A secret belongs to one token.
             let other = "DELETE FROM token WHERE hash = ?1 AND id <> ?2";
             db.later(other, &params![token.hash[..], token.id])?;
             let scopes = token.scopes.to_string();
@@ -38,8 +38,8 @@ impl Store {
         .await
     }
 
-    /// Writes a token again whose own row is not as it was written; false when it is, or is not there.
-    /// What it made stays valid.
+    /// Rewrites a token whose row is damaged; false if it is intact or missing. Tokens created by
+    /// it stay valid.
     pub async fn mend_token(&self, token: &Token) -> Result<bool> {
         let (id, hash) = (token.id.clone(), token.hash);
         let is_damaged = self
@@ -56,13 +56,13 @@ impl Store {
         }
         self.keep_token(token.clone()).await?;
         tracing::warn!(token = %token.id, "a damaged token was written again");
-        // Others may be damaged too: those are found again.
+        // Other tokens may be damaged too: reading them reports those again.
         self.damages().forget(DAMAGED);
         self.tokens().await?;
         Ok(true)
     }
 
-    /// Keeps a token that another one made. Refused when that one is revoked.
+    /// Inserts a token created by another one; fails if that one was revoked.
     pub async fn keep_made_token(&self, token: Token, maker: &str) -> Result<()> {
         let (id, of) = (token.id.clone(), maker.to_owned());
         self.write(64, move |db| {
@@ -78,7 +78,7 @@ impl Store {
         self.keep_token(token).await
     }
 
-    /// A token's id and those of all that it made, and that these made.
+    /// The id of a token and of all tokens it created, directly or indirectly.
     pub async fn made_by(&self, id: &str) -> Result<Vec<String>> {
         let id = id.to_owned();
         self.read(move |db| {
@@ -88,7 +88,7 @@ impl Store {
         .await
     }
 
-    /// Revokes a token for good, and all that it made. Returns the ids of those that were valid.
+    /// Revokes a token and all tokens it created. Returns the ids of those that existed.
     pub async fn revoke_token(&self, id: &str) -> Result<Vec<String>> {
         let of = id.to_owned();
         let found = self
@@ -99,7 +99,7 @@ impl Store {
                 db.all(&sql, &params![of], |r| Ok((r.get(0)?, r.get(1)?)))
             })
             .await?;
-        // Beside the database first: it holds also when a copy of the database takes its place.
+        // The revocation file first: it also holds if the database is replaced by a backup.
         self.revoked().add(self.dir(), &found)?;
         let of = id.to_owned();
         self.write(64, move |db| {
@@ -118,7 +118,7 @@ impl Store {
         .await
     }
 
-    /// Every token that has not ended, oldest first.
+    /// All tokens that have not expired, oldest first; without tickets.
     pub async fn tokens(&self) -> Result<Vec<Token>> {
         let mut tokens = self
             .read(|db| {
@@ -137,7 +137,7 @@ impl Store {
         Ok(tokens)
     }
 
-    /// The token with this hash.
+    /// Finds a token by the hash of its secret.
     pub async fn token(&self, hash: [u8; 32]) -> Result<Option<Token>> {
         if self.revoked().has(&hash) {
             return Ok(None);
@@ -151,7 +151,7 @@ impl Store {
         .await
     }
 
-    /// Takes a ticket: whoever comes second gets nothing.
+    /// Redeems a ticket, which works once.
     pub async fn take_ticket(&self, hash: [u8; 32]) -> Result<Option<Token>> {
         self.write(64, move |db| {
             let sql = format!(

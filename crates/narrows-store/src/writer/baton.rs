@@ -1,25 +1,25 @@
-//! Writers of one node that take turns while there is little to write: whoever waits for the other has
-//! more in its own commit then. Much at once goes beside each other.
+//! A baton that the small commits of a node's writers pass on: while a writer waits, more appends
+//! join its commit. Large commits run concurrently.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// One that takes longer is not waited for: it may itself wait for another node.
+/// How long a writer waits for the baton: its holder may itself wait for another node.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Whether somebody writes.
+/// The baton of a node's writers.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     taken: Mutex<bool>,
     given: Condvar,
 }
 
-/// It is somebody's turn until this is dropped.
+/// The held baton, passed on when dropped.
 #[derive(Debug)]
 pub(super) struct Taken(Arc<Turn>);
 
 impl Turn {
-    /// Waits for its turn; none when another one takes too long.
+    /// Waits for the baton; none on timeout.
     pub(super) fn take(self: &Arc<Self>) -> Option<Taken> {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.given.wait_timeout_while(taken, PATIENCE, |taken| *taken);

@@ -1,4 +1,4 @@
-//! Jobs that are done, one commit after the other, and housework in between.
+//! The commit loop: groups queued jobs into commits, and runs maintenance between them.
 
 use super::job::{Group, Job, Waiting};
 use super::{Counts, Plan, Turn};
@@ -10,41 +10,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// When nothing comes for so long, there is time for housework.
+/// Without jobs for this long, maintenance runs.
 const IDLE: Duration = Duration::from_millis(30);
-/// After so long nobody is expected.
+/// Without jobs for this long, maintenance may run larger slices.
 const LONG_IDLE: Duration = Duration::from_millis(500);
-/// Bytes of a commit that waits for nobody else's.
+/// Larger commits release the baton: they keep a server busy alone.
 const MUCH: usize = 128 << 10;
-/// Under load, housework gets one part in so many of the time.
+/// Under load, maintenance gets one part in this many of the time.
 const LOAD_SHARE: u32 = 20;
-/// One part of it takes no longer than this: on damaged pages it could go in circles.
+/// The maximum duration of a slice: on damaged pages it could loop.
 const HOUSEWORK: Duration = Duration::from_secs(30);
-/// No sooner than so long after the last.
+/// The minimum pause between slices.
 const LEAST: Duration = Duration::from_millis(10);
 
-/// Where jobs are done. Whoever has it writes.
+/// The state of the writer. The thread that holds its lock commits.
 pub(super) struct Desk {
     plan: Plan,
     nudged: Arc<AtomicBool>,
     waiting: mpsc::Receiver<Waiting>,
     counts: Arc<Counts>,
-    /// When the last job was done.
+    /// When the last commit ended.
     worked: Instant,
-    /// When the last housework was done, and how long it took.
+    /// When the last maintenance ended, and how long it took.
     rested: Instant,
     housework_took: Duration,
     more_housework: bool,
-    /// Commits after which nobody has looked at the database yet.
+    /// Commits since the commit hook ran.
     unseen: u32,
-    /// The thread sleeps until somebody wakes it.
+    /// Whether the thread is parked without a timeout.
     asleep: bool,
 }
 
 enum Next {
     Job(Waiting),
     Housework,
-    /// Nothing is to be done for so long, if nobody comes.
+    /// Nothing to do for this long unless a job arrives.
     Wait(Option<Duration>),
     Closed,
 }
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Desk {
     }
 }
 
-/// What the thread does until nobody comes any more.
+/// Runs the writer's thread until all handles are dropped.
 pub(super) fn sit(desk: &Mutex<Option<Desk>>) {
     loop {
         let mut held = desk.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +75,7 @@ pub(super) fn sit(desk: &Mutex<Option<Desk>>) {
         };
         desk.asleep = wait.is_none();
         drop(held);
-        // Whoever sends a job wakes this thread, or does it.
+        // A sender unparks this thread or commits inline.
         match wait {
             Some(time) => std::thread::park_timeout(time),
             None => std::thread::park(),
@@ -105,8 +105,8 @@ impl Desk {
         }
     }
 
-    /// Does the jobs that wait, in place of the thread. True when the thread must be woken for what
-    /// is to be done later.
+    /// Commits the queued jobs on the caller's thread. True if the writer's thread must be woken
+    /// for later work.
     pub(super) fn write_some(&mut self) -> bool {
         if let Ok(first) = self.waiting.try_recv() {
             self.group(first);
@@ -114,13 +114,13 @@ impl Desk {
         std::mem::take(&mut self.asleep)
     }
 
-    /// What is to be done next.
+    /// Decides what to do next.
     fn next(&mut self) -> Next {
         use mpsc::error::TryRecvError;
         if self.unseen > 0 {
             self.plan.link.after_commits(std::mem::take(&mut self.unseen));
         }
-        // Under load it gets a small part of the time.
+        // Under load, maintenance gets a small share of the time.
         if self.more_housework && self.share_at() <= Instant::now() {
             return Next::Housework;
         }
@@ -129,7 +129,7 @@ impl Desk {
             Err(TryRecvError::Disconnected) => return Next::Closed,
             Err(TryRecvError::Empty) => {}
         }
-        // Others have worked: there may be some.
+        // Another writer committed: there may be maintenance to do.
         if self.nudged.swap(false, Ordering::Relaxed) {
             (self.worked, self.more_housework) = (Instant::now(), true);
         }
@@ -142,25 +142,25 @@ impl Desk {
         if left.is_zero() { Next::Housework } else { Next::Wait(Some(left)) }
     }
 
-    /// When housework is done though others come.
+    /// When maintenance runs even if jobs are queued.
     fn share_at(&self) -> Instant {
         self.rested + (self.housework_took * LOAD_SHARE).max(LEAST)
     }
 
-    /// One commit, or where many write as many as are needed.
+    /// Commits a group of jobs.
     fn group(&mut self, first: Waiting) {
         let began = Instant::now();
         let group = Group::new(first, self.plan.most);
         if self.plan.link.is_shared() {
             let turn = self.plan.turn.as_ref().and_then(Turn::take);
             let (jobs, bytes) = group.all(&mut self.waiting);
-            // What is large keeps a server busy for itself.
+            // A large commit keeps the server busy alone.
             let _turn = turn.filter(|_| bytes < MUCH);
             self.together(jobs);
         } else {
             self.one_by_one(group);
         }
-        // Only now there is something to be seen.
+        // Only now is there something to maintain.
         if let Some(nudge) = &self.plan.nudge {
             nudge.give();
         }
@@ -168,11 +168,11 @@ impl Desk {
         self.counts.slowest_us.fetch_max(took, Ordering::Relaxed);
         self.unseen += 1;
         self.worked = Instant::now();
-        // Whatever was written may have made some.
+        // The commit may have left work for maintenance.
         self.more_housework = self.plan.housework.is_some();
     }
 
-    /// SQLite: jobs join while others are done, and what fails leaves no trace of itself.
+    /// Commits on SQLite: jobs join while others run, and a failed job rolls back to its savepoint.
     fn one_by_one(&mut self, mut group: Group) {
         let mut done: Vec<Box<dyn Job>> = Vec::new();
         let mut outcome = self.plan.link.begin();
@@ -185,7 +185,7 @@ impl Desk {
             match self.plan.link.step(|db| job.run(db)) {
                 Ok(()) => done.push(job),
                 Err(error) => {
-                    // A full disk takes the whole transaction with it.
+                    // A full disk aborts the whole transaction.
                     if self.plan.link.is_lost() {
                         outcome = Err(error.clone());
                     }
@@ -198,7 +198,7 @@ impl Desk {
         self.over(done, &outcome);
     }
 
-    /// PostgreSQL: all at once. If something is wrong with one of them, each has a commit of its own.
+    /// Commits on PostgreSQL: all jobs at once. If one fails, each is committed separately.
     fn together(&mut self, mut jobs: Vec<Box<dyn Job>>) {
         let outcome = self.transaction(&mut jobs, true);
         let appends = jobs.iter().all(|job| job.append().is_some());
@@ -225,14 +225,14 @@ impl Desk {
             }
             match jobs {
                 [one] => one.run(db),
-                // What is no append comes alone.
+                // A job that is no append has a transaction of its own.
                 _ => Err(Error::Closed),
             }
         })?;
         self.plan.link.commit()
     }
 
-    /// A transaction is over: tells everybody.
+    /// Ends a transaction and replies to all jobs.
     fn over(&mut self, jobs: Vec<Box<dyn Job>>, outcome: &Result<()>) {
         if outcome.is_err() {
             self.counts.failed.fetch_add(1, Ordering::Relaxed);
@@ -246,7 +246,7 @@ impl Desk {
         }
     }
 
-    /// Remembers that something could not be written, until as much can be.
+    /// Tracks the largest append that could not be written, until as much has been written again.
     fn note(&self, append: Option<&Ready>, error: Option<&Error>) {
         let Some(size) = append.map(|ready| ready.size) else { return };
         match error {
@@ -262,7 +262,7 @@ impl Desk {
         }
     }
 
-    /// True when there is more of it.
+    /// Runs a slice of maintenance; returns whether work is left.
     fn do_housework(&mut self, idle: bool) -> bool {
         let Plan { link, housework: Some(housework), .. } = &mut self.plan else { return false };
         let began = Instant::now();
@@ -279,7 +279,7 @@ impl Desk {
             }
             Err(error) => {
                 link.roll_back();
-                // Tried again after the next commit. That a database is away is told by others.
+                // Retried after the next commit. The loss of the database is reported elsewhere.
                 if !matches!(error, Error::Unavailable(_)) {
                     tracing::warn!(%error, "housework of the store failed");
                 }

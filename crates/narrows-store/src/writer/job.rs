@@ -1,4 +1,4 @@
-//! What is done in a transaction, and what of it shares one.
+//! Jobs of the writer, and their grouping into commits.
 
 use crate::append::{self, Ready};
 use crate::db::Db;
@@ -6,19 +6,19 @@ use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-/// Bytes that one commit takes at most.
+/// The size at which a commit takes no more jobs.
 const MAX_GROUP_BYTES: usize = 8 << 20;
 
-/// Something to be done in a transaction.
+/// A unit of work within a transaction.
 pub(super) trait Job: Send {
     fn run(&mut self, db: &Db<'_>) -> Result<()>;
-    /// The commit is done, or has failed.
+    /// Replies to the caller after the commit or its failure.
     fn answer(self: Box<Self>, outcome: Result<()>);
-    /// What is appended, if that is what it does: many of them can be done together.
+    /// The append, if the job is one: several appends can be written together.
     fn append(&self) -> Option<&Ready> {
         None
     }
-    /// It was done together with others.
+    /// Receives the result of an append that was written together with others.
     fn done(&mut self, _made: Result<u64>) {}
 }
 
@@ -43,12 +43,12 @@ where
     fn answer(self: Box<Self>, outcome: Result<()>) {
         let Task { made, reply, room, .. } = *self;
         drop(room);
-        // Nobody may be waiting any more.
+        // The caller may be gone.
         let _ = reply.send(outcome.and_then(|()| made.ok_or(Error::Closed)));
     }
 }
 
-/// An append. It may be refused, though all is well with the others and the database.
+/// An append. It can be rejected without failing the transaction.
 pub(super) struct Appending {
     pub(super) ready: Ready,
     pub(super) made: Option<Result<u64>>,
@@ -78,7 +78,7 @@ impl Job for Appending {
     }
 }
 
-/// What waits: a job, the session it is about, and its size.
+/// A queued job with its session and size.
 pub(super) struct Waiting {
     pub(super) job: Box<dyn Job>,
     pub(super) session: i64,
@@ -108,9 +108,8 @@ impl Group {
         self.taken + self.waiting.len() >= self.most || self.bytes >= MAX_GROUP_BYTES
     }
 
-    /// All that waits, in the order of the sessions: rows are locked in the same order by everybody, so
-    /// nobody waits for each other. Jobs of one session keep theirs.
-    /// Also tells their bytes.
+    /// All queued jobs, ordered by session: every node locks rows in the same order, so that no two
+    /// wait for each other. Jobs of one session keep their order. Also returns their size in bytes.
     pub(super) fn all(mut self, more: &mut mpsc::Receiver<Waiting>) -> (Vec<Box<dyn Job>>, usize) {
         self.bytes = self.waiting.iter().map(|job| job.bytes).sum();
         while !self.is_full()
@@ -123,7 +122,7 @@ impl Group {
         (self.waiting.into_iter().map(|waiting| waiting.job).collect(), self.bytes)
     }
 
-    /// The next job. Once something went wrong, none are added.
+    /// The next job; after an error, no more jobs join.
     pub(super) fn next(
         &mut self,
         more: &mut mpsc::Receiver<Waiting>,

@@ -1,5 +1,7 @@
-//! The one thread that writes: what waits at the same time shares one commit. When nobody else writes,
-//! whoever appends may do it in place of the thread, and waits for no other.
+//! The writer: a thread that commits queued jobs in groups.
+//!
+//! When it is idle, the caller of an append may commit on its own thread instead. `commit_loop.rs`
+//! has the loop, `write_conn.rs` the transactions.
 
 mod baton;
 mod commit_loop;
@@ -21,27 +23,27 @@ use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-/// Jobs that may wait; then callers do.
+/// Queued jobs at which callers wait.
 const MAX_JOBS: usize = 1024;
-/// Bytes that may wait, in KiB.
+/// Queued bytes at which callers wait, in KiB.
 const MAX_WAITING_KIB: u32 = 64 << 10;
-/// Less than this may be written by whoever appends it.
+/// Smaller appends may be committed by their callers.
 const LITTLE: usize = 32 << 10;
-/// Jobs that one commit takes at most.
+/// The maximum number of jobs in a commit.
 const MAX_GROUP_JOBS: usize = 512;
 
-/// Counts of the writer, for metrics.
+/// Counters of a writer, for metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) commits: AtomicU64,
     pub(crate) jobs: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) slowest_us: AtomicU64,
-    /// Bytes of an append that could not be written, less those that were written since.
+    /// Bytes of the largest append that could not be written, less the bytes written since.
     pub(crate) refused: AtomicUsize,
 }
 
-/// The way to the writing thread.
+/// A handle to the writer's thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     queue: mpsc::Sender<Waiting>,
@@ -49,14 +51,14 @@ pub(crate) struct Writer {
     pub(crate) counts: Arc<Counts>,
     desk: Arc<Mutex<Option<Desk>>>,
     nudged: Arc<AtomicBool>,
-    /// Whether whoever appends may write, and for which session somebody appended last.
+    /// Whether callers may commit inline, and the session appended to last.
     here: bool,
     last: Arc<AtomicI64>,
-    /// The last to go: then nobody comes any more.
+    /// Dropped last: then all senders are gone.
     bell: Arc<Bell>,
 }
 
-/// Wakes the thread, also when nobody is left who could.
+/// Wakes the thread, also when the last handle is dropped.
 #[derive(Debug)]
 struct Bell(Thread);
 
@@ -66,7 +68,7 @@ impl Bell {
     }
 }
 
-/// Takes the desk away when the thread ends, however it does: whoever waits is told.
+/// Removes the commit loop when the thread ends, even by a panic: waiting callers get an error.
 struct Leave(Arc<Mutex<Option<Desk>>>);
 
 impl Drop for Leave {
@@ -82,27 +84,26 @@ impl Drop for Bell {
     }
 }
 
-/// Work that can wait, done in small parts between commits, in larger ones when nobody has come for
-/// a while. True when there is more of it.
+/// A slice of maintenance, larger if the writer is idle. Returns whether work is left.
 pub(crate) type Housework = Box<dyn FnMut(&Db<'_>, bool) -> Result<bool> + Send>;
 
-/// How a writer works.
+/// The configuration of a writer.
 pub(crate) struct Plan {
     pub(crate) link: Link,
     pub(crate) housework: Option<Housework>,
-    /// It looks for housework so often, also when nothing was written here.
+    /// Runs maintenance at least this often, even without own commits.
     pub(crate) tick: Option<Duration>,
-    /// Jobs of one commit.
+    /// The maximum number of jobs in a commit.
     pub(crate) most: usize,
-    /// With whom it takes turns.
+    /// The baton shared with other writers.
     pub(crate) turn: Option<Arc<Turn>>,
-    /// Who is told after a commit that there may be housework.
+    /// Notified after each commit that there may be maintenance.
     pub(crate) nudge: Option<Nudge>,
-    /// Whether whoever appends may write when nobody else does.
+    /// Whether callers may commit inline.
     pub(crate) here: bool,
 }
 
-/// Tells a writer that there may be housework.
+/// Requests maintenance from a writer.
 #[derive(Debug, Clone)]
 pub(crate) struct Nudge {
     nudged: Arc<AtomicBool>,
@@ -118,12 +119,12 @@ impl Nudge {
 }
 
 impl Plan {
-    /// The one writer of a data directory.
+    /// The only writer of a data directory.
     pub(crate) fn alone(link: Link, housework: Housework, here: bool) -> Plan {
         Plan { housework: Some(housework), here, ..Plan::shared(link) }
     }
 
-    /// One of several.
+    /// One of several writers.
     pub(crate) fn shared(link: Link) -> Plan {
         Plan {
             link,
@@ -138,8 +139,8 @@ impl Plan {
 }
 
 impl Writer {
-    /// Starts the thread. It ends when every `Writer` is dropped, after all that waits is done;
-    /// `end` comes when the connection is closed.
+    /// Starts the thread. It ends when every handle is dropped and the queue is empty; `end` runs
+    /// after the connection is closed.
     pub(crate) fn start(plan: Plan, end: impl FnOnce() + Send + 'static) -> Result<Writer> {
         let (queue, waiting) = mpsc::channel(MAX_JOBS);
         let counts = Arc::new(Counts::default());
@@ -160,20 +161,20 @@ impl Writer {
         Ok(Writer { queue, room, counts, desk, nudged, here, last: Arc::default(), bell })
     }
 
-    /// For others that write, so that their housework is done.
+    /// A handle for other writers to request maintenance.
     pub(crate) fn nudge(&self) -> Nudge {
         Nudge { nudged: Arc::clone(&self.nudged), thread: self.bell.0.clone() }
     }
 
-    /// Gives it up; a thread that waits sees at once that nobody comes any more.
+    /// Drops the handle and wakes the thread, so that it notices the last one.
     pub(crate) fn close(self) {
         let Writer { queue, bell, .. } = self;
         drop(queue);
         bell.ring();
     }
 
-    /// Does `work` in a transaction; waits only until there is room, and the receiver tells when it is
-    /// durable. `bytes` is its size in memory.
+    /// Queues `work` for a transaction; waits for room in the queue. The receiver gets the result
+    /// when it is durable. `bytes` is the size in memory.
     pub(crate) async fn send<T, F>(
         &self,
         session: i64,
@@ -192,10 +193,10 @@ impl Writer {
         Ok(answer)
     }
 
-    /// The same for an append, which may share a commit with others also where many write.
+    /// Queues an append, which can share a transaction with others on PostgreSQL too.
     pub(crate) async fn append(&self, ready: Ready) -> Result<oneshot::Receiver<Result<u64>>> {
         let (session, bytes) = (ready.append.session, ready.size);
-        // Of many who write at the same time, none is to do the work of all.
+        // With several concurrent callers, none should do the work of all.
         let is_alone = self.last.swap(session, Ordering::Relaxed) == session;
         let here = self.here && ready.append.waits && is_alone && bytes < LITTLE;
         let room = self.room(bytes).await?;
@@ -217,8 +218,8 @@ impl Writer {
         self.queue.send(waiting).await.map_err(|_| Error::Closed)
     }
 
-    /// Writes what waits in place of the thread, if nobody is writing. Else whoever is, or the thread,
-    /// takes it.
+    /// Commits queued jobs on this thread unless the loop is running: the thread that runs it will
+    /// take them.
     fn write_here(&self) -> bool {
         let runtime = Handle::try_current().ok().map(|runtime| runtime.runtime_flavor());
         if runtime != Some(RuntimeFlavor::MultiThread) {

@@ -1,4 +1,4 @@
-//! A connection that writes, and its transactions.
+//! Write connections and their transactions.
 
 use crate::db::sqlite::connection::AfterCommits;
 use crate::db::{Db, Pg, PgAddress};
@@ -9,21 +9,21 @@ use rusqlite::Connection;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// After a connection could not be made, so long passes before the next one is tried.
+/// The pause before a failed connection is tried again.
 const REST: Duration = Duration::from_millis(250);
 
-/// What is written has the same few plans always: by keys. To make them anew each time costs more than
-/// to follow them, and tables that are small now are not so for long.
+/// Writes always access rows by key, with few plans: planning each time costs more than executing,
+/// and tables that are small now will grow.
 const SETTINGS: &str =
     "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off";
 
-/// A connection that writes.
+/// A write connection.
 pub(crate) enum Link {
     Sqlite { db: Connection, after: AfterCommits, durable: Box<Durable>, intact: Arc<Intact> },
     Postgres(Box<Far>),
 }
 
-/// A connection that may be lost, and is made again then.
+/// A connection to PostgreSQL that is reopened after a failure.
 pub(crate) struct Far {
     address: PgAddress,
     open: Option<Pg>,
@@ -43,7 +43,7 @@ impl Link {
         }
     }
 
-    /// The connection.
+    /// The open connection.
     pub(crate) fn db(&self) -> Result<Db<'_>> {
         match self {
             Link::Sqlite { db, .. } => Ok(Db::Sqlite(db)),
@@ -51,8 +51,8 @@ impl Link {
         }
     }
 
-    /// Does something within the transaction. With SQLite, what fails leaves no trace of itself, and
-    /// the transaction goes on.
+    /// Runs `work` within the transaction. On SQLite, a failure rolls back to a savepoint and the
+    /// transaction continues.
     pub(crate) fn step(&mut self, work: impl FnOnce(&Db<'_>) -> Result<()>) -> Result<()> {
         let Link::Sqlite { db, .. } = self else { return work(&self.db()?) };
         run(db, "SAVEPOINT job")?;
@@ -60,7 +60,7 @@ impl Link {
         match &done {
             Ok(()) => run(db, "RELEASE job")?,
             Err(_) if !db.is_autocommit() => {
-                // Only the last thing that is done says where a log ends.
+                // The end of a log is recorded last, so a rollback needs no correction there.
                 db.execute_batch("ROLLBACK TO job; RELEASE job")?;
             }
             Err(_) => {}
@@ -68,7 +68,7 @@ impl Link {
         done
     }
 
-    /// Whether the transaction is lost with everything that was done in it.
+    /// Whether the transaction was aborted with everything in it.
     pub(crate) fn is_lost(&self) -> bool {
         match self {
             Link::Sqlite { db, .. } => db.is_autocommit(),
@@ -76,8 +76,8 @@ impl Link {
         }
     }
 
-    /// Makes it durable. When that fails, nothing was kept; or, if PostgreSQL cannot be asked any
-    /// more, all of it may have been.
+    /// Commits. On failure nothing was written, except if PostgreSQL is unreachable: then it is
+    /// unknown.
     pub(crate) fn commit(&mut self) -> Result<()> {
         match self {
             Link::Sqlite { db, durable, .. } => {
@@ -90,7 +90,7 @@ impl Link {
         }
     }
 
-    /// Ends the transaction without a trace.
+    /// Rolls the transaction back.
     pub(crate) fn roll_back(&mut self) {
         Durable::roll_back();
         match self {
@@ -102,14 +102,14 @@ impl Link {
         }
     }
 
-    /// What is to be done after so many commits, when nobody waits.
+    /// Runs the commit hook after `commits` commits, while the writer is idle.
     pub(crate) fn after_commits(&mut self, commits: u32) {
         if let Link::Sqlite { db, after, .. } = self {
             after(db, commits);
         }
     }
 
-    /// Whether writers beside this one lock rows too: then what is done together is done in an order.
+    /// Whether other writers lock rows too, so that jobs must be ordered.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Link::Postgres(_))
     }
@@ -123,7 +123,7 @@ impl Drop for Link {
     }
 }
 
-/// Runs what is run so often that it is not to be understood anew each time.
+/// Executes a cached statement.
 fn run(db: &Connection, sql: &str) -> rusqlite::Result<()> {
     db.prepare_cached(sql)?.execute([]).map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! Where a PostgreSQL is, and how it is spoken to.
+//! The address of a PostgreSQL server, TLS, and the settings of every connection.
 
 use super::error::trouble;
 use crate::error::{Error, Result};
@@ -11,14 +11,14 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// An answer that takes longer does not come.
+/// How long a response may take.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// What is set for every connection. Whoever stops in the middle of a transaction (a node that is
-/// paused) must not keep others from writing for long, nor wait for them for long.
+/// Settings of every connection. A node that is paused within a transaction must not block other
+/// writers for long, nor wait for them for long.
 const SETTINGS: &str = "SET client_encoding = 'UTF8'; SET lock_timeout = '2s';
     SET statement_timeout = '60s'; SET idle_in_transaction_session_timeout = '5s'";
 
-/// Where a PostgreSQL is.
+/// The address and TLS configuration of a server.
 #[derive(Clone)]
 pub(crate) struct PgAddress {
     config: Config,
@@ -33,8 +33,8 @@ impl std::fmt::Debug for PgAddress {
 }
 
 impl PgAddress {
-    /// Reads `postgres://user@host:port/database?sslmode=…&sslrootcert=FILE`. Never told: it may
-    /// hold a password.
+    /// Parses `postgres://user@host:port/database?sslmode=…&sslrootcert=FILE`. Errors never contain
+    /// the URL: it may hold a password.
     pub(crate) fn parse(url: &str) -> Result<PgAddress> {
         let (url, roots) = take_option(url, "sslrootcert");
         let bad = || Error::Invalid("the address of PostgreSQL cannot be read".to_owned());
@@ -45,7 +45,7 @@ impl PgAddress {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(5));
         }
-        // After a failover the one that takes writes is looked for.
+        // With several hosts, connects to the one that accepts writes after a failover.
         if config.get_hosts().len() > 1 {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
@@ -63,7 +63,7 @@ impl PgAddress {
     pub(super) async fn connect(&self) -> Result<Client> {
         let failed = |error: &tokio_postgres::Error| {
             let (said, _) = trouble(error);
-            // A server that is not there says nothing of itself.
+            // Without an error of the server, the cause of the connection error is reported.
             if error.as_db_error().is_none() && !error.is_closed() {
                 return Error::Unavailable(format!(
                     "PostgreSQL cannot be reached: {}",
@@ -92,7 +92,7 @@ fn cause(error: &tokio_postgres::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Takes an option out of an address.
+/// Removes an option from a URL and returns both.
 fn take_option(url: &str, name: &str) -> (String, Option<String>) {
     let Some((before, options)) = url.split_once('?') else { return (url.to_owned(), None) };
     let mut found = None;
@@ -108,7 +108,8 @@ fn take_option(url: &str, name: &str) -> (String, Option<String>) {
     (url, found)
 }
 
-/// Certificates are always checked: against a file, or those that the system trusts.
+/// Builds a TLS configuration that verifies certificates against the file `roots`, or else the
+/// system's roots.
 fn tls(roots: Option<&str>) -> Result<ClientConfig> {
     let mut known = RootCertStore::empty();
     if let Some(file) = roots {

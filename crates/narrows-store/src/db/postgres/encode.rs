@@ -1,4 +1,4 @@
-//! Values as they go to PostgreSQL and come from it.
+//! Encoding of parameters for PostgreSQL, and decoding of columns.
 
 use crate::db::value::{Value, other};
 use crate::error::Result;
@@ -6,7 +6,7 @@ use bytes::{BufMut, BytesMut};
 use tokio_postgres::Row;
 use tokio_postgres::types::{IsNull, Kind, ToSql, Type, to_sql_checked};
 
-/// A parameter as it is sent.
+/// An encoded parameter.
 #[derive(Debug)]
 pub(super) struct Encoded(pub(super) Option<BytesMut>);
 
@@ -32,7 +32,7 @@ impl ToSql for Encoded {
     to_sql_checked!();
 }
 
-/// A value as PostgreSQL wants it in a place of this type.
+/// Encodes a value for a parameter of the type `kind`; `None` is NULL.
 pub(super) fn encode(value: &Value<'_>, kind: &Type) -> Result<Option<BytesMut>> {
     let mut out = BytesMut::new();
     Ok(matches!(put(value, kind, &mut out)?, IsNull::No).then_some(out))
@@ -48,7 +48,7 @@ fn put(value: &Value<'_>, kind: &Type, out: &mut BytesMut) -> Result<IsNull> {
         (Value::Text(text), _) if *kind == Type::BYTEA => {
             text.as_bytes().to_sql(kind, out).map_err(bad)
         }
-        // Its texts cannot hold that letter.
+        // PostgreSQL texts cannot contain NUL.
         (Value::Text(text), _) if text.contains('\0') => {
             text.replace('\0', "\u{fffd}").to_sql(&Type::TEXT, out).map_err(bad)
         }
@@ -68,7 +68,7 @@ fn whole(n: i64, kind: &Type, out: &mut BytesMut) -> Result<IsNull> {
     .map_err(|_| other())
 }
 
-/// An array of one dimension, as it goes over the wire: all of it into one buffer.
+/// Encodes a one-dimensional array in its wire format, into one buffer.
 fn list(values: &[Value<'_>], member: &Type, out: &mut BytesMut) -> Result<IsNull> {
     let size = |n: usize| i32::try_from(n).map_err(|_| other());
     let has_null = values.iter().any(|value| matches!(value, Value::Null));
@@ -92,7 +92,7 @@ fn list(values: &[Value<'_>], member: &Type, out: &mut BytesMut) -> Result<IsNul
     Ok(IsNull::No)
 }
 
-/// A column of a row.
+/// Decodes a column.
 pub(crate) fn column(row: &Row, at: usize) -> Result<Value<'_>> {
     let bad = |_| other();
     let kind = row.columns().get(at).map(tokio_postgres::Column::type_);

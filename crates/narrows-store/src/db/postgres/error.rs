@@ -1,14 +1,14 @@
-//! What PostgreSQL says when something goes wrong, without the values that it quotes.
+//! Mapping of PostgreSQL errors. Messages never contain the values that the server quotes.
 
 use crate::error::Error;
 use tokio_postgres::error::SqlState;
 
-/// The database cannot be used now.
+/// An error for a database that is unavailable now.
 pub(super) fn lost(why: &str) -> Error {
     Error::Unavailable(format!("PostgreSQL: {why}"))
 }
 
-/// What went wrong, and whether the connection is of no use any more.
+/// Maps an error; also returns whether the connection is unusable.
 pub(super) fn trouble(error: &tokio_postgres::Error) -> (Error, bool) {
     let Some(said) = error.as_db_error() else {
         return (lost("the connection was lost"), true);
@@ -18,7 +18,7 @@ pub(super) fn trouble(error: &tokio_postgres::Error) -> (Error, bool) {
     let what = format!("PostgreSQL error {text}");
     match *code {
         SqlState::DISK_FULL => (Error::Full, false),
-        // A server that was the first and is it no more.
+        // The server was the primary and is none any more.
         SqlState::READ_ONLY_SQL_TRANSACTION => (lost("this server does not take writes"), true),
         SqlState::T_R_SERIALIZATION_FAILURE
         | SqlState::T_R_DEADLOCK_DETECTED
@@ -27,7 +27,7 @@ pub(super) fn trouble(error: &tokio_postgres::Error) -> (Error, bool) {
             (lost("somebody else was in the way, or it took too long"), false)
         }
         SqlState::TOO_MANY_CONNECTIONS => (lost("it has no more connections"), true),
-        // Connections, resources, somebody's intervention, the system around it.
+        // Classes of connection errors, resource limits, operator intervention and system errors.
         _ if ["08", "53", "57", "58"].iter().any(|class| text.starts_with(class)) => {
             (Error::Unavailable(what), true)
         }

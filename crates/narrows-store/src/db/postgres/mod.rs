@@ -1,8 +1,8 @@
-//! One connection to PostgreSQL, used by one thread at a time.
+//! A connection to PostgreSQL, used by one thread at a time.
 //!
-//! It brings the runtime that it needs: whoever waits for an answer moves the connection along.
-//! Statements of which no answer is needed are sent and looked at later, so that a transaction does
-//! not wait for the network with each of them.
+//! Each connection has a runtime of its own, which runs only while the thread waits for a response.
+//! Statements without a result are sent and checked later, so that a transaction does not wait a
+//! round trip for each.
 
 use super::sql::for_postgres;
 use super::value::Value;
@@ -31,15 +31,15 @@ use error::{lost, trouble};
 use pipeline::Gathered;
 use transaction::Writing;
 
-/// Statements that are remembered.
+/// Prepared statements that are cached.
 const MAX_STATEMENTS: usize = 256;
-/// Rows that are read at once when it is not known how many are needed: at first, and later.
+/// Rows fetched per batch when the number needed is unknown: the first batch, and later ones.
 const FEW: usize = 16;
 const MANY: usize = 256;
-/// How long statements are remembered: on a new connection, and at most.
+/// How long prepared statements are cached: on a new connection, and at most.
 const SOON: Duration = Duration::from_secs(2);
 const LATE: Duration = Duration::from_mins(10);
-/// A connection that nobody used for so long may have been cut.
+/// A connection idle for longer is checked before use: it may have been cut.
 const FRESH: Duration = Duration::from_millis(200);
 
 type Later = Pin<Box<dyn Future<Output = std::result::Result<u64, tokio_postgres::Error>> + Send>>;
@@ -47,28 +47,28 @@ type Later = Pin<Box<dyn Future<Output = std::result::Result<u64, tokio_postgres
 type Answer =
     Pin<Box<dyn Future<Output = std::result::Result<Vec<Row>, tokio_postgres::Error>> + Send>>;
 
-/// A question that is on its way.
+/// A query whose response is pending.
 pub(crate) struct Asked(Answer);
 
 /// A connection.
 pub(crate) struct Pg {
-    /// Always there, but at the end.
+    /// `None` only while the connection is dropped.
     runtime: Option<Runtime>,
     client: Arc<Client>,
     statements: RefCell<HashMap<String, Statement>>,
-    /// When they are forgotten, and how long the next ones are remembered: a plan that was made when
-    /// there were few rows is a bad one when there are many.
+    /// When the cached statements expire, and the lifetime of the next ones: a plan made while a
+    /// table was small is a bad one when the table is large.
     stale: Cell<(Instant, Duration)>,
     writing: Cell<Writing>,
-    /// What was sent and not looked at yet.
+    /// Statements that were sent and not yet checked.
     sent: RefCell<Vec<Later>>,
-    /// What is sent at the end of the transaction, in the order of these names.
+    /// Statements to execute before the commit, with the names they are ordered by.
     ends: RefCell<Vec<(String, Statement, Vec<Encoded>)>>,
     gathered: RefCell<Gathered>,
-    /// An answer that takes longer does not come.
+    /// How long a response may take.
     patience: Duration,
     broken: Cell<bool>,
-    /// Cursors that are open.
+    /// The number of open cursors.
     cursors: Cell<usize>,
     used: Cell<Instant>,
 }
@@ -80,7 +80,7 @@ impl std::fmt::Debug for Pg {
 }
 
 impl Pg {
-    /// Connects.
+    /// Opens a connection.
     pub(crate) fn open(address: &PgAddress) -> Result<Pg> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| Error::Io(e.to_string()))?;
@@ -104,7 +104,7 @@ impl Pg {
         })
     }
 
-    /// Whether it can be used no more.
+    /// Whether the connection is unusable.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.get() || self.client.is_closed()
     }
@@ -128,7 +128,7 @@ impl Pg {
                 Err(error)
             }
             Err(_) => {
-                // Whether it was done is not known: this connection is not used again.
+                // Whether the statement was executed is unknown: this connection is not used again.
                 self.broken.set(true);
                 Err(lost("it does not answer"))
             }
@@ -162,7 +162,7 @@ impl Pg {
         Ok((statement, values))
     }
 
-    /// The first thing that went wrong, if it was sent before: what came after it failed with it.
+    /// The first error of the statements sent before, if any: it is the cause of those that follow.
     fn blame(&self, error: Error) -> Error {
         match self.look_at_sent() {
             Err(first) if !self.broken.get() => first,
@@ -182,7 +182,7 @@ impl Pg {
         self.wait(self.client.query(&statement, &values)).map_err(|e| self.blame(e))
     }
 
-    /// Asks, and goes on without the answer.
+    /// Sends a query without waiting for its response.
     pub(crate) fn ask(&self, sql: &str, values: &[Value<'_>]) -> Result<Asked> {
         let (statement, values) = self.ready(sql, values)?;
         if self.broken.get() {
@@ -192,14 +192,14 @@ impl Pg {
         let mut answer: Answer = Box::pin(async move {
             client.query_raw(&statement, values).await?.try_collect::<Vec<Row>>().await
         });
-        // Asked once, it is on its way.
+        // The first poll sends it.
         Ok(match answer.as_mut().now_or_never() {
             Some(answer) => Asked(Box::pin(std::future::ready(answer))),
             None => Asked(answer),
         })
     }
 
-    /// The answer to what was asked before.
+    /// Waits for the response to a query that was sent.
     pub(crate) fn answers<T>(
         &self,
         Asked(answer): Asked,
@@ -225,29 +225,29 @@ impl Pg {
         Ok(())
     }
 
-    /// Forgets what waits for the end of a transaction that has none.
+    /// Drops the statements that were to be executed before the commit.
     pub(crate) fn forget_ends(&self) {
         self.ends.borrow_mut().clear();
         self.forget_gathered();
     }
 
-    /// Sends what waits for the end of the transaction.
+    /// Sends the statements to execute before the commit.
     pub(crate) fn send_ends(&self) -> Result<()> {
         self.send_gathered()?;
         let mut ends = std::mem::take(&mut *self.ends.borrow_mut());
-        // Those of one name stay in the order in which they came.
+        // The sort is stable: statements of one name keep their order.
         ends.sort_by(|(a, ..), (b, ..)| a.cmp(b));
         ends.into_iter()
             .try_for_each(|(_, statement, values)| self.send_statement(statement, values))
     }
 
-    /// Something without parameters and answers.
+    /// Sends a statement without parameters and results.
     pub(crate) fn say(&self, sql: String) -> Result<()> {
         let client = Arc::clone(&self.client);
         self.send(Box::pin(async move { client.batch_execute(&sql).await.map(|()| 0) }))
     }
 
-    /// Lets go what was sent: nothing moves while nobody waits.
+    /// Lets the runtime write what was sent: it runs only while the thread waits.
     pub(crate) fn flush(&self) {
         if let Some(runtime) = &self.runtime {
             runtime.block_on(async {
@@ -258,7 +258,7 @@ impl Pg {
         }
     }
 
-    /// The same, and waits until it is done; all that was sent before is done then.
+    /// Executes a statement and waits; all statements sent before are checked too.
     pub(crate) fn say_and_wait(&self, sql: &str) -> Result<()> {
         let done = self.wait(self.client.batch_execute(sql));
         let before = self.look_at_sent();
@@ -269,7 +269,7 @@ impl Pg {
         if self.broken.get() {
             return Err(lost("the connection was lost"));
         }
-        // Asked once, it is on its way.
+        // The first poll sends it.
         match later.as_mut().now_or_never() {
             None => self.sent.borrow_mut().push(later),
             Some(Ok(_)) => {}
@@ -282,7 +282,7 @@ impl Pg {
         Ok(())
     }
 
-    /// Looks at everything that was sent; the first thing that went wrong.
+    /// Checks all statements that were sent; returns the first error.
     pub(crate) fn look_at_sent(&self) -> Result<()> {
         let sent = std::mem::take(&mut *self.sent.borrow_mut());
         let mut first = Ok(());
@@ -293,14 +293,14 @@ impl Pg {
         first
     }
 
-    /// Some rows at a time, until there are enough.
+    /// Fetches rows in batches through a cursor, until `visit` breaks.
     pub(super) fn each(
         &self,
         sql: &str,
         values: &[Value<'_>],
         mut take: impl FnMut(&Row) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
-        // A row may be looked at with further statements, and these with theirs.
+        // `visit` may run statements with cursors of their own.
         let name = self.cursors.get();
         self.later(&format!("DECLARE c{name} NO SCROLL CURSOR FOR {sql}"), values)?;
         self.cursors.set(name + 1);
@@ -321,7 +321,7 @@ impl Pg {
             some = MANY;
         };
         self.cursors.set(name);
-        // A transaction that failed takes its cursors with it.
+        // A failed transaction closes its cursors.
         if done.is_ok() {
             self.say(format!("CLOSE c{name}"))?;
         }
@@ -331,7 +331,7 @@ impl Pg {
 
 impl Drop for Pg {
     fn drop(&mut self) {
-        // Whoever drops it may not wait.
+        // Dropping a connection must not block.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -1,5 +1,5 @@
-//! Statements that do not need each other, sent as one: each that is sent by itself is a way of its own
-//! through PostgreSQL, and an answer that wakes whoever waits.
+//! Combining independent statements into one (a CTE): each separate statement costs server work and
+//! a wake-up of the waiting thread.
 
 use super::Pg;
 use super::encode::{Encoded, encode};
@@ -10,16 +10,17 @@ use std::fmt::Write;
 use tokio_postgres::Statement;
 use tokio_postgres::types::Type;
 
-/// What was gathered.
+/// The combined statement.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     sql: Vec<String>,
     values: Vec<Encoded>,
-    /// Which of them must change as many rows as its first list has.
+    /// The statement that must change as many rows as its first list has, and the number of that
+    /// parameter.
     each: Option<(usize, usize)>,
 }
 
-/// The type of a list of these.
+/// The array type of an element type.
 fn list_of(kind: &str) -> Result<Type> {
     Ok(match kind {
         "bigint" => Type::INT8_ARRAY,
@@ -29,7 +30,7 @@ fn list_of(kind: &str) -> Result<Type> {
     })
 }
 
-/// A statement whose parameters come after so many others.
+/// Renumbers the parameters of a statement that follows `others` parameters.
 fn after(sql: &str, others: usize) -> String {
     let mut out = String::with_capacity(sql.len() + 16);
     let mut parts = sql.split('$');
@@ -43,8 +44,8 @@ fn after(sql: &str, others: usize) -> String {
 }
 
 impl Pg {
-    /// Gathers a statement whose parameters are lists. It is sent with others, before whatever is sent
-    /// by itself. None of them sees what the others do.
+    /// Adds a statement whose parameters are lists. It is sent before any separate statement. The
+    /// combined statements do not see each other's changes.
     pub(in crate::db) fn gather(
         &self,
         sql: &str,
@@ -60,8 +61,8 @@ impl Pg {
         Ok(())
     }
 
-    /// The same for one that must change a row for each of its lists' rows: else all that it is sent
-    /// with fails. At most one of those that are sent together.
+    /// Like [`Pg::combine`], for a statement that must change one row per list entry; else the
+    /// whole combined statement fails. At most one of these is combined at a time.
     pub(in crate::db) fn gather_each(
         &self,
         sql: &str,
@@ -78,11 +79,11 @@ impl Pg {
         Ok(())
     }
 
-    /// What was gathered, as one statement.
+    /// Builds the combined statement.
     fn take_gathered(&self) -> Result<Option<(Statement, Vec<Encoded>)>> {
         let Gathered { mut sql, values, each } = std::mem::take(&mut *self.gathered.borrow_mut());
         let last = match each {
-            // What is no number ends the transaction. PostgreSQL does first what is asked for here.
+            // A failing cast aborts the transaction. PostgreSQL evaluates the main query first.
             Some((at, list)) => Some(format!(
                 "SELECT CASE WHEN count(*) = cardinality(${list}) THEN 0 ELSE
                  CAST('narrows: a row was changed elsewhere meanwhile ' || count(*) AS INT) END FROM g{at}"
@@ -97,7 +98,7 @@ impl Pg {
         Ok(Some((statement, values)))
     }
 
-    /// Sends what was gathered.
+    /// Sends the combined statement.
     pub(super) fn send_gathered(&self) -> Result<()> {
         match self.take_gathered()? {
             Some((statement, values)) => self.send_statement(statement, values),
@@ -105,13 +106,13 @@ impl Pg {
         }
     }
 
-    /// Does what was gathered, as a transaction of its own.
+    /// Executes the combined statement as a transaction of its own.
     pub(super) fn do_gathered(&self) -> Result<()> {
         let Some((statement, values)) = self.take_gathered()? else { return Ok(()) };
         self.wait(self.client.execute_raw(&statement, values)).map(|_| ())
     }
 
-    /// Forgets what was gathered for a transaction that has no end.
+    /// Drops the combined statement of an aborted transaction.
     pub(super) fn forget_gathered(&self) {
         *self.gathered.borrow_mut() = Gathered::default();
     }

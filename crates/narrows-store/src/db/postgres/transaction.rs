@@ -1,27 +1,27 @@
-//! The beginning and the end of transactions.
+//! Beginning and ending transactions. A write transaction of one statement needs no `BEGIN`.
 
 use super::{FRESH, LATE, Pg};
 use crate::error::Result;
 use std::time::Instant;
 
-/// What PostgreSQL knows of a transaction: one statement needs none around it.
+/// Whether PostgreSQL knows of the current transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writing {
     Told,
     Untold,
-    /// It was one statement, which is done or has failed.
+    /// The transaction was a single statement, which has been executed or has failed.
     Over,
 }
 
 impl Pg {
-    /// Begins to read: everything is seen as it is at one moment.
+    /// Begins a read-only transaction with a consistent snapshot.
     pub(crate) fn begin_reading(&self) -> Result<()> {
         const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         self.begin(BEGIN)
     }
 
-    /// A connection that was not used for a while may have been cut: that is better known before
-    /// something is done with it.
+    /// Begins a transaction; an idle connection waits for the response, because it may have been
+    /// cut.
     fn begin(&self, sql: &str) -> Result<()> {
         self.forget_plans();
         if self.is_fresh() { self.say(sql.to_owned()) } else { self.say_and_wait(sql) }
@@ -40,7 +40,7 @@ impl Pg {
         }
     }
 
-    /// Begins to write.
+    /// Begins a write transaction; on a recently used connection the `BEGIN` is deferred.
     pub(crate) fn begin_writing(&self) -> Result<()> {
         if self.is_fresh() {
             self.forget_plans();
@@ -51,7 +51,7 @@ impl Pg {
         self.begin("BEGIN")
     }
 
-    /// Tells PostgreSQL of the transaction, if it does not know of it.
+    /// Sends a deferred `BEGIN`.
     pub(super) fn tell_begin(&self) -> Result<()> {
         if self.writing.get() == Writing::Untold {
             self.writing.set(Writing::Told);
@@ -60,7 +60,7 @@ impl Pg {
         Ok(())
     }
 
-    /// Ends the transaction: all that was done in it is kept.
+    /// Commits the transaction.
     pub(crate) fn commit(&self) -> Result<()> {
         if self.writing.get() == Writing::Untold && self.ends.borrow().is_empty() {
             self.writing.set(Writing::Over);
@@ -70,7 +70,7 @@ impl Pg {
         self.send_ends().and_then(|()| self.say_and_wait("COMMIT"))
     }
 
-    /// Ends what was begun without a trace.
+    /// Rolls the transaction back.
     pub(crate) fn roll_back(&self) {
         self.forget_ends();
         let told = self.writing.replace(Writing::Told) == Writing::Told;

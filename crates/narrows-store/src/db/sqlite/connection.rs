@@ -1,4 +1,5 @@
-//! Connections to the database, and its schema.
+//! Opening connections to the database of a data directory. The schema is the business of
+//! `migrations`.
 
 use crate::data_dir::{DataDir, make_private};
 use crate::deadline;
@@ -6,14 +7,15 @@ use crate::error::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 use std::time::Duration;
 
-/// Older ones can lose what was committed when the write-ahead log starts anew.
+/// Older versions can lose committed transactions when the WAL is restarted.
 const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 
-/// What is said of a database of which only the write-ahead log is left.
+/// The error for an empty or missing database whose write-ahead log exists.
 const LOST: &str = "the database is empty or gone, and its write-ahead log is still there: \
      `narrows repair` keeps what that holds";
 
-/// What is looked at after some commits, outside of a transaction.
+/// A hook that runs after commits, outside of transactions; it gets the number of commits since its
+/// last call.
 pub(crate) type AfterCommits = Box<dyn FnMut(&Connection, u32) + Send>;
 
 pub(crate) fn check_version(version: i32) -> Result<()> {
@@ -27,7 +29,7 @@ pub(crate) fn check_version(version: i32) -> Result<()> {
     Ok(())
 }
 
-/// The one connection that writes. Brings the schema up to date.
+/// Opens the only connection that writes, and runs `migrate` on it.
 pub(crate) fn open_writer(
     dir: &DataDir,
     max_bytes: Option<u64>,
@@ -60,8 +62,8 @@ pub(crate) fn open_writer(
     Ok(db)
 }
 
-/// Refuses a database that is empty beside a write-ahead log that is not: SQLite deletes that log, which
-/// may be all that is left.
+/// Rejects an empty database with a non-empty WAL: SQLite would delete the WAL, which may be all
+/// that is left.
 fn keeps_wal(dir: &DataDir) -> Result<()> {
     let bytes = |path| std::fs::metadata(path).map_or(0, |about| about.len());
     if bytes(dir.database()) == 0 && bytes(dir.wal()) > 0 {
@@ -70,7 +72,7 @@ fn keeps_wal(dir: &DataDir) -> Result<()> {
     Ok(())
 }
 
-/// A connection that only reads.
+/// Opens a read-only connection.
 pub(crate) fn open_reader(dir: &DataDir) -> Result<Connection> {
     keeps_wal(dir)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -84,12 +86,12 @@ pub(crate) fn open_reader(dir: &DataDir) -> Result<Connection> {
     Ok(db)
 }
 
-/// A connection that moves what was written from the write-ahead log into the database.
+/// Opens a connection for WAL checkpoints.
 pub(crate) fn open_mover(dir: &DataDir) -> Result<Connection> {
     keeps_wal(dir)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(dir.database(), flags)?;
-    // It waits for nobody: the writer would wait for it meanwhile.
+    // It never waits for a lock: the writer would wait for it meanwhile.
     db.busy_timeout(Duration::ZERO)?;
     db.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;")?;
     Ok(db)

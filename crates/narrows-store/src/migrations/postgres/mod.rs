@@ -1,4 +1,4 @@
-//! The schema of a store on PostgreSQL.
+//! The migrations of a store on PostgreSQL.
 
 use crate::beside;
 use crate::db::{Db, Pg, PgAddress, Value};
@@ -7,11 +7,11 @@ use crate::meta;
 use crate::migrations::SCHEMA;
 use crate::migrations::backfill;
 
-/// Whoever changes the schema has this lock; other nodes wait.
+/// The advisory lock of the migrating node; other nodes wait for it.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7234116)";
-/// The first schema that there was on PostgreSQL.
+/// The first schema that supported PostgreSQL.
 const FIRST: u32 = 5;
-/// Migrations are only ever added; they have the numbers of those of SQLite.
+/// Migrations are append-only and have the numbers of the SQLite ones.
 const MIGRATIONS: &[&str] = &[
     include_str!("005_initial.sql"),
     "",
@@ -28,11 +28,11 @@ const MIGRATIONS: &[&str] = &[
     include_str!("017_remaining_checksums.sql"),
 ];
 
-/// Brings the schema up to date; returns the installation's key for the marks of secrets.
+/// Migrates the schema; returns the installation's key for redaction placeholders.
 pub(crate) fn prepare(address: &PgAddress) -> Result<[u8; 32]> {
     let pg = Pg::open(address)?;
     pg.say_and_wait("BEGIN")?;
-    // Another node may be at it for long.
+    // A migration by another node may take long.
     pg.say_and_wait("SET LOCAL lock_timeout = '60s'")?;
     pg.say_and_wait(LOCK)?;
     let db = Db::Postgres(&pg);

@@ -1,4 +1,4 @@
-//! The schema of a store on SQLite.
+//! The migrations of a store on SQLite.
 
 use crate::beside;
 use crate::db::Db;
@@ -6,13 +6,13 @@ use crate::error::{Error, Result};
 use crate::migrations::backfill;
 use rusqlite::{Connection, TransactionBehavior};
 
-/// A part of a migration.
+/// A step of a migration.
 enum Part {
     Sql(&'static str),
     Fill(fn(&Db<'_>) -> Result<()>),
 }
 
-/// Migrations are only ever added.
+/// Migrations are append-only.
 const MIGRATIONS: &[&[Part]] = &[
     &[Part::Sql(include_str!("001_initial.sql"))],
     &[Part::Sql(include_str!("002_projects_calls_usage.sql"))],
@@ -24,7 +24,7 @@ const MIGRATIONS: &[&[Part]] = &[
     ],
     &[Part::Sql(include_str!("004_runs.sql"))],
     &[Part::Sql(include_str!("005_writer_and_lease.sql"))],
-    // Rows of the log that hold several events, which earlier programs cannot read.
+    // Event blocks, which older programs cannot read.
     &[],
     &[Part::Sql(include_str!("007_received_and_waiting.sql"))],
     &[Part::Sql(include_str!("008_checksums.sql")), Part::Fill(backfill::sums)],
@@ -55,7 +55,8 @@ pub(crate) fn check_schema(db: &Connection) -> Result<u32> {
     Ok(found)
 }
 
-/// Each step is one transaction, so a kill in between leaves the one before.
+/// Migrates the schema. Each migration is one transaction, so that a crash leaves a valid older
+/// schema.
 pub(crate) fn migrate(db: &mut Connection) -> Result<()> {
     let found = check_schema(db)?;
     for (at, parts) in MIGRATIONS.iter().enumerate().skip(found as usize) {
