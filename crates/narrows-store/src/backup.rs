@@ -9,7 +9,7 @@ use crate::ids::{new_epoch, now};
 use crate::migrations::check_schema;
 use crate::repair::swap;
 use crate::revoked::keep_revocations;
-use crate::sessions::name_sum;
+use crate::sessions::identity_checksum;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,62 +60,62 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     if check_schema(&source)? == 0 || !source.query_row(is_store, [], |r| r.get::<_, bool>(0))? {
         return Err(Error::Refused(format!("{}: not a store of narrows", from.display())));
     }
-    let sound: String = source.query_row("PRAGMA quick_check(1)", [], |r| r.get(0))?;
-    if sound != "ok" {
-        return Err(Error::Damaged(format!("{}: {sound}", from.display())));
+    let quick_check: String = source.query_row("PRAGMA quick_check(1)", [], |r| r.get(0))?;
+    if quick_check != "ok" {
+        return Err(Error::Damaged(format!("{}: {quick_check}", from.display())));
     }
     drop(source);
     let dir = DataDir::open(data)?;
     let _lock = dir.lock()?;
     swap::finish(&dir)?;
-    let (database, fresh) = (dir.database(), dir.path().join("narrows.db.restoring"));
-    let _ = fs::remove_file(&fresh);
-    make_private(&fresh).map_err(failed(&fresh))?;
-    fs::copy(from, &fresh).map_err(failed(&fresh))?;
-    private_again(&fresh)?;
-    let sessions = begin_anew(&fresh)?;
-    keep_revocations(&dir, &fresh)?;
-    fs::File::open(&fresh).and_then(|f| f.sync_all()).map_err(failed(&fresh))?;
+    let (database, restored) = (dir.database(), dir.path().join("narrows.db.restoring"));
+    let _ = fs::remove_file(&restored);
+    make_private(&restored).map_err(failed(&restored))?;
+    fs::copy(from, &restored).map_err(failed(&restored))?;
+    make_file_private(&restored)?;
+    let sessions = restart_logs(&restored)?;
+    keep_revocations(&dir, &restored)?;
+    fs::File::open(&restored).and_then(|f| f.sync_all()).map_err(failed(&restored))?;
     let aside = dir.path().join(format!("narrows.db.before-{}", now()));
     if database.exists() {
         // A damaged database is set aside unchanged.
-        let _ = move_wal_in(&database);
+        let _ = checkpoint_wal(&database);
         fs::rename(&database, &aside).map_err(failed(&database))?;
     }
     // A WAL that could not be checkpointed stays with its database: it must not be applied to the
     // new one.
-    let beside = |path: &Path, end: &str| {
+    let with_suffix = |path: &Path, end: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
         PathBuf::from(name)
     };
-    let wal = beside(&database, "-wal");
+    let wal = with_suffix(&database, "-wal");
     if wal.exists() {
-        fs::rename(&wal, beside(&aside, "-wal")).map_err(failed(&wal))?;
+        fs::rename(&wal, with_suffix(&aside, "-wal")).map_err(failed(&wal))?;
     }
-    let _ = fs::remove_file(beside(&database, "-shm"));
+    let _ = fs::remove_file(with_suffix(&database, "-shm"));
     let name = aside.file_name().map(|name| name.to_string_lossy().into_owned());
     frames::set_aside(&dir, &name.unwrap_or_default());
-    fs::rename(&fresh, &database).map_err(failed(&database))?;
+    fs::rename(&restored, &database).map_err(failed(&database))?;
     Durable::forget(&dir);
     fs::File::open(dir.path()).and_then(|d| d.sync_all()).map_err(failed(data))?;
     Ok(sessions)
 }
 
 /// `fs::copy` copies the mode too.
-fn private_again(path: &Path) -> Result<()> {
+fn make_file_private(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed(path))
 }
 
-fn move_wal_in(database: &Path) -> Result<()> {
+fn checkpoint_wal(database: &Path) -> Result<()> {
     let db = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     db.busy_timeout(Duration::ZERO)?;
     db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }
 
-fn begin_anew(path: &Path) -> Result<u64> {
+fn restart_logs(path: &Path) -> Result<u64> {
     let mut db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let tx = db.transaction()?;
     // Copies made by older versions have no checksums.
@@ -127,7 +127,7 @@ fn begin_anew(path: &Path) -> Result<u64> {
         .collect::<rusqlite::Result<_>>()?;
     for (key, id, label) in &keys {
         let epoch = new_epoch()?;
-        let names = name_sum(id, &epoch, label.as_deref());
+        let names = identity_checksum(id, &epoch, label.as_deref());
         let mut values: Vec<&dyn rusqlite::ToSql> = vec![key, &epoch];
         if sums {
             values.push(&names);

@@ -10,39 +10,39 @@ use crate::db::Db;
 use crate::error::Result;
 
 /// Bits of a time in milliseconds within a bucket of about four seconds.
-pub(crate) const UPDATED: u32 = 12;
+pub(crate) const TIME_BITS: u32 = 12;
 /// Bits of a revision within a bucket.
-pub(crate) const TOUCHED: u32 = 7;
+pub(crate) const REVISION_BITS: u32 = 7;
 
 /// The bucket of a time in milliseconds.
-pub(crate) fn of_time(updated: i64) -> i64 {
-    updated >> UPDATED
+pub(crate) fn time_bucket(updated: i64) -> i64 {
+    updated >> TIME_BITS
 }
 
 /// The bucket of a revision.
-pub(crate) fn of_count(touched: i64) -> i64 {
-    touched >> TOUCHED
+pub(crate) fn revision_bucket(revision: i64) -> i64 {
+    revision >> REVISION_BITS
 }
 
 /// The assignments of the bucket columns on PostgreSQL, for the SQL expressions of a new time and
 /// revision.
-pub(crate) fn told(updated: Option<&str>, touched: &str) -> String {
-    let updated = updated.map(|u| format!(", updated_era = ({u}) >> {UPDATED}"));
-    format!("{}, touched_era = {touched} >> {TOUCHED}", updated.unwrap_or_default())
+pub(crate) fn pg_assignments(updated: Option<&str>, revision: &str) -> String {
+    let updated = updated.map(|u| format!(", updated_era = ({u}) >> {TIME_BITS}"));
+    format!("{}, touched_era = {revision} >> {REVISION_BITS}", updated.unwrap_or_default())
 }
 
 /// The SQL expression of the highest revision.
-pub(crate) const LAST_COUNT: &str = "(SELECT max(touched) FROM session
+pub(crate) const MAX_REVISION: &str = "(SELECT max(touched) FROM session
      WHERE touched_era = (SELECT max(touched_era) FROM session))";
 
 /// The SQL expression of the next revision. On PostgreSQL, where several nodes write, it is the
 /// number of the transaction.
-pub(crate) fn touched(db: &Db<'_>) -> String {
+pub(crate) fn next_revision(db: &Db<'_>) -> String {
     if db.is_postgres() {
         "CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT)".to_owned()
     } else {
         format!(
-            "(SELECT max(coalesce({LAST_COUNT}, 0),
+            "(SELECT max(coalesce({MAX_REVISION}, 0),
              coalesce((SELECT value FROM meta WHERE key = 'touched'), 0)) + 1)"
         )
     }
@@ -51,17 +51,18 @@ pub(crate) fn touched(db: &Db<'_>) -> String {
 /// The last revision: that of the session that changed last, or of one deleted since, so that a
 /// change needs no write of its own. On PostgreSQL it is a revision up to which all changes are
 /// visible; later changes may be visible too and are reported again.
-pub(crate) fn last_touched(db: &Db<'_>) -> Result<i64> {
+pub(crate) fn last_revision(db: &Db<'_>) -> Result<i64> {
     let last = if db.is_postgres() {
         "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)".to_owned()
     } else {
-        touched(db)
+        next_revision(db)
     };
-    match db.one(&format!("SELECT {last} - 1"), &[], |r| r.get(0)) {
+    match db.query_one(&format!("SELECT {last} - 1"), &[], |r| r.get(0)) {
         // The index gives a lower bound: later changes are reported again.
         Err(error) if error.is_unreadable() && !db.is_postgres() => {
-            let sql = format!("SELECT coalesce(max(touched_era), 0) << {TOUCHED} FROM session");
-            db.one(&sql, &[], |r| r.get(0))
+            let sql =
+                format!("SELECT coalesce(max(touched_era), 0) << {REVISION_BITS} FROM session");
+            db.query_one(&sql, &[], |r| r.get(0))
         }
         last => last,
     }

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_read_as_it_was_written() {
+    fn cursor_parses_its_display_form() {
         for text in ["abc-0", "abc-17", "abc-1.1", "abc-18.2"] {
             assert_eq!(Cursor::parse(text).expect(text).to_string(), text);
         }

@@ -77,14 +77,14 @@ impl Error {
 }
 
 /// The message of a statement that was interrupted by its deadline.
-const TOO_LONG: &str = "it takes too long";
+const INTERRUPTED: &str = "it takes too long";
 
 impl Error {
     /// Whether data could not be read, while other data may be readable.
     pub(crate) fn is_unreadable(&self) -> bool {
         match self {
             Error::Damaged(_) => true,
-            Error::Io(what) => what != TOO_LONG,
+            Error::Io(what) => what != INTERRUPTED,
             _ => false,
         }
     }
@@ -141,16 +141,18 @@ impl From<rusqlite::Error> for Error {
         match code {
             Some(Code::DiskFull) => Error::Full,
             Some(Code::ReadOnly | Code::PermissionDenied) => Error::ReadOnly,
-            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Error::Damaged(words(&error)),
-            Some(Code::OperationInterrupted) => Error::Io(TOO_LONG.to_owned()),
-            Some(_) => Error::Io(words(&error)),
-            None => Error::Damaged(words(&error)),
+            Some(Code::DatabaseCorrupt | Code::NotADatabase) => {
+                Error::Damaged(sqlite_message(&error))
+            }
+            Some(Code::OperationInterrupted) => Error::Io(INTERRUPTED.to_owned()),
+            Some(_) => Error::Io(sqlite_message(&error)),
+            None => Error::Damaged(sqlite_message(&error)),
         }
     }
 }
 
 /// The message of SQLite about its own state; it never quotes values.
-fn words(error: &rusqlite::Error) -> String {
+fn sqlite_message(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqliteFailure(code, text) => match text {
             Some(text) => format!("{text} ({})", code.extended_code),

@@ -20,13 +20,18 @@ pub struct EventRow {
 
 impl EventRow {
     /// Bytes of the JSON parts.
-    pub(crate) fn said(&self) -> usize {
+    pub(crate) fn payload_len(&self) -> usize {
         let len = |b: &Option<Bytes>| b.as_ref().map_or(0, Bytes::len);
         self.event.len() + len(&self.changes) + len(&self.activity)
     }
 
+    /// Old name of [`EventRow::payload_len`], for modules that still use it.
+    pub(crate) fn said(&self) -> usize {
+        self.payload_len()
+    }
+
     /// Approximate size in memory, in bytes.
     pub fn size(&self) -> usize {
-        96 + self.said()
+        96 + self.payload_len()
     }
 }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Crockford's base 32, in lower case: no two characters look alike.
-const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const CROCKFORD32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 /// Random bytes of the operating system.
 pub fn random<const N: usize>() -> Result<[u8; N]> {
@@ -13,18 +13,18 @@ pub fn random<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-fn spell(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| char::from(LETTERS[usize::from(*b) % LETTERS.len()])).collect()
+fn encode(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| char::from(CROCKFORD32[usize::from(*b) % CROCKFORD32.len()])).collect()
 }
 
 /// A new id of a session or a token, of 80 random bits.
 pub fn new_id() -> Result<String> {
-    Ok(spell(&random::<16>()?))
+    Ok(encode(&random::<16>()?))
 }
 
 /// A new epoch, of 40 random bits.
 pub fn new_epoch() -> Result<String> {
-    Ok(spell(&random::<8>()?))
+    Ok(encode(&random::<8>()?))
 }
 
 /// The current time in milliseconds since 1970.
@@ -34,4 +34,4 @@ pub fn now() -> i64 {
 }
 
 /// Times further ahead than this, in milliseconds, come from a wrong clock.
-pub(crate) const AHEAD_MS: i64 = 10 * 60 * 1000;
+pub(crate) const MAX_CLOCK_SKEW_MS: i64 = 10 * 60 * 1000;

@@ -46,6 +46,7 @@ mod log;
 mod maintenance;
 mod meta;
 mod migrations;
+mod moved;
 mod mover;
 mod preview;
 mod probe;
@@ -96,57 +97,4 @@ pub use store::{Options, Store, StoreSize};
 /// The number of the schema that this version writes.
 pub const SCHEMA: u32 = migrations::SCHEMA;
 
-/// Old paths of modules, until their users have moved.
-mod moved {
-    pub(crate) mod batch {
-        pub(crate) use crate::append::context::*;
-    }
-    pub(crate) mod blob {
-        pub(crate) use crate::blobs::*;
-    }
-    pub(crate) mod connection {
-        pub(crate) use crate::db::sqlite::connection::{check_version, open_mover, open_reader};
-        pub(crate) use crate::migrations::{SCHEMA, check_schema, migrate, open_writer};
-    }
-    pub(crate) mod dir {
-        pub(crate) use crate::data_dir::*;
-    }
-    pub(crate) mod era {
-        pub(crate) use crate::buckets::*;
-    }
-    pub(crate) mod files {
-        pub(crate) use crate::sources::files::*;
-    }
-    pub(crate) mod index {
-        pub(crate) use crate::search::index::*;
-    }
-    pub(crate) mod link {
-        pub(crate) use crate::db::sqlite::connection::AfterCommits;
-    }
-    pub(crate) mod names {
-        pub(crate) use crate::ids::*;
-    }
-    pub(crate) mod pack {
-        pub(crate) use crate::compress::*;
-    }
-    pub(crate) mod prompt {
-        pub(crate) use crate::items::first_prompt::*;
-    }
-    pub(crate) mod rows {
-        pub(crate) use crate::append::item_write::*;
-        pub(crate) use crate::items::derived::*;
-    }
-    pub(crate) mod session_row {
-        pub(crate) use crate::sessions::row::*;
-    }
-    pub(crate) mod tail {
-        pub(crate) use crate::items::overlay::*;
-    }
-    pub(crate) mod threes {
-        pub(crate) use crate::search::trigrams::*;
-    }
-    pub(crate) mod which {
-        pub(crate) use crate::items::select::*;
-    }
-}
 pub(crate) use moved::*;

@@ -23,8 +23,17 @@ macro_rules! sql {
 /// The schema of each version since the first on PostgreSQL, as it was released. Nothing came with
 /// version 6.
 const VERSIONS: [&str; 11] = sql!(
-    "005_initial.sql", "007_received_and_waiting.sql", "008_checksums.sql", "009_token_makers.sql", "010_request_digest.sql", "011_first_answer.sql", "012_drop_browser_tokens.sql", "013_left_out_sessions.sql",
-    "014_side_table_checksums.sql", "015_hidden_checksum.sql", "016_run_directories.sql"
+    "005_initial.sql",
+    "007_received_and_waiting.sql",
+    "008_checksums.sql",
+    "009_token_makers.sql",
+    "010_request_digest.sql",
+    "011_first_answer.sql",
+    "012_drop_browser_tokens.sql",
+    "013_left_out_sessions.sql",
+    "014_side_table_checksums.sql",
+    "015_hidden_checksum.sql",
+    "016_run_directories.sql"
 );
 
 /// Makes the database of an older version, with the rows that are there.

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 /// The action of an entry whose row does not match its checksum.
-pub(crate) const DAMAGED: &str = "damaged";
+pub(crate) const DAMAGED_ACTION: &str = "damaged";
 
 /// An entry to append.
 #[derive(Debug, Clone, Default)]

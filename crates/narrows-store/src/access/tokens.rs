@@ -154,30 +154,31 @@ pub(crate) const COLUMNS: &str =
     "id, hash, kind, name, scopes, sessions, tags, created, expires, crc";
 
 /// The damage reported for a token row that does not match its checksum.
-pub(crate) const DAMAGED: &str = "the row of a token is not as it was written: it opens nothing";
+pub(crate) const TOKEN_DAMAGED: &str =
+    "the row of a token is not as it was written: it opens nothing";
 
 /// The token `?1` and every token it created, directly or indirectly.
-pub(crate) const MADE: &str = "WITH RECURSIVE these (id) AS (
+pub(crate) const WITH_DESCENDANTS: &str = "WITH RECURSIVE these (id) AS (
      SELECT CAST(?1 AS TEXT) UNION
      SELECT made.token FROM made JOIN these ON made.maker = these.id)";
 
 /// Excludes tokens whose creator was revoked: they are void with it.
-pub(crate) const HAS_MAKER: &str = "NOT EXISTS (SELECT 1 FROM made WHERE made.token = token.id
+pub(crate) const CREATOR_EXISTS: &str = "NOT EXISTS (SELECT 1 FROM made WHERE made.token = token.id
      AND NOT EXISTS (SELECT 1 FROM token AS maker WHERE maker.id = made.maker))";
 
-pub(crate) fn words(list: Option<&Vec<String>>) -> Option<String> {
-    list.map(|l| l.join("\n"))
+pub(crate) fn join_lines(split_lines: Option<&Vec<String>>) -> Option<String> {
+    split_lines.map(|l| l.join("\n"))
 }
 
-fn list(text: Option<String>) -> Option<Vec<String>> {
+fn split_lines(text: Option<String>) -> Option<Vec<String>> {
     text.map(|t| t.split('\n').filter(|w| !w.is_empty()).map(str::to_owned).collect())
 }
 
 /// Reads a token, or nothing if its row does not match its checksum: a damaged token authorizes
 /// nothing.
-pub(crate) fn sound(r: &Row<'_>) -> Result<Option<Token>> {
+pub(crate) fn read_verified(r: &Row<'_>) -> Result<Option<Token>> {
     if !sum::row_holds(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)? {
-        damage::found(Damage::other(DAMAGED));
+        damage::found(Damage::other(TOKEN_DAMAGED));
         return Ok(None);
     }
     read(r).map(Some)
@@ -198,7 +199,7 @@ fn read(r: &Row<'_>) -> Result<Token> {
         name: r.get(3)?,
         // Scopes unknown to this version grant nothing.
         scopes: scopes.split(',').filter_map(|s| s.parse::<Scope>().ok()).collect(),
-        sight: Sight { sessions: list(r.get(5)?), tags: list(r.get(6)?) },
+        sight: Sight { sessions: split_lines(r.get(5)?), tags: split_lines(r.get(6)?) },
         created: r.get(7)?,
         expires: r.get(8)?,
     })

@@ -9,7 +9,7 @@ mod session_update;
 mod write;
 mod writer_token;
 
-pub(crate) use write::all;
+pub(crate) use write::write_all;
 pub use writer_token::Pen;
 
 use crate::blobs::NewBlob;
@@ -17,12 +17,12 @@ use crate::compress;
 use crate::error::{Error, Result};
 use crate::event_row::EventRow;
 pub(crate) use crate::items::ItemWrite;
-use crate::log::event_block::{self, Tied};
-use crate::search::trigrams::Threes;
+use crate::log::event_block::{self, LogRow};
+use crate::search::trigrams::TrigramSet;
 use crate::sessions::stats::UsageRow;
 use crate::sources::checkpoint::{BodyDigest, SourceMark};
 use bytes::Bytes;
-use item_write::RowWrite;
+use item_write::EncodedItemWrite;
 use narrows::session::{SessionInfo, Status};
 use narrows::{Clean, stored};
 use std::borrow::Cow;
@@ -52,25 +52,25 @@ impl SessionFacts {
     /// Serializes a header. A session whose source has ended is never running, whatever its last
     /// status was.
     pub fn of(info: &SessionInfo, ended: bool, project: Option<&str>) -> Result<SessionFacts> {
-        let unprintable = |_| Error::Invalid("a header cannot be printed".to_owned());
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(unprintable);
-        let own = |t: &Option<Clean>| t.as_ref().map(|t| t.as_str().to_owned());
+        let not_utf8 = |_| Error::Invalid("a header cannot be printed".to_owned());
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(not_utf8);
+        let as_string = |t: &Option<Clean>| t.as_ref().map(|t| t.as_str().to_owned());
         // The resume state is stored unchanged.
         let state = text(stored::print_info(info))?;
         let mut info = Cow::Borrowed(info);
         if ended && info.status == Status::Running {
             info.to_mut().status = Status::Idle;
         }
-        let mut shown = Vec::new();
-        narrows::json::print(&mut shown, &*info).map_err(|e| Error::Invalid(e.to_string()))?;
+        let mut visible = Vec::new();
+        narrows::json::print(&mut visible, &*info).map_err(|e| Error::Invalid(e.to_string()))?;
         Ok(SessionFacts {
-            info: text(shown)?,
+            info: text(visible)?,
             state,
-            title: own(&info.title),
-            agent: own(&info.agent),
-            model: own(&info.model),
+            title: as_string(&info.title),
+            agent: as_string(&info.agent),
+            model: as_string(&info.model),
             status: Some(info.status.name().to_owned()),
-            native: own(&info.native_id),
+            native: as_string(&info.native_id),
             project: project.map(str::to_owned),
         })
     }
@@ -150,10 +150,10 @@ pub struct Append {
 
 /// An append, encoded for the database.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct EncodedAppend {
     pub(crate) append: Append,
-    events: Vec<Row>,
-    pub(crate) items: Vec<RowWrite>,
+    events: Vec<EncodedRow>,
+    pub(crate) items: Vec<EncodedItemWrite>,
     /// Bytes of the events before compression.
     bytes: u64,
     /// Approximate size in memory, in bytes.
@@ -162,32 +162,33 @@ pub(crate) struct Ready {
 
 /// A row of the log: an event or an event block.
 #[derive(Debug)]
-struct Row {
+struct EncodedRow {
     first: u64,
     last: u64,
     kind: Cow<'static, str>,
     /// The compressed event or block, or the three uncompressed parts.
-    kept: std::result::Result<Vec<u8>, [Option<Bytes>; 3]>,
+    payload: std::result::Result<Vec<u8>, [Option<Bytes>; 3]>,
 }
 
-impl Row {
-    fn new(tied: Tied) -> Row {
-        match tied {
-            Tied::Bundle { first, last, kept } => {
-                Row { first, last, kind: event_block::KIND.into(), kept: Ok(kept) }
+impl EncodedRow {
+    fn new(row: LogRow) -> EncodedRow {
+        match row {
+            LogRow::Block { first, last, data } => {
+                EncodedRow { first, last, kind: event_block::BLOCK_KIND.into(), payload: Ok(data) }
             }
-            Tied::One(EventRow { seq, kind, event, changes, activity }) => {
+            LogRow::Event(EventRow { seq, kind, event, changes, activity }) => {
                 let parts = [Some(event), changes, activity];
-                let kept = compress::pack(&parts.each_ref().map(Option::as_deref)).ok_or(parts);
-                Row { first: seq, last: seq, kind, kept }
+                let payload =
+                    compress::compress(&parts.each_ref().map(Option::as_deref)).ok_or(parts);
+                EncodedRow { first: seq, last: seq, kind, payload }
             }
         }
     }
 }
 
-impl Ready {
-    pub(crate) fn new(mut append: Append) -> Result<Ready> {
-        let mut ready = Ready {
+impl EncodedAppend {
+    pub(crate) fn new(mut append: Append) -> Result<EncodedAppend> {
+        let mut encoded = EncodedAppend {
             events: Vec::new(),
             items: Vec::with_capacity(append.items.len()),
             bytes: 0,
@@ -195,18 +196,20 @@ impl Ready {
             append: Append::default(),
         };
         for event in &append.events {
-            ready.bytes += event.said() as u64;
+            encoded.bytes += event.payload_len() as u64;
             // The memory of followers counts uncompressed bytes.
-            ready.size += event.size();
+            encoded.size += event.size();
         }
-        event_block::tie(append.events.drain(..), |tied| ready.events.push(Row::new(tied)));
-        let mut threes = append.at_once.then(Threes::default);
+        event_block::pack_events(append.events.drain(..), |row| {
+            encoded.events.push(EncodedRow::new(row));
+        });
+        let mut trigrams = append.at_once.then(TrigramSet::default);
         for write in append.items.drain(..) {
-            let (row, size) = RowWrite::new(write, threes.as_mut())?;
-            ready.size += size;
-            ready.items.push(row);
+            let (row, size) = EncodedItemWrite::new(write, trigrams.as_mut())?;
+            encoded.size += size;
+            encoded.items.push(row);
         }
-        ready.append = append;
-        Ok(ready)
+        encoded.append = append;
+        Ok(encoded)
     }
 }

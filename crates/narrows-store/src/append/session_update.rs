@@ -2,50 +2,50 @@
 
 use super::SessionFacts;
 use crate::append::Pen;
-use crate::append::context::Expected;
-use crate::append::item_write::More;
+use crate::append::context::ExpectedHead;
+use crate::append::item_write::CounterDelta;
 use crate::buckets;
 use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::figures::{self, Change};
-use crate::ids::{AHEAD_MS, now};
+use crate::ids::{MAX_CLOCK_SKEW_MS, now};
 use crate::sum;
 use std::collections::{BTreeMap, HashMap};
 
 /// The changes of one session's row.
 #[derive(Debug, Default)]
-pub(super) struct Growth<'a> {
+pub(super) struct SessionDelta<'a> {
     pub(super) seq: u64,
     pub(super) settled: u64,
     pub(super) next_order: u64,
     pub(super) bytes: u64,
     pub(super) ended: Option<bool>,
     /// When the last event arrived, and the number of open requests.
-    pub(super) heard: Option<i64>,
-    pub(super) waiting: Option<u64>,
-    pub(super) more: More,
+    pub(super) received_at: Option<i64>,
+    pub(super) open_requests: Option<u64>,
+    pub(super) counters: CounterDelta,
     /// Times of the first and the newest event.
     pub(super) first: Option<i64>,
     pub(super) newest: Option<i64>,
     /// The token of the writer.
-    pub(super) pen: Option<i64>,
-    pub(super) facts: Vec<&'a SessionFacts>,
+    pub(super) token: Option<i64>,
+    pub(super) headers: Vec<&'a SessionFacts>,
 }
 
-impl<'a> Growth<'a> {
+impl<'a> SessionDelta<'a> {
     /// Merges a later change of the same session.
-    pub(super) fn add(&mut self, next: Growth<'a>) {
+    pub(super) fn add(&mut self, next: SessionDelta<'a>) {
         (self.seq, self.settled, self.next_order) = (next.seq, next.settled, next.next_order);
         self.bytes += next.bytes;
         self.ended = next.ended.or(self.ended);
-        self.heard = self.heard.max(next.heard);
-        self.waiting = next.waiting.or(self.waiting);
-        self.more += next.more;
+        self.received_at = self.received_at.max(next.received_at);
+        self.open_requests = next.open_requests.or(self.open_requests);
+        self.counters += next.counters;
         // `Option::min` would prefer `None`.
         self.first = self.first.into_iter().chain(next.first).min();
         self.newest = self.newest.max(next.newest);
-        self.pen = next.pen.or(self.pen);
-        self.facts.extend(next.facts);
+        self.token = next.token.or(self.token);
+        self.headers.extend(next.headers);
     }
 }
 
@@ -78,67 +78,69 @@ const IS_NEWER: &str = "v.newest IS NOT NULL AND (session.seq = 0 OR v.newest > 
 const UPDATED: &str = "CASE WHEN v.newest IS NULL THEN updated
      WHEN session.seq = 0 OR v.newest > updated OR updated > v.future THEN v.newest ELSE updated END";
 /// Whether the session received events after the time in its row.
-const IS_HEARD: &str =
+const ARRIVED_LATER: &str =
     "v.heard > session.heard OR v.heard IS NOT NULL AND session.heard > v.future";
 
 /// Writes the rows of `sessions`. Sessions in `expected` must still have the expected head, else
 /// the transaction fails.
-pub(super) fn keep(
+pub(super) fn apply(
     db: &Db<'_>,
-    sessions: &BTreeMap<i64, Growth<'_>>,
-    known: Option<&HashMap<i64, Expected>>,
+    sessions: &BTreeMap<i64, SessionDelta<'_>>,
+    expected: Option<&HashMap<i64, ExpectedHead>>,
 ) -> Result<()> {
-    let touched = buckets::touched(db);
-    let (count, touched, era) = if db.is_postgres() {
-        let era = buckets::told(Some(UPDATED), &touched);
-        (None, touched, era)
+    let revision = buckets::next_revision(db);
+    let (shared_revision, revision, bucket_assignments) = if db.is_postgres() {
+        let bucket_assignments = buckets::pg_assignments(Some(UPDATED), &revision);
+        (None, revision, bucket_assignments)
     } else {
         // All sessions get the same revision, as they become visible together.
-        let count = db.one(&format!("SELECT {touched}"), &[], |r| r.get::<i64>(0))?;
-        (Some(count), "v.touched".to_owned(), String::new())
+        let shared_revision =
+            db.query_one(&format!("SELECT {revision}"), &[], |r| r.get::<i64>(0))?;
+        (Some(shared_revision), "v.touched".to_owned(), String::new())
     };
-    let future = now() + AHEAD_MS;
+    let latest_plausible = now() + MAX_CLOCK_SKEW_MS;
     let rows = sessions.iter().map(|(session, g)| {
-        let written = params![
+        let values = params![
             *session,
             g.seq,
             g.settled,
             g.next_order,
             g.bytes,
             g.ended,
-            g.more.items,
+            g.counters.items,
             g.first,
             g.newest,
-            g.more.calls,
-            g.more.failed,
-            g.pen,
-            g.heard,
-            g.waiting,
-            count,
-            future
+            g.counters.calls,
+            g.counters.failed,
+            g.token,
+            g.received_at,
+            g.open_requests,
+            shared_revision,
+            latest_plausible
         ];
         let mut row = [const { Value::Null }; 19];
-        let expected = known.and_then(|known| known.get(session)).map(Expected::values);
-        let values = written.into_iter().chain(expected.into_iter().flatten());
-        row.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+        let expected =
+            expected.and_then(|expected| expected.get(session)).map(ExpectedHead::values);
+        let values = values.into_iter().chain(expected.into_iter().flatten());
+        row.iter_mut().zip(values).for_each(|(slot, value)| *slot = value);
         row
     });
     let rows: Vec<[Value<'_>; 19]> = rows.collect();
     let writer = Pen::WRITER;
     // The condition of [`Pen::knows`] in SQL.
-    let as_known = known.map(|_| {
+    let head_condition = expected.map(|_| {
         format!(
             "AND session.seq = v.was AND (v.writer IS NULL OR session.pen = v.before
              OR session.pen & {writer} = v.writer)"
         )
     });
-    let as_known = as_known.unwrap_or_default();
+    let head_condition = head_condition.unwrap_or_default();
     let tally = sum::tally("v.seq", "v.settled", "v.next_order", "session.items + v.items");
     let figures = figures::changed(&[
         ("created", Change::If("v.first < session.created", "v.first")),
         ("updated", Change::If(IS_NEWER, "v.newest")),
-        ("heard", Change::If(IS_HEARD, "v.heard")),
-        ("touched", Change::To(&touched)),
+        ("heard", Change::If(ARRIVED_LATER, "v.heard")),
+        ("touched", Change::To(&revision)),
         ("bytes", Change::By("v.bytes")),
         ("ended", Change::By("coalesce(v.ended - session.ended, 0)")),
         ("waiting", Change::By("coalesce(v.waiting - session.waiting, 0)")),
@@ -147,19 +149,21 @@ pub(super) fn keep(
     ]);
     let update = format!(
         "UPDATE session SET tally = {tally}, figures = {figures}, seq = v.seq, settled = v.settled, next_order = v.next_order,
-         touched = {touched}, bytes = session.bytes + v.bytes,
+         touched = {revision}, bytes = session.bytes + v.bytes,
          ended = coalesce(v.ended, session.ended), items = session.items + v.items,
          created = CASE WHEN v.first < created THEN v.first ELSE created END, updated = {UPDATED},
          calls = session.calls + v.calls, failed = session.failed + v.failed,
          pen = coalesce(v.pen, session.pen), waiting = coalesce(v.waiting, session.waiting),
-         heard = CASE WHEN {IS_HEARD} THEN v.heard ELSE session.heard END{era} FROM {{v}} WHERE session.key = v.key {as_known}"
+         heard = CASE WHEN {ARRIVED_LATER} THEN v.heard ELSE session.heard END{bucket_assignments} FROM {{v}} WHERE session.key = v.key {head_condition}"
     );
-    db.update(&update, COLUMNS, rows, known.is_some())?;
-    for (session, facts) in sessions.iter().flat_map(|(s, g)| g.facts.iter().map(move |f| (s, f))) {
-        let SessionFacts { info, state, title, agent, model, status, native, project } = facts;
+    db.update(&update, COLUMNS, rows, expected.is_some())?;
+    for (session, headers) in
+        sessions.iter().flat_map(|(s, g)| g.headers.iter().map(move |f| (s, f)))
+    {
+        let SessionFacts { info, state, title, agent, model, status, native, project } = headers;
         let sum = sum::of(&params![info, title, agent, model, status]);
         let state_sum = sum::of(&params![state]);
-        db.later(
+        db.execute_pipelined(
             "UPDATE session SET info = ?2, state = ?3, title = ?4, agent = ?5, model = ?6,
              status = ?7, native = coalesce(?8, native), project = coalesce(?9, project),
              native_crc = CASE WHEN CAST(?8 AS TEXT) IS NULL THEN native_crc ELSE ?12 END,

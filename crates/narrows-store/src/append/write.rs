@@ -1,10 +1,10 @@
 //! Writing encoded appends: one, or a group in the same transaction, each accepted or rejected by
 //! itself.
 
-use super::session_update::{self, Growth};
-use super::{Ready, Request, Row};
+use super::session_update::{self, SessionDelta};
+use super::{EncodedAppend, EncodedRow, Request};
 use crate::append::Pen;
-use crate::append::context::{Batch, Head};
+use crate::append::context::{AppendContext, SessionHead};
 use crate::append::item_write;
 use crate::beside;
 use crate::blobs;
@@ -21,49 +21,56 @@ use std::collections::BTreeMap;
 /// Writes `appends`. Returns for each the new end of its log, or why it was rejected; an error of
 /// the database aborts all of them. With `optimistic`, items that are new to the callers are
 /// assumed to have no rows, which fails if one of them was evicted from a caller's memory.
-pub(crate) fn all(db: &Db<'_>, appends: &[&Ready], trust: bool) -> Result<Vec<Result<u64>>> {
-    let mut batch = Batch::look(db, appends, trust)?;
-    let (mut made, mut events) = (Vec::with_capacity(appends.len()), Vec::new());
-    let (mut marks, mut sessions) = (Vec::new(), BTreeMap::new());
+pub(crate) fn write_all(
+    db: &Db<'_>,
+    appends: &[&EncodedAppend],
+    optimistic: bool,
+) -> Result<Vec<Result<u64>>> {
+    let mut context = AppendContext::load(db, appends, optimistic)?;
+    let (mut results, mut events) = (Vec::with_capacity(appends.len()), Vec::new());
+    let (mut checkpoints, mut sessions) = (Vec::new(), BTreeMap::new());
     let mut active: BTreeMap<(i64, i64), u64> = BTreeMap::new();
-    for ready in appends {
-        let session = ready.append.session;
-        made.push(match batch.head(session).and_then(|head| check(head, ready)) {
+    for encoded in appends {
+        let session = encoded.append.session;
+        results.push(match context.head(session).and_then(|head| validate(head, encoded)) {
             Err(refused) => Err(refused),
             Ok(next) => {
-                events.extend(ready.events.iter().map(|row| (session, row)));
-                for (hour, ms) in &ready.append.active {
+                events.extend(encoded.events.iter().map(|row| (session, row)));
+                for (hour, ms) in &encoded.append.active {
                     *active.entry((session, *hour)).or_default() += ms;
                 }
-                marks.extend(ready.append.sources.iter().map(|mark| (session, mark)));
-                let growth = one(db, ready, next, &mut batch)?;
-                sessions.entry(session).or_insert_with(Growth::default).add(growth);
-                batch.went_on(session, next, ready.append.pen);
+                checkpoints.extend(encoded.append.sources.iter().map(|mark| (session, mark)));
+                let delta = write_one(db, encoded, next, &mut context)?;
+                sessions.entry(session).or_insert_with(SessionDelta::default).add(delta);
+                context.advance(session, next, encoded.append.pen);
                 Ok(next)
             }
         });
     }
-    insert(db, &events)?;
-    batch.write(db)?;
-    checkpoint::keep(db, &marks)?;
-    keep_active(db, &active)?;
-    session_update::keep(db, &sessions, batch.expected())?;
+    insert_events(db, &events)?;
+    context.flush(db)?;
+    checkpoint::put(db, &checkpoints)?;
+    add_activity(db, &active)?;
+    session_update::apply(db, &sessions, context.expected())?;
     if !db.is_postgres() {
-        sessions.iter().for_each(|(session, growth)| durable::wrote(*session, Some(growth.seq)));
+        sessions.iter().for_each(|(session, delta)| durable::wrote(*session, Some(delta.seq)));
     }
-    Ok(made)
+    Ok(results)
 }
 
 /// Validates an append against the head of its session; returns the end of the log after it.
-fn check(head: Head, Ready { append, events, .. }: &Ready) -> Result<u64> {
+fn validate(
+    head: SessionHead,
+    EncodedAppend { append, events, .. }: &EncodedAppend,
+) -> Result<u64> {
     let last = head.seq;
     if append.fence.is_some_and(|fence| head.fence != Some(fence)) {
         return Err(Error::Fenced);
     }
-    let known = append.pen.is_none_or(|pen| pen.knows(head.pen));
+    let is_current = append.pen.is_none_or(|pen| pen.knows(head.pen));
     let mut next = last;
     let in_order = events.iter().all(|row| std::mem::replace(&mut next, row.last) + 1 == row.first);
-    if last != append.after || !known || !in_order {
+    if last != append.after || !is_current || !in_order {
         return Err(Error::Conflict { last });
     }
     if next > MAX_SEQ {
@@ -73,17 +80,22 @@ fn check(head: Head, Ready { append, events, .. }: &Ready) -> Result<u64> {
 }
 
 /// Writes everything of an append but its events; returns the changes of the session's row.
-fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Result<Growth<'a>> {
-    let Ready { append, items, bytes, .. } = ready;
+fn write_one<'a>(
+    db: &Db<'_>,
+    encoded: &'a EncodedAppend,
+    next: u64,
+    context: &mut AppendContext,
+) -> Result<SessionDelta<'a>> {
+    let EncodedAppend { append, items, bytes, .. } = encoded;
     let (session, last) = (append.session, append.after);
-    let more = item_write::write(db, session, items, batch)?;
+    let counters = item_write::write_items(db, session, items, context)?;
     for blob in &append.blobs {
-        blobs::keep(db, session, blob)?;
+        blobs::put(db, session, blob)?;
     }
     if let Some(Request { key, first, answer, digest }) = &append.request {
         let (digest, created) = (digest.map(|digest| digest.bytes()), now());
         // A digest begins with the length of the body: one of a shorter prefix must not replace it.
-        db.later(
+        db.execute_pipelined(
             "INSERT INTO request (session, key, first, answer, created, digest, crc, answer_crc, digest_crc)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (session, key) DO UPDATE SET
              answer = coalesce(excluded.answer, request.answer),
@@ -107,16 +119,16 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
         )?;
     }
     for row in &append.usage {
-        stats::keep_usage(db, session, row)?;
+        stats::put_usage(db, session, row)?;
     }
     if let Some(message) = &append.first_answer {
-        stats::keep_first(db, session, message)?;
+        stats::put_first_answer(db, session, message)?;
     }
     if !append.seen.is_empty() {
-        files::keep_seen(db, session, next, &append.seen)?;
+        files::append_seen_records(db, session, next, &append.seen)?;
     }
     if let Some(loose) = &append.loose {
-        files::keep_loose(db, session, loose)?;
+        files::set_uncheckpointed_records(db, session, loose)?;
     }
     // The age of a session is that of its events. A session without event times is as old as its
     // rows.
@@ -127,24 +139,24 @@ fn one<'a>(db: &Db<'_>, ready: &'a Ready, next: u64, batch: &mut Batch) -> Resul
         // look new.
         None => (None, (next > last && last == 0).then(now)),
     };
-    Ok(Growth {
+    Ok(SessionDelta {
         seq: next,
         settled: append.settled,
         next_order: append.next_order,
         bytes: *bytes,
         ended: append.ended,
-        heard: append.heard,
-        waiting: append.waiting,
-        more,
+        received_at: append.heard,
+        open_requests: append.waiting,
+        counters,
         first,
         newest,
-        pen: append.pen.map(Pen::mark),
-        facts: append.facts.iter().collect(),
+        token: append.pen.map(Pen::mark),
+        headers: append.facts.iter().collect(),
     })
 }
 
 /// Adds the milliseconds of activity.
-fn keep_active(db: &Db<'_>, active: &BTreeMap<(i64, i64), u64>) -> Result<()> {
+fn add_activity(db: &Db<'_>, active: &BTreeMap<(i64, i64), u64>) -> Result<()> {
     let sums: Vec<i64> =
         active.iter().map(|((s, hour), ms)| beside::active_sum(*s, *hour, *ms)).collect();
     let rows = active.iter().zip(&sums);
@@ -156,11 +168,11 @@ fn keep_active(db: &Db<'_>, active: &BTreeMap<(i64, i64), u64>) -> Result<()> {
 }
 
 /// Inserts the events.
-fn insert(db: &Db<'_>, events: &[(i64, &Row)]) -> Result<()> {
+fn insert_events(db: &Db<'_>, events: &[(i64, &EncodedRow)]) -> Result<()> {
     let mut rows = Vec::with_capacity(events.len());
     for (session, row) in events {
-        let parts = match &row.kept {
-            Ok(packed) => [packed.value(), Value::Null, Value::Null],
+        let parts = match &row.payload {
+            Ok(compressed) => [compressed.value(), Value::Null, Value::Null],
             Err(parts) => {
                 let [event, changes, activity] = parts.each_ref().map(|part| text(part.as_deref()));
                 [event?, changes?, activity?]

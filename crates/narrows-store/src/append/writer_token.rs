@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_writer_who_goes_on_is_seen_by_others() {
+    fn appends_of_one_writer_invalidate_others() {
         let mut first = Pen::new(0).expect("a pen");
         first.goes_on();
         let second = Pen::new(first.mark()).expect("a pen");

@@ -9,7 +9,7 @@ mod sql;
 pub(crate) mod sqlite;
 mod value;
 
-pub(crate) use postgres::{Pg, PgAddress};
+pub(crate) use postgres::{Pg, PgConfig};
 pub(crate) use value::{FromValue, Param, Value};
 
 use crate::error::{Error, Result};
@@ -49,13 +49,13 @@ impl Row<'_> {
         match self {
             Row::Sqlite(row) => {
                 let value = row.get_ref(at)?;
-                value.as_bytes_or_null().map_err(|_| value::other())
+                value.as_bytes_or_null().map_err(|_| value::mismatch())
             }
             Row::Postgres(row) => match postgres::column(row, at)? {
                 Value::Null => Ok(None),
                 Value::Text(text) => Ok(Some(text.as_bytes())),
                 Value::Bytes(bytes) => Ok(Some(bytes)),
-                _ => Err(value::other()),
+                _ => Err(value::mismatch()),
             },
         }
     }
@@ -63,7 +63,7 @@ impl Row<'_> {
     /// Reads a column as a [`Value`].
     pub(crate) fn value(&self, at: usize) -> Result<Value<'_>> {
         match self {
-            Row::Sqlite(row) => value::of_sqlite(row.get_ref(at)?),
+            Row::Sqlite(row) => value::from_sqlite(row.get_ref(at)?),
             Row::Postgres(row) => postgres::column(row, at),
         }
     }
@@ -85,20 +85,25 @@ impl Db<'_> {
 
     /// Executes a statement without waiting for it on PostgreSQL: an error may surface at a later
     /// statement, at the latest at the commit.
-    pub(crate) fn later(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
+    pub(crate) fn execute_pipelined(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
         match self {
             Db::Sqlite(_) => self.execute(sql, values).map(|_| ()),
-            Db::Postgres(pg) => pg.later(sql, values),
+            Db::Postgres(pg) => pg.execute_pipelined(sql, values),
         }
     }
 
     /// Executes a change of a row that other sessions share, named by `order`. PostgreSQL executes
     /// these before the commit, in the order of their names: nodes lock shared rows in the same
     /// order and cannot deadlock.
-    pub(crate) fn at_end(&self, order: &str, sql: &str, values: &[Value<'_>]) -> Result<()> {
+    pub(crate) fn execute_before_commit(
+        &self,
+        order: &str,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<()> {
         match self {
             Db::Sqlite(_) => self.execute(sql, values).map(|_| ()),
-            Db::Postgres(pg) => pg.at_end(order, sql, values),
+            Db::Postgres(pg) => pg.execute_before_commit(order, sql, values),
         }
     }
 
@@ -122,7 +127,7 @@ impl Db<'_> {
                 Ok(())
             }
             Db::Postgres(pg) => {
-                pg.gather(&sql::insert_many(table, &columns, then), &columns, &lists(rows))
+                pg.combine(&sql::insert_many(table, &columns, then), &columns, &lists(rows))
             }
         }
     }
@@ -151,16 +156,16 @@ impl Db<'_> {
                 let (sql, kinds) = (sql::with_rows(sql, &columns), columns.map(|(_, kind)| kind));
                 let lists = lists(rows);
                 if each {
-                    pg.gather_each(&sql, &kinds, &lists)
+                    pg.combine_each(&sql, &kinds, &lists)
                 } else {
-                    pg.gather(&sql, &kinds, &lists)
+                    pg.combine(&sql, &kinds, &lists)
                 }
             }
         }
     }
 
     /// The first row, if any.
-    pub(crate) fn optional<T>(
+    pub(crate) fn query_opt<T>(
         &self,
         sql: &str,
         values: &[Value<'_>],
@@ -180,23 +185,23 @@ impl Db<'_> {
     }
 
     /// The only row; fails if there is none.
-    pub(crate) fn one<T>(
+    pub(crate) fn query_one<T>(
         &self,
         sql: &str,
         values: &[Value<'_>],
         read: impl FnOnce(&Row<'_>) -> Result<T>,
     ) -> Result<T> {
-        let found = self.optional(sql, values, read)?;
+        let found = self.query_opt(sql, values, read)?;
         found.ok_or_else(|| Error::Damaged("a row is missing".to_owned()))
     }
 
     /// Whether the query returns a row.
     pub(crate) fn exists(&self, sql: &str, values: &[Value<'_>]) -> Result<bool> {
-        Ok(self.optional(sql, values, |_| Ok(()))?.is_some())
+        Ok(self.query_opt(sql, values, |_| Ok(()))?.is_some())
     }
 
     /// All rows, for small results.
-    pub(crate) fn all<T>(
+    pub(crate) fn query_all<T>(
         &self,
         sql: &str,
         values: &[Value<'_>],
@@ -205,7 +210,7 @@ impl Db<'_> {
         match self {
             Db::Sqlite(_) => {
                 let mut all = Vec::new();
-                self.each(sql, values, |row| {
+                self.query_each(sql, values, |row| {
                     all.push(read(row)?);
                     Ok(ControlFlow::Continue(()))
                 })?;
@@ -218,25 +223,68 @@ impl Db<'_> {
     }
 
     /// Passes rows to `visit` until it breaks. PostgreSQL fetches the rows in batches.
-    pub(crate) fn each(
+    pub(crate) fn query_each(
         &self,
         sql: &str,
         values: &[Value<'_>],
-        mut take: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+        mut visit: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         match self {
             Db::Sqlite(db) => {
                 let mut query = db.prepare_cached(sql)?;
                 let mut rows = query.query(params_from_iter(values))?;
                 while let Some(row) = rows.next()? {
-                    if take(&Row::Sqlite(row))?.is_break() {
+                    if visit(&Row::Sqlite(row))?.is_break() {
                         break;
                     }
                 }
                 Ok(())
             }
-            Db::Postgres(pg) => pg.each(sql, values, |row| take(&Row::Postgres(row))),
+            Db::Postgres(pg) => pg.query_each(sql, values, |row| visit(&Row::Postgres(row))),
         }
+    }
+}
+
+/// Old names of methods, for modules that still use them. To be deleted with its last user.
+impl Db<'_> {
+    pub(crate) fn later(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
+        self.execute_pipelined(sql, values)
+    }
+
+    pub(crate) fn optional<T>(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.query_opt(sql, values, read)
+    }
+
+    pub(crate) fn one<T>(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.query_one(sql, values, read)
+    }
+
+    pub(crate) fn all<T>(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.query_all(sql, values, read)
+    }
+
+    pub(crate) fn each(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        visit: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        self.query_each(sql, values, visit)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use crate::db::{Db, params};
 use crate::error::Result;
-use crate::items::derived::call;
+use crate::items::derived::tool_call_row;
 use crate::items::first_prompt::one_line;
-use crate::items::overlay::Tail;
-use crate::items::select::{Most, Which, take};
-use crate::items::{Log, open_items};
+use crate::items::overlay::LogOverlay;
+use crate::items::select::{ReadLimit, Which, select};
+use crate::items::{SessionSnapshot, open_items};
 use crate::keys::{event_key, keys, number};
 use crate::log::read_all;
 use narrows::event::{Body, Response, Usage};
@@ -19,18 +19,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 /// Characters of a prompt in the outline.
-const MAX_TEXT: usize = 160;
+const MAX_PROMPT_CHARS: usize = 160;
 /// Bytes of prompts that are read at once.
-const MAX_PROMPTS: usize = 16 << 20;
+const MAX_PROMPT_BYTES: usize = 16 << 20;
 /// Calls whose edits are added up, and files that are returned.
-const MAX_EDITS: usize = 5000;
+const MAX_EDITING_CALLS: usize = 5000;
 const MAX_FILES: usize = 500;
 /// Open questions that are returned.
-const MAX_WAITING: usize = 50;
+const MAX_QUESTIONS: usize = 50;
 /// Ends of turns that are read.
-const MAX_ENDS: usize = 20_000;
+const MAX_TURN_ENDS: usize = 20_000;
 /// Ends of turns that are read to find the cost before the first turn.
-const MAX_BEFORE: usize = 16;
+const MAX_EARLIER_ENDS: usize = 16;
 
 /// The outline of a session.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -104,27 +104,28 @@ pub(crate) fn outline(
     after: Option<u64>,
     limit: usize,
 ) -> Result<Outline> {
-    let log = Log::read(db, session)?;
+    let log = SessionSnapshot::read(db, session)?;
     let (first, last) = keys(session);
     let from = after.map_or(first, |order| event_key(session, order.saturating_add(1)));
     let prompts = &Which::Prompts;
-    let most = Most { items: limit + 1, bytes: MAX_PROMPTS };
-    let (mut found, more) = take(db, session, prompts, (from, last + 1), false, most, &log.tail)?;
+    let read_limit = ReadLimit { items: limit + 1, bytes: MAX_PROMPT_BYTES };
+    let (mut found, more) =
+        select(db, session, prompts, (from, last + 1), false, read_limit, &log.overlay)?;
     let cut = found.len() > limit || more && found.len() > 1;
     let next = cut.then(|| found.pop()).flatten().map(|row| row.seq);
     let mut turns = Vec::with_capacity(found.len());
-    let mut begins = Vec::with_capacity(found.len());
+    let mut starts = Vec::with_capacity(found.len());
     for row in found {
         let ItemBody::UserMessage { text, .. } = &row.item.body else { continue };
         // An item that continues a long prompt.
         if row.item.continues.is_some() {
             continue;
         }
-        begins.push(row.seq);
+        starts.push(row.seq);
         turns.push(Turn {
             id: row.item.id.as_str().to_owned(),
             order: row.order,
-            text: one_line(text, MAX_TEXT),
+            text: one_line(text, MAX_PROMPT_CHARS),
             timestamp: row.item.time.clone(),
             usage: None,
             cost_usd: None,
@@ -132,61 +133,64 @@ pub(crate) fn outline(
             stop_reason: None,
         });
     }
-    end(db, session, &mut turns, &begins, next)?;
+    add_turn_ends(db, session, &mut turns, &starts, next)?;
     let lists = &Which::TodoLists;
-    let one = Most::items(1);
-    let newest = take(db, session, lists, (first, last + 1), true, one, &log.tail)?.0.pop();
-    let todos = newest.and_then(|row| match row.item.body {
+    let one = ReadLimit::items(1);
+    let unmaterialized =
+        select(db, session, lists, (first, last + 1), true, one, &log.overlay)?.0.pop();
+    let todos = unmaterialized.and_then(|row| match row.item.body {
         ItemBody::TodoList { todo_list } => Some(todo_list),
         _ => None,
     });
     // Requests are answered or withdrawn by their agent. A question read from a file is never
     // withdrawn: it counts only while the source has not ended.
-    let asks = open_items(db, session, &log.tail)?.into_iter().filter(|item| match &item.body {
-        ItemBody::Permission { .. } => true,
-        ItemBody::Question { request_id, .. } => request_id.is_some() || !log.ended,
-        _ => false,
-    });
-    let waiting = asks.map(|item| item.id.as_str().to_owned()).take(MAX_WAITING).collect();
-    let (files, files_cut) = files(db, session, &log.tail)?;
+    let open_requests =
+        open_items(db, session, &log.overlay)?.into_iter().filter(|item| match &item.body {
+            ItemBody::Permission { .. } => true,
+            ItemBody::Question { request_id, .. } => request_id.is_some() || !log.ended,
+            _ => false,
+        });
+    let waiting =
+        open_requests.map(|item| item.id.as_str().to_owned()).take(MAX_QUESTIONS).collect();
+    let (files, files_cut) = files(db, session, &log.overlay)?;
     let (seq, epoch) = (log.seq, log.epoch);
     Ok(Outline { epoch, seq, turns, more: next.is_some(), files, files_cut, todos, waiting })
 }
 
 /// Adds to each turn the responses between its prompt and the next one. `starts` are the events of
 /// the prompts, `next` that of the first prompt after them.
-fn end(
+fn add_turn_ends(
     db: &Db<'_>,
     session: i64,
     turns: &mut [Turn],
-    begins: &[u64],
+    starts: &[u64],
     next: Option<u64>,
 ) -> Result<()> {
-    let Some(first) = begins.first() else { return Ok(()) };
+    let Some(first) = starts.first() else { return Ok(()) };
     let (low, high) = keys(session);
     let from = event_key(session, *first);
-    let mut cost = ends(db, (low - 1, from), true, MAX_BEFORE)?
+    let mut cost = turn_ends(db, (low - 1, from), true, MAX_EARLIER_ENDS)?
         .into_iter()
         .find_map(|(_, response)| response.cost_usd);
     let until = next.map_or(high + 1, |seq| event_key(session, seq));
     let mut at = 0;
-    for (seq, response) in ends(db, (from, until), false, MAX_ENDS)? {
-        while begins.get(at + 1).is_some_and(|begin| *begin < seq) {
+    for (seq, response) in turn_ends(db, (from, until), false, MAX_TURN_ENDS)? {
+        while starts.get(at + 1).is_some_and(|start| *start < seq) {
             at += 1;
         }
         if let Some(turn) = turns.get_mut(at) {
-            take_end(turn, response, &mut cost);
+            add_turn_end(turn, response, &mut cost);
         }
     }
     Ok(())
 }
 
 /// The ends of turns between two keys.
-fn ends(
+fn turn_ends(
     db: &Db<'_>,
     (after, until): (i64, i64),
     backwards: bool,
-    most: usize,
+    limit: usize,
 ) -> Result<Vec<(u64, Response)>> {
     let order = if backwards { "DESC" } else { "ASC" };
     let sql = format!(
@@ -194,7 +198,7 @@ fn ends(
          WHERE kind = 'prompt_response' AND key > ?1 AND key < ?2 ORDER BY key {order} LIMIT ?3"
     );
     let mut out = Vec::new();
-    db.each(&sql, &params![after, until, most], |row| {
+    db.query_each(&sql, &params![after, until, limit], |row| {
         for row in read_all(row)? {
             let event = std::str::from_utf8(&row.event).ok().and_then(|e| stored::event(e).ok());
             if let Some(event) = event.filter(|e| e.parent.is_none())
@@ -209,7 +213,7 @@ fn ends(
 }
 
 /// Adds a response to its turn. A turn may have several: background tasks wake the agent again.
-fn take_end(turn: &mut Turn, response: Response, before: &mut Option<f64>) {
+fn add_turn_end(turn: &mut Turn, response: Response, before: &mut Option<f64>) {
     if let Some(used) = &response.usage {
         let usage = turn.usage.get_or_insert_default();
         for (sum, more) in [
@@ -222,7 +226,7 @@ fn take_end(turn: &mut Turn, response: Response, before: &mut Option<f64>) {
             (&mut usage.cached_write_1h_tokens, used.cached_write_1h_tokens),
             (&mut usage.thought_tokens, used.thought_tokens),
         ] {
-            *sum = plus(*sum, more);
+            *sum = add_counts(*sum, more);
         }
     }
     if let Some(cost) = response.cost_usd {
@@ -231,13 +235,13 @@ fn take_end(turn: &mut Turn, response: Response, before: &mut Option<f64>) {
         *turn.cost_usd.get_or_insert(0.0) += more;
         *before = Some(cost);
     }
-    turn.duration_ms = plus(turn.duration_ms, response.duration_ms);
+    turn.duration_ms = add_counts(turn.duration_ms, response.duration_ms);
     if let Some(stop) = response.stop_reason {
         turn.stop_reason = Some(stop.as_str().to_owned());
     }
 }
 
-fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
+fn add_counts(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
     match (sum, more) {
         (Some(sum), Some(more)) => Some(sum.saturating_add(more)),
         (sum, more) => sum.or(more),
@@ -245,39 +249,42 @@ fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
 }
 
 /// The edited files, and whether the list is incomplete.
-fn files(db: &Db<'_>, session: i64, tail: &Tail) -> Result<(Vec<FileSum>, bool)> {
+fn files(db: &Db<'_>, session: i64, overlay: &LogOverlay) -> Result<(Vec<FileSum>, bool)> {
     const SQL: &str = "SELECT key, path, added, removed FROM edit
          WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC, path";
     // For calls with unmaterialized changes, the log overlay has the edits.
-    let mut newest = BTreeMap::new();
-    for item in tail.changed(db, session)? {
-        let call = call(&item).filter(|_| !item.is_open());
-        newest.insert(event_key(session, item.order), call.map_or_else(Vec::new, |c| c.files));
+    let mut unmaterialized = BTreeMap::new();
+    for item in overlay.changed(db, session)? {
+        let call = tool_call_row(&item).filter(|_| !item.is_open());
+        unmaterialized
+            .insert(event_key(session, item.order), call.map_or_else(Vec::new, |c| c.files));
     }
     let (first, last) = keys(session);
-    let mut sums = FileSums::default();
-    db.each(SQL, &params![first, last], |row| {
+    let mut totals = FileTotals::default();
+    db.query_each(SQL, &params![first, last], |row| {
         let key: i64 = row.get(0)?;
-        while let Some((above, files)) = newest.last_key_value().filter(|(at, _)| **at > key) {
-            files.iter().for_each(|file| sums.add(*above, file));
-            newest.pop_last();
+        while let Some((above, files)) =
+            unmaterialized.last_key_value().filter(|(at, _)| **at > key)
+        {
+            files.iter().for_each(|file| totals.add(*above, file));
+            unmaterialized.pop_last();
         }
-        if newest.contains_key(&key) {
+        if unmaterialized.contains_key(&key) {
             return Ok(ControlFlow::Continue(()));
         }
         let (path, added, removed) = (row.get(1)?, row.get(2)?, row.get(3)?);
-        sums.add(key, &ChangedFile { path, added, removed });
-        Ok(if sums.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        totals.add(key, &ChangedFile { path, added, removed });
+        Ok(if totals.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    for (key, files) in newest.iter().rev() {
-        files.iter().for_each(|file| sums.add(*key, file));
+    for (key, files) in unmaterialized.iter().rev() {
+        files.iter().for_each(|file| totals.add(*key, file));
     }
-    Ok((sums.files, sums.cut))
+    Ok((totals.files, totals.cut))
 }
 
 /// Adds up edits, the last call first.
 #[derive(Default)]
-struct FileSums {
+struct FileTotals {
     files: Vec<FileSum>,
     places: HashMap<String, usize>,
     calls: usize,
@@ -285,9 +292,9 @@ struct FileSums {
     cut: bool,
 }
 
-impl FileSums {
+impl FileTotals {
     fn is_full(&self) -> bool {
-        self.calls > MAX_EDITS
+        self.calls > MAX_EDITING_CALLS
     }
 
     fn add(&mut self, key: i64, file: &ChangedFile) {

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The unmaterialized changes at the end of a log.
 #[derive(Debug, Default)]
-pub(crate) struct Tail {
+pub(crate) struct LogOverlay {
     changes: HashMap<String, Vec<(u64, Change)>>,
     /// Items without a row, by order, each with its last event.
     pub(crate) new: BTreeMap<u64, (u64, Item)>,
@@ -20,10 +20,10 @@ pub(crate) struct Tail {
     removed: HashSet<String>,
 }
 
-impl Tail {
+impl LogOverlay {
     /// Reads the changes after the event `settled` of a log that ends at `last`.
-    pub(crate) fn read(db: &Db<'_>, session: i64, settled: u64, last: u64) -> Result<Tail> {
-        let (mut tail, mut notices) = (Tail::default(), Vec::new());
+    pub(crate) fn read(db: &Db<'_>, session: i64, settled: u64, last: u64) -> Result<LogOverlay> {
+        let (mut overlay, mut notices) = (LogOverlay::default(), Vec::new());
         for row in after(db, session, settled, last, usize::MAX, usize::MAX)? {
             let Some(changes) = &row.changes else { continue };
             let text = std::str::from_utf8(changes).unwrap_or("[]");
@@ -32,19 +32,20 @@ impl Tail {
             if row.kind == damage::KIND {
                 notices.extend(changes.into_iter().map(|change| (row.seq, change)));
             } else {
-                changes.into_iter().for_each(|change| tail.take(row.seq, change));
+                changes.into_iter().for_each(|change| overlay.apply(row.seq, change));
             }
         }
-        notices.into_iter().for_each(|(seq, change)| tail.tell(seq, change));
+        notices.into_iter().for_each(|(seq, change)| overlay.add_notice(seq, change));
         // An item with a row gets its changes when the row is read.
-        let there = rows_of(db, session, tail.new.values().map(|(_, item)| item.id.as_str()))?;
-        tail.new.retain(|_, (_, item)| !there.contains_key(item.id.as_str()));
-        tail.orders.retain(|id, _| !there.contains_key(id));
-        Ok(tail)
+        let existing =
+            existing_rows(db, session, overlay.new.values().map(|(_, item)| item.id.as_str()))?;
+        overlay.new.retain(|_, (_, item)| !existing.contains_key(item.id.as_str()));
+        overlay.orders.retain(|id, _| !existing.contains_key(id));
+        Ok(overlay)
     }
 
     /// Adds a notice about unreadable events as an item of its own, which never gets a row.
-    fn tell(&mut self, seq: u64, change: Change) {
+    fn add_notice(&mut self, seq: u64, change: Change) {
         if let Change::Put { item } = change {
             let mut order = item.order;
             while self.new.contains_key(&order) {
@@ -54,7 +55,7 @@ impl Tail {
         }
     }
 
-    fn take(&mut self, seq: u64, change: Change) {
+    fn apply(&mut self, seq: u64, change: Change) {
         let Some(id) = change.item().map(|id| id.as_str().to_owned()) else { return };
         match &change {
             Change::Remove { .. } => {
@@ -83,12 +84,12 @@ impl Tail {
     }
 
     /// Applies the changes after the event `known` to the item of a row; none if it was removed.
-    pub(crate) fn complete(&self, known: u64, mut item: Item) -> Option<Item> {
+    pub(crate) fn apply_to(&self, row_seq: u64, mut item: Item) -> Option<Item> {
         if self.removed.contains(item.id.as_str()) {
             return None;
         }
         for (seq, change) in self.changes.get(item.id.as_str()).into_iter().flatten() {
-            if *seq > known {
+            if *seq > row_seq {
                 item.apply(change.clone());
             }
         }
@@ -104,7 +105,7 @@ impl Tail {
     pub(crate) fn item(&self, db: &Db<'_>, session: i64, id: &str) -> Result<Option<Item>> {
         let new = || self.new.get(self.orders.get(id)?).map(|(_, item)| item.clone());
         Ok(match row(db, session, id)? {
-            Some((seq, item)) => self.complete(seq, item),
+            Some((seq, item)) => self.apply_to(seq, item),
             None => new(),
         })
     }
@@ -140,17 +141,17 @@ impl Tail {
         last: u64,
     ) -> Result<Vec<(Item, u64)>> {
         let named = self.changes.keys().chain(&self.removed).map(String::as_str);
-        let there = rows_of(db, session, named)?;
+        let existing = existing_rows(db, session, named)?;
         for id in &self.removed {
-            if there.get(id).is_some_and(|seq| *seq <= last) {
+            if existing.get(id).is_some_and(|seq| *seq <= last) {
                 let gone = "DELETE FROM item WHERE session = ?1 AND id = ?2";
-                db.later(gone, &params![session, id])?;
+                db.execute_pipelined(gone, &params![session, id])?;
             }
         }
         let mut items = Vec::new();
         for (id, changes) in &self.changes {
             let seq = changes.last().map_or(0, |(seq, _)| *seq);
-            if there.get(id).is_none_or(|known| *known < seq) {
+            if existing.get(id).is_none_or(|row_seq| *row_seq < seq) {
                 items.extend(self.item(db, session, id)?.map(|item| (item, seq)));
             }
         }
@@ -159,20 +160,20 @@ impl Tail {
     }
 
     /// Ids of items whose rows are behind, each with the first missing event.
-    pub(crate) fn unsettled(&self, db: &Db<'_>, session: i64) -> Result<Vec<(String, u64)>> {
-        let there = rows_of(db, session, self.changes.keys().map(String::as_str))?;
-        let mut lack = Vec::new();
+    pub(crate) fn rows_behind(&self, db: &Db<'_>, session: i64) -> Result<Vec<(String, u64)>> {
+        let existing = existing_rows(db, session, self.changes.keys().map(String::as_str))?;
+        let mut behind = Vec::new();
         for (id, changes) in &self.changes {
-            let known = there.get(id).copied().unwrap_or(0);
-            let first = changes.iter().find(|(seq, _)| *seq > known);
-            lack.extend(first.map(|(seq, _)| (id.clone(), *seq)));
+            let row_seq = existing.get(id).copied().unwrap_or(0);
+            let first = changes.iter().find(|(seq, _)| *seq > row_seq);
+            behind.extend(first.map(|(seq, _)| (id.clone(), *seq)));
         }
-        Ok(lack)
+        Ok(behind)
     }
 }
 
 /// The items among `ids` that have rows, with the last event in each row.
-fn rows_of<'a>(
+fn existing_rows<'a>(
     db: &Db<'_>,
     session: i64,
     ids: impl Iterator<Item = &'a str>,
@@ -184,15 +185,16 @@ fn rows_of<'a>(
         if !ids.is_empty() {
             let sql = "SELECT a.id, i.seq FROM unnest(?2::text[]) AS a (id), LATERAL
                  (SELECT seq FROM item WHERE session = ?1 AND id = a.id OFFSET 0) AS i";
-            let found =
-                db.all(sql, &[session.value(), Value::List(ids)], |r| Ok((r.get(0)?, r.get(1)?)))?;
+            let found = db.query_all(sql, &[session.value(), Value::List(ids)], |r| {
+                Ok((r.get(0)?, r.get(1)?))
+            })?;
             rows.extend(found);
         }
         return Ok(rows);
     }
     for id in ids {
         let sql = "SELECT seq FROM item WHERE session = ?1 AND id = ?2";
-        let seq = db.optional(sql, &params![session, id], |r| r.get(0))?;
+        let seq = db.query_opt(sql, &params![session, id], |r| r.get(0))?;
         rows.extend(seq.map(|seq| (id.to_owned(), seq)));
     }
     Ok(rows)

@@ -1,13 +1,13 @@
 //! Reading item rows, completed with the changes that rows do not contain yet.
 
-use crate::compress::text;
+use crate::compress::decode_text;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
-use crate::items::overlay::Tail;
-use crate::items::select::{Most, Which, take};
+use crate::items::overlay::LogOverlay;
+use crate::items::select::{ReadLimit, Which, select};
 use crate::keys::{event_key, keys, number};
-use crate::log::{NUMBERS, Numbers};
+use crate::log::{LOG_COUNTERS, LogCounters};
 use crate::sessions::row::damaged_info;
 use crate::sum::{self, ItemSum};
 use narrows::session::SessionInfo;
@@ -15,7 +15,7 @@ use narrows::{Item, Items, stored};
 use std::collections::{BTreeSet, HashSet};
 
 /// Approximate bytes of items that are loaded to resume a session.
-const MAX_KEPT: usize = 16 << 20;
+const MAX_RESUME_BYTES: usize = 16 << 20;
 
 /// A window of a session's items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,37 +65,39 @@ pub struct WindowPage {
 }
 
 /// The other columns of the header's checksum, and the checksum.
-const FACTS: &str = "title, agent, model, status, facts_crc";
+const HEADER_COLUMNS: &str = "title, agent, model, status, facts_crc";
 
 /// The head and header of a session, with the log overlay.
-pub(crate) struct Log {
+pub(crate) struct SessionSnapshot {
     pub(crate) seq: u64,
     pub(crate) epoch: String,
     pub(crate) ended: bool,
-    pub(crate) tail: Tail,
+    pub(crate) overlay: LogOverlay,
     info: String,
     items: u64,
     pub(crate) next_order: u64,
 }
 
-impl Log {
-    pub(crate) fn read(db: &Db<'_>, session: i64) -> Result<Log> {
-        let sql =
-            format!("SELECT {NUMBERS}, epoch, info, ended, {FACTS} FROM session WHERE key = ?1");
-        let found = db.optional(&sql, &params![session], |r| {
-            let facts = sum::row_holds(r, &[6, 8, 9, 10, 11], 12)?;
-            Ok((Numbers::read(r)?, r.get(5)?, r.get(6)?, r.get(7)?, facts))
+impl SessionSnapshot {
+    pub(crate) fn read(db: &Db<'_>, session: i64) -> Result<SessionSnapshot> {
+        let sql = format!(
+            "SELECT {LOG_COUNTERS}, epoch, info, ended, {HEADER_COLUMNS} FROM session WHERE key = ?1"
+        );
+        let found = db.query_opt(&sql, &params![session], |r| {
+            let header_matches = sum::row_holds(r, &[6, 8, 9, 10, 11], 12)?;
+            Ok((LogCounters::read(r)?, r.get(5)?, r.get(6)?, r.get(7)?, header_matches))
         })?;
-        let (numbers, epoch, info, ended, facts) = found.ok_or(Error::NotFound("session"))?;
-        let Numbers { seq, settled, next_order, items, .. } = numbers.checked(db, session)?;
-        let info = if facts {
+        let (counters, epoch, info, ended, header_matches) =
+            found.ok_or(Error::NotFound("session"))?;
+        let LogCounters { seq, settled, next_order, items, .. } = counters.checked(db, session)?;
+        let info = if header_matches {
             info
         } else {
             damage::found(Damage::new(session, damage::Part::Session, 0, 0));
             damaged_info()
         };
-        let tail = Tail::read(db, session, settled, seq)?;
-        Ok(Log { seq, epoch, ended, tail, info, items, next_order })
+        let overlay = LogOverlay::read(db, session, settled, seq)?;
+        Ok(SessionSnapshot { seq, epoch, ended, overlay, info, items, next_order })
     }
 }
 
@@ -118,13 +120,13 @@ pub(crate) const COLUMNS: &str = "key, seq, body, id, kind, open, parent, top, c
 /// Reads a row of [`COLUMNS`]: its last event and the item. `None` if it does not match its
 /// checksum.
 pub(crate) fn read_row(row: &Row<'_>) -> Option<(u64, Item)> {
-    let (seq, body) = sound(row)?;
-    Some((seq, read_item(&text(body).ok()?).ok()?))
+    let (seq, body) = verify_row(row)?;
+    Some((seq, read_item(&decode_text(body).ok()?).ok()?))
 }
 
 /// Verifies a row of [`COLUMNS`]: its last event and the stored body. `None` if it does not match
 /// its checksum.
-pub(crate) fn sound<'a>(row: &'a Row<'_>) -> Option<(u64, &'a [u8])> {
+pub(crate) fn verify_row<'a>(row: &'a Row<'_>) -> Option<(u64, &'a [u8])> {
     let body = row.bytes(2).ok()??;
     let seq = row.get(1).ok()?;
     if let Some(kept) = row.get::<Option<i64>>(8).ok()? {
@@ -151,20 +153,20 @@ pub(crate) fn sound<'a>(row: &'a Row<'_>) -> Option<(u64, &'a [u8])> {
 /// Reads the row of an item by id; `None` if there is none or it is damaged.
 pub(crate) fn row(db: &Db<'_>, session: i64, id: &str) -> Result<Option<(u64, Item)>> {
     let sql = format!("SELECT {COLUMNS} FROM item WHERE session = ?1 AND id = ?2");
-    let found = db.optional(&sql, &params![session, id], |r| {
+    let found = db.query_opt(&sql, &params![session, id], |r| {
         let key = r.get(0)?;
         Ok((key, read_row(r)))
     })?;
     Ok(found.and_then(|(key, read)| {
         if read.is_none() {
-            lost(session, key, key);
+            report_damage(session, key, key);
         }
         read
     }))
 }
 
 /// Reports damaged items.
-pub(crate) fn lost(session: i64, first: i64, last: i64) {
+pub(crate) fn report_damage(session: i64, first: i64, last: i64) {
     damage::found(Damage::new(session, damage::Part::Items, number(first), number(last)));
 }
 
@@ -180,15 +182,16 @@ pub(crate) fn window(
     window: Window,
     limit: usize,
 ) -> Result<WindowPage> {
-    let Log { seq, epoch, ended, tail, info, items, next_order } = Log::read(db, session)?;
+    let SessionSnapshot { seq, epoch, ended, overlay, info, items, next_order } =
+        SessionSnapshot::read(db, session)?;
     let (first, last) = keys(session);
     let back = |before: u64, n: usize| {
         let keys = (first, event_key(session, before));
-        take(db, session, which, keys, true, Most::items(n), &tail)
+        select(db, session, which, keys, true, ReadLimit::items(n), &overlay)
     };
     let on = |from: u64, n: usize| {
         let keys = (event_key(session, from), last + 1);
-        take(db, session, which, keys, false, Most::items(n), &tail)
+        select(db, session, which, keys, false, ReadLimit::items(n), &overlay)
     };
     let (none, half) = ((Vec::new(), false), limit / 2);
     let ((mut before, more_before), (mut after, more_after)) = match window {
@@ -207,56 +210,56 @@ pub(crate) fn window(
         after: more_after,
         info,
         ended,
-        total: items + tail.new.len() as u64,
+        total: items + overlay.new.len() as u64,
         next_order,
     })
 }
 
 /// Reads the current state of an item, and whether the session's source has ended.
 pub(crate) fn item(db: &Db<'_>, session: i64, id: &str) -> Result<(Item, bool)> {
-    let known = db.optional(
-        &format!("SELECT {NUMBERS}, ended FROM session WHERE key = ?1"),
+    let known = db.query_opt(
+        &format!("SELECT {LOG_COUNTERS}, ended FROM session WHERE key = ?1"),
         &params![session],
-        |r| Ok((Numbers::read(r)?, r.get(5)?)),
+        |r| Ok((LogCounters::read(r)?, r.get(5)?)),
     )?;
-    let (numbers, ended) = known.ok_or(Error::NotFound("session"))?;
-    let Numbers { seq, settled, .. } = numbers.checked(db, session)?;
-    let tail = Tail::read(db, session, settled, seq)?;
-    let found = tail.item(db, session, id)?;
+    let (counters, ended) = known.ok_or(Error::NotFound("session"))?;
+    let LogCounters { seq, settled, .. } = counters.checked(db, session)?;
+    let overlay = LogOverlay::read(db, session, settled, seq)?;
+    let found = overlay.item(db, session, id)?;
     found.map(|item| (item, ended)).ok_or(Error::NotFound("item"))
 }
 
 /// Reads the state needed to resume: header, open items and the last `recent` items.
-pub(crate) fn kept(db: &Db<'_>, session: i64, recent: usize) -> Result<Kept> {
-    let found = db.optional(
-        &format!("SELECT {NUMBERS}, state, state_crc FROM session WHERE key = ?1"),
+pub(crate) fn resume_state(db: &Db<'_>, session: i64, recent: usize) -> Result<Kept> {
+    let found = db.query_opt(
+        &format!("SELECT {LOG_COUNTERS}, state, state_crc FROM session WHERE key = ?1"),
         &params![session],
-        |r| Ok((Numbers::read(r)?, r.get(5)?, sum::row_holds(r, &[5], 6)?)),
+        |r| Ok((LogCounters::read(r)?, r.get(5)?, sum::row_holds(r, &[5], 6)?)),
     )?;
-    let (numbers, state, sound): (_, Option<String>, bool) =
+    let (counters, state, sound): (_, Option<String>, bool) =
         found.ok_or(Error::NotFound("session"))?;
-    if !sound || !numbers.hold() {
+    if !sound || !counters.hold() {
         // Appending at a wrong position or to a wrong header would spread the damage.
         damage::found(Damage::new(session, damage::Part::Session, 0, 0));
         let what = "the row of the session is not as it was written";
         return Err(Error::Damaged(what.to_owned()));
     }
-    let Numbers { seq, settled, next_order, .. } = numbers;
+    let LogCounters { seq, settled, next_order, .. } = counters;
     let info = match state {
         Some(state) => stored::info(&state)
             .map_err(|e| Error::Damaged(format!("a header cannot be read: {e}")))?,
         None => SessionInfo::default(),
     };
-    let tail = Tail::read(db, session, settled, seq)?;
+    let overlay = LogOverlay::read(db, session, settled, seq)?;
     let (first, last) = keys(session);
-    let most = Most { items: recent, bytes: MAX_KEPT };
-    let (recent, _) = take(db, session, &Which::All, (first, last + 1), true, most, &tail)?;
+    let most = ReadLimit { items: recent, bytes: MAX_RESUME_BYTES };
+    let (recent, _) = select(db, session, &Which::All, (first, last + 1), true, most, &overlay)?;
     let mut found: Vec<Item> = recent.into_iter().map(|row| row.item).collect();
     let known: HashSet<String> = found.iter().map(|item| item.id.as_str().to_owned()).collect();
-    let unsettled = tail.unsettled(db, session)?;
+    let unsettled = overlay.rows_behind(db, session)?;
     for id in maybe_open(db, session, &unsettled)? {
         if !known.contains(&id) {
-            found.extend(tail.item(db, session, &id)?);
+            found.extend(overlay.item(db, session, &id)?);
         }
     }
     found.sort_by_key(|item| item.order);
@@ -268,17 +271,17 @@ pub(crate) fn kept(db: &Db<'_>, session: i64, recent: usize) -> Result<Kept> {
 /// Ids of the open items, and of those whose rows may be outdated.
 fn maybe_open(db: &Db<'_>, session: i64, unsettled: &[(String, u64)]) -> Result<BTreeSet<String>> {
     let open = "SELECT id FROM item WHERE session = ?1 AND open = 1";
-    let open: Vec<String> = db.all(open, &params![session], |r| r.get(0))?;
+    let open: Vec<String> = db.query_all(open, &params![session], |r| r.get(0))?;
     let mut open = BTreeSet::from_iter(open);
     open.extend(unsettled.iter().map(|(id, _)| id.clone()));
     Ok(open)
 }
 
 /// The open items, in order.
-pub(crate) fn open_items(db: &Db<'_>, session: i64, tail: &Tail) -> Result<Vec<Item>> {
+pub(crate) fn open_items(db: &Db<'_>, session: i64, overlay: &LogOverlay) -> Result<Vec<Item>> {
     let mut open = Vec::new();
-    for id in maybe_open(db, session, &tail.unsettled(db, session)?)? {
-        open.extend(tail.item(db, session, &id)?.filter(Item::is_open));
+    for id in maybe_open(db, session, &overlay.rows_behind(db, session)?)? {
+        open.extend(overlay.item(db, session, &id)?.filter(Item::is_open));
     }
     open.sort_by_key(|item| item.order);
     Ok(open)

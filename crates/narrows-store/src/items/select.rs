@@ -4,9 +4,9 @@ use crate::careful::{Careful, Next};
 use crate::damage;
 use crate::db::{Db, Value, params};
 use crate::error::{Error, Result};
-use crate::items::derived::{is_there, parent};
-use crate::items::overlay::Tail;
-use crate::items::{COLUMNS, ItemRow, lost, read_row};
+use crate::items::derived::{parent, row_exists};
+use crate::items::overlay::LogOverlay;
+use crate::items::{COLUMNS, ItemRow, read_row, report_damage};
 use crate::keys::{event_key, number};
 use narrows::Item;
 use narrows::item::ItemBody;
@@ -60,7 +60,7 @@ impl Which {
 
     /// Whether an item is selected. A row found through the selector's index is, unless the overlay
     /// changed it.
-    fn has(&self, item: &Item, at_top: impl FnOnce(&str) -> Result<bool>) -> Result<bool> {
+    fn contains(&self, item: &Item, at_top: impl FnOnce(&str) -> Result<bool>) -> Result<bool> {
         let parent = parent(item);
         Ok(match self {
             Which::All => true,
@@ -80,36 +80,39 @@ pub const MAX_BYTES: usize = 4 << 20;
 
 /// The limit of a scan.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Most {
+pub(crate) struct ReadLimit {
     /// Maximum number of items.
     pub(crate) items: usize,
     /// Approximate bytes of their bodies; at least one item is returned.
     pub(crate) bytes: usize,
 }
 
-impl Most {
-    pub(crate) fn items(items: usize) -> Most {
-        Most { items, bytes: MAX_BYTES }
+impl ReadLimit {
+    pub(crate) fn items(items: usize) -> ReadLimit {
+        ReadLimit { items, bytes: MAX_BYTES }
     }
 }
 
 /// Scans the items with keys in a range, merged with items that have no row yet. Also returns
 /// whether there are more.
-pub(crate) fn take(
+pub(crate) fn select(
     db: &Db<'_>,
     session: i64,
-    which: &Which,
+    selector: &Which,
     (from, until): (i64, i64),
     backwards: bool,
-    most: Most,
-    tail: &Tail,
+    limit: ReadLimit,
+    overlay: &LogOverlay,
 ) -> Result<(Vec<ItemRow>, bool)> {
-    let (sql, value) = which.sql(session, backwards);
+    let (sql, value) = selector.sql(session, backwards);
     let values: Vec<_> = params![from, until].into_iter().chain(value).collect();
     let mut new: Vec<(u64, &(u64, Item))> = Vec::new();
-    for (order, row) in &tail.new {
-        let lost = |parent: &str| Ok(!tail.has_new(parent) && !is_there(db, session, parent)?);
-        if (from..until).contains(&event_key(session, *order)) && which.has(&row.1, lost)? {
+    for (order, row) in &overlay.new {
+        let report_damage =
+            |parent: &str| Ok(!overlay.has_new(parent) && !row_exists(db, session, parent)?);
+        if (from..until).contains(&event_key(session, *order))
+            && selector.contains(&row.1, report_damage)?
+        {
             new.push((*order, row));
         }
     }
@@ -117,43 +120,43 @@ pub(crate) fn take(
         new.reverse();
     }
     let before = |a: u64, b: u64| if backwards { a > b } else { a < b };
-    let made = |(order, (seq, item)): (u64, &(u64, Item))| ItemRow {
+    let without_row = |(order, (seq, item)): (u64, &(u64, Item))| ItemRow {
         order,
         seq: *seq,
         item: item.clone(),
     };
-    let mut out = Taken { rows: Vec::new(), bytes: 0, most, more: false };
+    let mut out = Selection { rows: Vec::new(), bytes: 0, limit, more: false };
     // Emits the items without a row that precede a position.
-    let first = |out: &mut Taken, new: &mut Vec<(u64, &(u64, Item))>, place: u64| {
+    let emit_new_before = |out: &mut Selection, new: &mut Vec<(u64, &(u64, Item))>, place: u64| {
         while !out.more
             && let Some(next) = new.pop_if(|(order, _)| before(*order, place))
         {
-            out.push(made(next));
+            out.push(without_row(next));
         }
     };
-    let mut passed = None;
-    let walked = db.each(&sql, &values, |row| {
+    let mut last_seen = None;
+    let scanned = db.query_each(&sql, &values, |row| {
         let key = row.get(0)?;
         let place = number(key);
         // A row out of key order is not where it was written.
-        if passed.is_some_and(|passed: i64| !before(number(passed), place)) {
+        if last_seen.is_some_and(|last_seen: i64| !before(number(last_seen), place)) {
             return Err(Error::Damaged("rows of items are out of order".to_owned()));
         }
-        first(&mut out, &mut new, place);
+        emit_new_before(&mut out, &mut new, place);
         if out.more {
             return Ok(ControlFlow::Break(()));
         }
         match read_row(row) {
-            Some(found) => out.extend(complete(which, tail, place, found)?),
-            None => out.extend(unread(session, which, key, key)),
+            Some(found) => out.extend(current_item(selector, overlay, place, found)?),
+            None => out.extend(damaged_notice(session, selector, key, key)),
         }
-        passed = Some(key);
+        last_seen = Some(key);
         Ok(if out.more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     });
-    match walked {
+    match scanned {
         Err(Error::Damaged(_)) if !db.is_postgres() => {
             // A page of the table or its index is unreadable: read row by row, around the damage.
-            let (low, high) = match passed {
+            let (low, high) = match last_seen {
                 Some(key) if backwards => (from, key - 1),
                 Some(key) => (key + 1, until - 1),
                 None => (from, until - 1),
@@ -163,41 +166,50 @@ pub(crate) fn take(
                 match keys.next(db)? {
                     Next::End => break,
                     Next::Gap(low, high) => {
-                        first(&mut out, &mut new, number(if backwards { high } else { low }));
-                        out.extend(unread(session, which, low, high.min(last_key(db, session)?)));
+                        emit_new_before(
+                            &mut out,
+                            &mut new,
+                            number(if backwards { high } else { low }),
+                        );
+                        out.extend(damaged_notice(
+                            session,
+                            selector,
+                            low,
+                            high.min(last_key(db, session)?),
+                        ));
                     }
                     Next::Key(key) => {
-                        first(&mut out, &mut new, number(key));
+                        emit_new_before(&mut out, &mut new, number(key));
                         if !out.more {
-                            out.extend(alone(db, session, which, key, tail)?);
+                            out.extend(read_by_key(db, session, selector, key, overlay)?);
                         }
                     }
                 }
             }
         }
-        walked => walked?,
+        scanned => scanned?,
     }
     while !out.more
         && let Some(next) = new.pop()
     {
-        out.push(made(next));
+        out.push(without_row(next));
     }
     Ok((out.rows, out.more))
 }
 
 /// Collects items up to the limit.
-struct Taken {
+struct Selection {
     rows: Vec<ItemRow>,
     bytes: usize,
-    most: Most,
+    limit: ReadLimit,
     /// Whether an item was found after the limit was reached.
     more: bool,
 }
 
-impl Taken {
+impl Selection {
     fn push(&mut self, row: ItemRow) {
-        let full = self.bytes >= self.most.bytes && !self.rows.is_empty();
-        if full || self.rows.len() >= self.most.items {
+        let full = self.bytes >= self.limit.bytes && !self.rows.is_empty();
+        if full || self.rows.len() >= self.limit.items {
             self.more = true;
             return;
         }
@@ -211,22 +223,22 @@ impl Taken {
 }
 
 /// The current state of a row's item, if it is still selected.
-fn complete(
-    which: &Which,
-    tail: &Tail,
+fn current_item(
+    selector: &Which,
+    overlay: &LogOverlay,
     order: u64,
     (seq, item): (u64, Item),
 ) -> Result<Option<ItemRow>> {
     // For parents with rows, the item's own row has the answer already.
-    let lost = |parent: &str| Ok(!tail.has_new(parent));
-    let Some(item) = tail.complete(seq, item) else { return Ok(None) };
-    Ok(which.has(&item, lost)?.then_some(ItemRow { order, seq, item }))
+    let report_damage = |parent: &str| Ok(!overlay.has_new(parent));
+    let Some(item) = overlay.apply_to(seq, item) else { return Ok(None) };
+    Ok(selector.contains(&item, report_damage)?.then_some(ItemRow { order, seq, item }))
 }
 
 /// A notice in place of items that cannot be read.
-fn unread(session: i64, which: &Which, first: i64, last: i64) -> Option<ItemRow> {
-    lost(session, first, last);
-    let parent = if let Which::Of(id) = which { Some(id.as_str()) } else { None };
+fn damaged_notice(session: i64, selector: &Which, first: i64, last: i64) -> Option<ItemRow> {
+    report_damage(session, first, last);
+    let parent = if let Which::Of(id) = selector { Some(id.as_str()) } else { None };
     let item = damage::item(number(first), number(last), parent)?;
     Some(ItemRow { order: item.order, seq: 0, item })
 }
@@ -234,35 +246,37 @@ fn unread(session: i64, which: &Which, first: i64, last: i64) -> Option<ItemRow>
 /// The highest key an item of the session can have.
 fn last_key(db: &Db<'_>, session: i64) -> Result<i64> {
     let sql = "SELECT next_order FROM session WHERE key = ?1";
-    let next: u64 = db.optional(sql, &params![session], |r| r.get(0))?.unwrap_or(0);
+    let next: u64 = db.query_opt(sql, &params![session], |r| r.get(0))?.unwrap_or(0);
     Ok(event_key(session, next.saturating_sub(1)))
 }
 
 /// Reads a row by its key, without an index.
-fn alone(
+fn read_by_key(
     db: &Db<'_>,
     session: i64,
-    which: &Which,
+    selector: &Which,
     key: i64,
-    tail: &Tail,
+    overlay: &LogOverlay,
 ) -> Result<Option<ItemRow>> {
     let sql = format!("SELECT {COLUMNS} FROM item WHERE key = ?1");
-    let read = db.optional(&sql, &params![key], |row| {
+    let read = db.query_opt(&sql, &params![key], |row| {
         let (kind, parent, top) =
             (row.get::<String>(4)?, row.get::<Option<String>>(6)?, row.get::<bool>(7)?);
-        let meant = match which {
+        let selected = match selector {
             Which::All => true,
             Which::Top => top,
             Which::Of(id) => parent.as_ref() == Some(id),
             Which::Prompts => parent.is_none() && kind == "user_message",
             Which::TodoLists => parent.is_none() && kind == "todo_list",
         };
-        Ok(meant.then(|| read_row(row)))
+        Ok(selected.then(|| read_row(row)))
     });
     match read {
         Ok(None | Some(None)) => Ok(None),
-        Ok(Some(Some(Some(found)))) => complete(which, tail, number(key), found),
-        Ok(Some(Some(None))) | Err(Error::Damaged(_)) => Ok(unread(session, which, key, key)),
+        Ok(Some(Some(Some(found)))) => current_item(selector, overlay, number(key), found),
+        Ok(Some(Some(None))) | Err(Error::Damaged(_)) => {
+            Ok(damaged_notice(session, selector, key, key))
+        }
         Err(error) => Err(error),
     }
 }
@@ -275,11 +289,11 @@ mod tests {
     use rusqlite::params_from_iter;
 
     #[test]
-    fn only_what_is_meant_is_looked_at() {
+    fn item_selectors_use_their_index() {
         let dir = tempfile::tempdir().expect("directory");
         let dir = DataDir::open(&dir.path().join("data")).expect("directory");
         let db = open_writer(&dir, None).expect("store");
-        for (which, by) in [
+        for (selector, by) in [
             (Which::All, "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"),
             (Which::Top, "INDEX item_top (session=? AND rowid>? AND rowid<?)"),
             (Which::Of("c".to_owned()), "INDEX item_child (parent=? AND rowid>? AND rowid<?)"),
@@ -287,13 +301,13 @@ mod tests {
             (Which::TodoLists, "INDEX item_mark (kind=? AND rowid>? AND rowid<?)"),
         ] {
             for backwards in [false, true] {
-                let (sql, value) = which.sql(1, backwards);
+                let (sql, value) = selector.sql(1, backwards);
                 let values = [Value::Int(1), Value::Int(2)].into_iter().chain(value);
                 let mut query = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("query");
                 let rows = query.query_map(params_from_iter(values), |r| r.get(3)).expect("plan");
                 let plan: Vec<String> = rows.collect::<rusqlite::Result<_>>().expect("plan");
                 // One step, and no sorting.
-                assert_eq!(plan, [format!("SEARCH item USING {by}")], "{which:?}");
+                assert_eq!(plan, [format!("SEARCH item USING {by}")], "{selector:?}");
             }
         }
     }

@@ -3,7 +3,7 @@
 pub(crate) mod event_block;
 
 use crate::careful::{Careful, Next};
-use crate::compress::{is_packed, unpack};
+use crate::compress::{decompress_parts, is_compressed};
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use crate::sum;
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
+pub(crate) use {LOG_COUNTERS as NUMBERS, LogCounters as Numbers, events_after as after};
 
 /// A page of a log.
 #[derive(Debug, Clone, Default)]
@@ -29,14 +30,14 @@ pub struct Page {
 
 /// Reads events after `seq`: at most `rows`, about `bytes` bytes, at least one.
 pub(crate) fn page(db: &Db<'_>, session: i64, seq: u64, rows: usize, bytes: usize) -> Result<Page> {
-    let found = db.optional(
-        &format!("SELECT {NUMBERS}, epoch, ended FROM session WHERE key = ?1"),
+    let found = db.query_opt(
+        &format!("SELECT {LOG_COUNTERS}, epoch, ended FROM session WHERE key = ?1"),
         &params![session],
-        |r| Ok((Numbers::read(r)?, r.get(5)?, r.get(6)?)),
+        |r| Ok((LogCounters::read(r)?, r.get(5)?, r.get(6)?)),
     )?;
     let (numbers, epoch, ended) = found.ok_or(Error::NotFound("session"))?;
     let last = numbers.checked(db, session)?.seq;
-    let rows = after(db, session, seq, last, rows, bytes)?;
+    let rows = events_after(db, session, seq, last, rows, bytes)?;
     Ok(Page { rows, last, epoch, ended })
 }
 
@@ -44,7 +45,7 @@ pub(crate) fn page(db: &Db<'_>, session: i64, seq: u64, rows: usize, bytes: usiz
 pub(crate) fn last_turn(db: &Db<'_>, session: i64, rows: usize) -> Result<Vec<EventRow>> {
     let (first, last) = keys(session);
     let mut turn = Vec::new();
-    db.each(
+    db.query_each(
         "SELECT key, kind, event, changes, activity, crc FROM event
          WHERE key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3",
         &params![first, last, rows],
@@ -64,13 +65,13 @@ pub(crate) fn last_turn(db: &Db<'_>, session: i64, rows: usize) -> Result<Vec<Ev
 }
 
 /// The columns of [`LogCounters::read`].
-pub(crate) const NUMBERS: &str = "seq, settled, next_order, items, tally";
+pub(crate) const LOG_COUNTERS: &str = "seq, settled, next_order, items, tally";
 /// Logs up to this length are read from the start if the materialized position is unknown.
-const SHORT: u64 = 100_000;
+const MAX_FULL_REPLAY_EVENTS: u64 = 100_000;
 
 /// The counters of a session's row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct LogCounters {
     /// The last event, and the last one whose changes are all in item rows.
     pub(crate) seq: u64,
     pub(crate) settled: u64,
@@ -79,9 +80,9 @@ pub(crate) struct Numbers {
     tally: Option<i64>,
 }
 
-impl Numbers {
-    pub(crate) fn read(row: &Row<'_>) -> Result<Numbers> {
-        Ok(Numbers {
+impl LogCounters {
+    pub(crate) fn read(row: &Row<'_>) -> Result<LogCounters> {
+        Ok(LogCounters {
             seq: row.get(0)?,
             settled: row.get(1)?,
             next_order: row.get(2)?,
@@ -92,20 +93,21 @@ impl Numbers {
 
     /// Whether the counters match their checksum.
     pub(crate) fn hold(&self) -> bool {
-        let Numbers { seq, settled, next_order, items, tally } = *self;
+        let LogCounters { seq, settled, next_order, items, tally } = *self;
         sum::holds(tally, sum::tally_of(seq, settled, next_order, items))
     }
 
     /// Returns the counters. Damaged ones are replaced: the end of the log is read from the log
     /// itself, and the item rows count as outdated.
-    pub(crate) fn checked(mut self, db: &Db<'_>, session: i64) -> Result<Numbers> {
+    pub(crate) fn checked(mut self, db: &Db<'_>, session: i64) -> Result<LogCounters> {
         if !self.hold() {
             damage::found(Damage::new(session, damage::Part::Session, 0, 0));
             let (first, last) = keys(session);
             let sql = "SELECT max(key) FROM event WHERE key BETWEEN ?1 AND ?2";
-            let end: Option<i64> = db.one(sql, &params![first, last], |r| r.get(0))?;
+            let end: Option<i64> = db.query_one(sql, &params![first, last], |r| r.get(0))?;
             self.seq = end.map_or(0, number);
-            self.settled = if self.seq > SHORT { self.settled.min(self.seq) } else { 0 };
+            self.settled =
+                if self.seq > MAX_FULL_REPLAY_EVENTS { self.settled.min(self.seq) } else { 0 };
         }
         Ok(self)
     }
@@ -116,7 +118,7 @@ const COLUMNS: &str = "key, kind, event, changes, activity, crc";
 
 /// Reads events after `seq` of a log that ends at `last`. Unreadable events are replaced by a
 /// notice.
-pub(crate) fn after(
+pub(crate) fn events_after(
     db: &Db<'_>,
     session: i64,
     seq: u64,
@@ -124,45 +126,45 @@ pub(crate) fn after(
     rows: usize,
     bytes: usize,
 ) -> Result<Vec<EventRow>> {
-    let mut reading = Reading { out: Vec::new(), size: 0, next: seq + 1, rows, bytes };
+    let mut builder = PageBuilder { out: Vec::new(), size: 0, next: seq + 1, rows, bytes };
     if rows == 0 || seq >= last {
-        return Ok(reading.out);
+        return Ok(builder.out);
     }
     let until = event_key(session, last);
     let begin = event_key(session, seq);
-    let mut passed = begin;
+    let mut last_key = begin;
     let sql = format!("SELECT {COLUMNS} FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key");
-    let walked = db.each(&sql, &params![begin, until], |row| {
-        passed = row.get(0)?;
-        reading.take(db, session, read_row(row))
+    let scanned = db.query_each(&sql, &params![begin, until], |row| {
+        last_key = row.get(0)?;
+        builder.add_row(db, session, read_row(row))
     });
-    match walked {
+    match scanned {
         Err(Error::Damaged(_)) if !db.is_postgres() => {
             // A page is unreadable: read row by row, around it.
-            let mut keys = Careful::new("event", passed + 1, until, false);
-            let one = format!("SELECT {COLUMNS} FROM event WHERE key = ?1");
-            while !reading.is_full()
+            let mut keys = Careful::new("event", last_key + 1, until, false);
+            let select_one = format!("SELECT {COLUMNS} FROM event WHERE key = ?1");
+            while !builder.is_full()
                 && let next = keys.next(db)?
                 && next != Next::End
             {
                 let Next::Key(key) = next else { continue };
-                let read = match db.optional(&one, &params![key], |row| Ok(read_row(row))) {
+                let read = match db.query_opt(&select_one, &params![key], |row| Ok(read_row(row))) {
                     Err(Error::Damaged(_)) => None,
                     read => read?.flatten(),
                 };
-                let _ = reading.take(db, session, read)?;
+                let _ = builder.add_row(db, session, read)?;
             }
         }
-        walked => walked?,
+        scanned => scanned?,
     }
-    if !reading.is_full() {
-        reading.fill(db, session, last + 1)?;
+    if !builder.is_full() {
+        builder.add_gap_notice(db, session, last + 1)?;
     }
-    Ok(reading.out)
+    Ok(builder.out)
 }
 
 /// Collects events without gaps.
-struct Reading {
+struct PageBuilder {
     out: Vec<EventRow>,
     size: usize,
     /// The number of the next event.
@@ -171,14 +173,14 @@ struct Reading {
     bytes: usize,
 }
 
-impl Reading {
+impl PageBuilder {
     fn is_full(&self) -> bool {
         self.out.len() >= self.rows || self.size >= self.bytes
     }
 
     /// Adds the events of a row, none if it is unreadable: the gap becomes known with the next
     /// readable row.
-    fn take(
+    fn add_row(
         &mut self,
         db: &Db<'_>,
         session: i64,
@@ -192,7 +194,7 @@ impl Reading {
             }
             // A notice of lost events covers all events before it.
             if event.seq > self.next && event.kind != damage::KIND {
-                self.fill(db, session, event.seq)?;
+                self.add_gap_notice(db, session, event.seq)?;
             }
             self.next = event.seq + 1;
             self.push(event);
@@ -204,13 +206,13 @@ impl Reading {
     }
 
     /// Adds a notice for the unreadable events before `until`.
-    fn fill(&mut self, db: &Db<'_>, session: i64, until: u64) -> Result<()> {
+    fn add_gap_notice(&mut self, db: &Db<'_>, session: i64, until: u64) -> Result<()> {
         if self.next < until {
             let (first, last) = (self.next, until - 1);
             damage::found(Damage::new(session, damage::Part::Events, first, last));
             let id = "SELECT id FROM session WHERE key = ?1";
-            let id: Option<String> = db.optional(id, &params![session], |r| r.get(0))?;
-            let order = place_of(db, session, first).unwrap_or(0);
+            let id: Option<String> = db.query_opt(id, &params![session], |r| r.get(0))?;
+            let order = notice_order(db, session, first).unwrap_or(0);
             self.push(damage::event(&id.unwrap_or_default(), first, last, order));
             self.next = until;
         }
@@ -224,12 +226,12 @@ impl Reading {
 }
 
 /// The item position of a notice about an event: that of the first item that changed since.
-fn place_of(db: &Db<'_>, session: i64, seq: u64) -> Option<u64> {
+fn notice_order(db: &Db<'_>, session: i64, seq: u64) -> Option<u64> {
     let (first, last) = keys(session);
     let sql = "SELECT key FROM item WHERE key BETWEEN ?1 AND ?2 AND seq >= ?3 ORDER BY key LIMIT 1";
-    let key: Option<i64> = db.optional(sql, &params![first, last, seq], |r| r.get(0)).ok()?;
+    let key: Option<i64> = db.query_opt(sql, &params![first, last, seq], |r| r.get(0)).ok()?;
     let next = "SELECT next_order FROM session WHERE key = ?1";
-    let next = || db.optional(next, &params![session], |r| r.get(0)).ok().flatten();
+    let next = || db.query_opt(next, &params![session], |r| r.get(0)).ok().flatten();
     key.map(number).or_else(next)
 }
 
@@ -240,11 +242,11 @@ pub(crate) fn read_row(row: &Row<'_>) -> Option<Vec<EventRow>> {
     let (event, changes, activity) = (event?, changes?, activity?);
     match row.get::<Option<i64>>(5).ok()? {
         Some(sum) if sum != sum::event(key, &kind, [event, changes, activity]) => None,
-        kept => {
+        checksum => {
             let events = events_of(key, &kind, event?, changes, activity).ok()?;
             // Rows of older versions that have no checksum yet must at least be JSON.
-            let sound = kept.is_some() || events.iter().all(is_json);
-            sound.then_some(events)
+            let plausible = checksum.is_some() || events.iter().all(is_json);
+            plausible.then_some(events)
         }
     }
 }
@@ -275,14 +277,14 @@ pub fn events_of(
     changes: Option<&[u8]>,
     activity: Option<&[u8]>,
 ) -> Result<Vec<EventRow>> {
-    if let Some(events) = event_block::open(number(key), event)? {
+    if let Some(events) = event_block::unpack_events(number(key), event)? {
         return Ok(events);
     }
-    Ok(vec![one(number(key), kind.to_owned(), event, changes, activity)?])
+    Ok(vec![decode_event(number(key), kind.to_owned(), event, changes, activity)?])
 }
 
 /// Decodes an event with a row of its own, compressed or not.
-fn one(
+fn decode_event(
     seq: u64,
     kind: String,
     event: &[u8],
@@ -290,8 +292,8 @@ fn one(
     activity: Option<&[u8]>,
 ) -> Result<EventRow> {
     let kind = Cow::Owned(kind);
-    if is_packed(event) {
-        let mut parts = unpack(event)?.into_iter().map(|part| part.map(Bytes::from));
+    if is_compressed(event) {
+        let mut parts = decompress_parts(event)?.into_iter().map(|part| part.map(Bytes::from));
         let mut next = || parts.next().flatten();
         let (event, changes, activity) = (next().unwrap_or_default(), next(), next());
         return Ok(EventRow { seq, kind, event, changes, activity });

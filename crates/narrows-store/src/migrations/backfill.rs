@@ -1,9 +1,9 @@
 //! Data migrations: columns and rows that SQL alone cannot derive.
 
-use crate::compress::text;
+use crate::compress::decode_text;
 use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
-use crate::items::derived::is_there;
+use crate::items::derived::row_exists;
 use crate::items::first_prompt;
 use crate::items::read_item;
 use crate::log::read_row;
@@ -16,14 +16,14 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 /// Items read per batch.
-const SLICE: usize = 1000;
+const BATCH_ITEMS: usize = 1000;
 
 /// Every call that edits files contains one of these.
-const EDITS: [&str; 3] = [r#""kind":"edit""#, r#""kind":"move""#, r#""kind":"delete""#];
+const EDIT_MARKERS: [&str; 3] = [r#""kind":"edit""#, r#""kind":"move""#, r#""kind":"delete""#];
 
 /// The fields read from an item.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct ItemHead<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow, rename = "parentToolCallId")]
@@ -31,7 +31,7 @@ struct Head<'a> {
 }
 
 /// The columns derived from an item.
-struct Found {
+struct DerivedItem {
     key: i64,
     session: i64,
     parent: Option<String>,
@@ -42,17 +42,17 @@ struct Found {
 pub(crate) fn items(db: &Db<'_>) -> Result<()> {
     let mut after = i64::MIN;
     loop {
-        let (found, last) = slice(db, after)?;
-        for Found { key, session, parent, files } in found {
+        let (derived, last) = derive_batch(db, after)?;
+        for DerivedItem { key, session, parent, files } in derived {
             // The checksum columns do not exist yet.
             for ChangedFile { path, added, removed } in &files {
-                let keep = "INSERT OR REPLACE INTO edit VALUES (?1, ?2, ?3, ?4)";
-                db.later(keep, &params![key, path, added, removed])?;
+                let insert = "INSERT OR REPLACE INTO edit VALUES (?1, ?2, ?3, ?4)";
+                db.execute_pipelined(insert, &params![key, path, added, removed])?;
             }
             if let Some(parent) = parent {
-                let top = !is_there(db, session, &parent)?;
+                let top = !row_exists(db, session, &parent)?;
                 let set = "UPDATE item SET parent = ?2, top = ?3 WHERE key = ?1";
-                db.later(set, &params![key, parent, top])?;
+                db.execute_pipelined(set, &params![key, parent, top])?;
             }
         }
         match last {
@@ -63,34 +63,34 @@ pub(crate) fn items(db: &Db<'_>) -> Result<()> {
 }
 
 /// Derives the columns of a batch of items after a key; also returns the last key.
-fn slice(db: &Db<'_>, after: i64) -> Result<(Vec<Found>, Option<i64>)> {
+fn derive_batch(db: &Db<'_>, after: i64) -> Result<(Vec<DerivedItem>, Option<i64>)> {
     let sql = "SELECT key, session, kind, body,
          EXISTS (SELECT 1 FROM call WHERE call.key = item.key)
          FROM item WHERE key > ?1 ORDER BY key LIMIT ?2";
-    let (mut found, mut last) = (Vec::new(), None);
-    db.each(sql, &params![after, SLICE], |row| {
+    let (mut derived, mut last) = (Vec::new(), None);
+    db.query_each(sql, &params![after, BATCH_ITEMS], |row| {
         let key = row.get(0)?;
         last = Some(key);
         let (session, kind, called) = (row.get(1)?, row.get::<String>(2)?, row.get(4)?);
         // A row that cannot be read stays unchanged; reading it reports the damage.
-        if let Some(body) = row.bytes(3)?.and_then(|kept| text(kept).ok())
-            && let Ok(head) = serde_json::from_str::<Head<'_>>(&body)
+        if let Some(body) = row.bytes(3)?.and_then(|value| decode_text(value).ok())
+            && let Ok(head) = serde_json::from_str::<ItemHead<'_>>(&body)
         {
             let parent = head.parent.filter(|parent| *parent != head.id).map(Cow::into_owned);
             let calls = called && kind == "tool_call";
-            let files = if calls { changed(&body) } else { Vec::new() };
+            let files = if calls { edited_files(&body) } else { Vec::new() };
             if parent.is_some() || !files.is_empty() {
-                found.push(Found { key, session, parent, files });
+                derived.push(DerivedItem { key, session, parent, files });
             }
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    Ok((found, last))
+    Ok((derived, last))
 }
 
 /// The files edited by a call.
-fn changed(body: &str) -> Vec<ChangedFile> {
-    if EDITS.iter().any(|kind| body.contains(kind))
+fn edited_files(body: &str) -> Vec<ChangedFile> {
+    if EDIT_MARKERS.iter().any(|kind| body.contains(kind))
         && let Ok(item) = read_item(body)
         && let ItemBody::ToolCall { tool_call } = &item.body
     {
@@ -101,9 +101,9 @@ fn changed(body: &str) -> Vec<ChangedFile> {
 
 /// Fills the first prompts and call counters of sessions.
 pub(crate) fn sessions(db: &Db<'_>) -> Result<()> {
-    for key in db.all("SELECT key FROM session", &[], |r| r.get(0))? {
+    for key in db.query_all("SELECT key FROM session", &[], |r| r.get(0))? {
         let (first, last) = crate::keys::keys(key);
-        db.later(
+        db.execute_pipelined(
             "UPDATE session SET (calls, failed) =
              (SELECT count(*), coalesce(sum(failed), 0) FROM call WHERE key BETWEEN ?2 AND ?3)
              WHERE key = ?1",
@@ -115,10 +115,10 @@ pub(crate) fn sessions(db: &Db<'_>) -> Result<()> {
 }
 
 /// Fills the checksums of small tables. Those of events and items are filled by maintenance.
-pub(crate) fn sums(db: &Db<'_>) -> Result<()> {
+pub(crate) fn checksums(db: &Db<'_>) -> Result<()> {
     let sql = "SELECT key, id, epoch, label, info, title, agent, model, status, state FROM session
          WHERE name_crc IS NULL";
-    let found = db.all(sql, &[], |r| {
+    let derived = db.query_all(sql, &[], |r| {
         let sum = |columns: &[usize]| -> Result<i64> {
             let mut sum = Sum::default();
             for at in columns {
@@ -133,32 +133,32 @@ pub(crate) fn sums(db: &Db<'_>) -> Result<()> {
         "UPDATE session SET name_crc = ?2, facts_crc = ?3, state_crc = ?4, tally = {tally}
          WHERE key = ?1"
     );
-    for (key, names, facts, state) in found {
-        db.later(&sql, &params![key, names, facts, state])?;
+    for (key, names, facts, state) in derived {
+        db.execute_pipelined(&sql, &params![key, names, facts, state])?;
     }
     Ok(())
 }
 
 /// Rows that get checksums per slice.
-const SOME: usize = 200;
+const CHECKSUM_SLICE_ROWS: usize = 200;
 /// The tables whose old rows get checksums, and the `meta` keys of their progress.
-const SUMMED: [(&str, &str); 2] = [("event", "summed_events"), ("item", "summed_items")];
+const CHECKSUM_PROGRESS: [(&str, &str); 2] = [("event", "summed_events"), ("item", "summed_items")];
 
 /// The last key of a table that was processed. PostgreSQL stores values as bytes.
-fn summed(db: &Db<'_>, place: &str) -> Result<Option<i64>> {
+fn progress(db: &Db<'_>, place: &str) -> Result<Option<i64>> {
     let sql = "SELECT value FROM meta WHERE key = ?1";
     if !db.is_postgres() {
-        return db.optional(sql, &params![place], |r| r.get(0));
+        return db.query_opt(sql, &params![place], |r| r.get(0));
     }
-    let kept: Option<Vec<u8>> = db.optional(sql, &params![place], |r| r.get(0))?;
-    Ok(kept.and_then(|kept| String::from_utf8(kept).ok()?.parse().ok()))
+    let value: Option<Vec<u8>> = db.query_opt(sql, &params![place], |r| r.get(0))?;
+    Ok(value.and_then(|value| String::from_utf8(value).ok()?.parse().ok()))
 }
 
 /// Fills the checksums of a slice of old rows; returns whether rows are left.
-pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
-    for (table, place) in SUMMED {
-        let known = summed(db, place)?;
-        if known == Some(i64::MAX) {
+pub(crate) fn checksum_slice(db: &Db<'_>) -> Result<bool> {
+    for (table, place) in CHECKSUM_PROGRESS {
+        let done_up_to = progress(db, place)?;
+        if done_up_to == Some(i64::MAX) {
             continue;
         }
         let columns = if table == "event" {
@@ -166,22 +166,22 @@ pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
         } else {
             crate::items::COLUMNS
         };
-        let after = known.unwrap_or(i64::MIN);
+        let after = done_up_to.unwrap_or(i64::MIN);
         // Rows being written by another node get theirs from it.
         let sql = format!(
             "SELECT {columns} FROM {table} WHERE key > ?1 ORDER BY key LIMIT ?2
              /*pg FOR UPDATE SKIP LOCKED*/"
         );
         let (mut last, mut sums) = (None, Vec::new());
-        db.each(&sql, &params![after, SOME], |row| {
+        db.query_each(&sql, &params![after, CHECKSUM_SLICE_ROWS], |row| {
             let key: i64 = row.get(0)?;
             last = Some(key);
-            sums.extend(sum_of(table, key, row)?.map(|sum| (key, sum)));
+            sums.extend(missing_checksum(table, key, row)?.map(|sum| (key, sum)));
             Ok(ControlFlow::Continue(()))
         })?;
         let set = format!("UPDATE {table} SET crc = ?2 WHERE key = ?1");
         for (key, sum) in sums {
-            db.later(&set, &params![key, sum])?;
+            db.execute_pipelined(&set, &params![key, sum])?;
         }
         let last = last.unwrap_or(i64::MAX);
         if db.is_postgres() {
@@ -195,7 +195,7 @@ pub(crate) fn some_sums(db: &Db<'_>) -> Result<bool> {
 }
 
 /// The checksum of a readable row that has none.
-fn sum_of(table: &str, key: i64, row: &Row<'_>) -> Result<Option<i64>> {
+fn missing_checksum(table: &str, key: i64, row: &Row<'_>) -> Result<Option<i64>> {
     if table == "event" {
         if row.get::<Option<i64>>(5)?.is_some() || read_row(row).is_none() {
             return Ok(None);

@@ -22,13 +22,13 @@ pub enum Asked {
 }
 
 /// The response column of a claimed, unfinished command.
-const TAKEN: &str = "";
+const CLAIMED: &str = "";
 
 /// Reads the status from a row.
-fn asked(row: &Row<'_>) -> Result<Asked> {
+fn read_status(row: &Row<'_>) -> Result<Asked> {
     Ok(match row.get::<Option<String>>(0)? {
         None => Asked::Open,
-        Some(answer) if answer == TAKEN => Asked::Taken,
+        Some(answer) if answer == CLAIMED => Asked::Taken,
         Some(answer) => Asked::Answered(answer),
     })
 }
@@ -42,7 +42,7 @@ impl Store {
                 "INSERT INTO command (id, session, body, created) VALUES (?1, ?2, ?3, {})",
                 clock(db)
             );
-            db.later(&sql, &params![id, session, body])?;
+            db.execute_pipelined(&sql, &params![id, session, body])?;
             Ok(id)
         })
         .await
@@ -52,7 +52,7 @@ impl Store {
     pub async fn asked(&self, id: String) -> Result<Asked> {
         self.read(move |db| {
             let sql = "SELECT answer FROM command WHERE id = ?1";
-            Ok(db.optional(sql, &params![id], asked)?.unwrap_or(Asked::Gone))
+            Ok(db.query_opt(sql, &params![id], read_status)?.unwrap_or(Asked::Gone))
         })
         .await
     }
@@ -63,7 +63,7 @@ impl Store {
         self.write(64, move |db| {
             let sql = "DELETE FROM command WHERE id = ?1 AND (answer IS NULL OR answer <> ?2)
                  RETURNING answer";
-            if let Some(was) = db.optional(sql, &params![id, TAKEN], asked)? {
+            if let Some(was) = db.query_opt(sql, &params![id, CLAIMED], read_status)? {
                 return Ok(was);
             }
             let there = "SELECT 1 FROM command WHERE id = ?1";
@@ -82,7 +82,7 @@ impl Store {
                  AND created > {} - ?2 ORDER BY created, id",
                 clock(db)
             );
-            db.all(&sql, &params![session, age], |r| Ok((r.get(0)?, r.get(1)?)))
+            db.query_all(&sql, &params![session, age], |r| Ok((r.get(0)?, r.get(1)?)))
         })
         .await
     }
@@ -105,7 +105,7 @@ impl Store {
                  AND created > {} - ?3",
                 clock(db)
             );
-            Ok(db.execute(&sql, &params![id, TAKEN, age])? > 0)
+            Ok(db.execute(&sql, &params![id, CLAIMED, age])? > 0)
         })
         .await
     }
@@ -113,9 +113,9 @@ impl Store {
     /// Stores the result of a claimed command.
     pub async fn answer_command(&self, id: String, answer: String) -> Result<()> {
         self.write(answer.len() + 64, move |db| {
-            db.later(
+            db.execute_pipelined(
                 "UPDATE command SET answer = ?2 WHERE id = ?1 AND answer = ?3",
-                &params![id, answer, TAKEN],
+                &params![id, answer, CLAIMED],
             )
         })
         .await
@@ -132,10 +132,10 @@ impl Store {
     ) -> Result<()> {
         self.write(128, move |db| {
             super::lease::guard(db, session, Some(fence))?;
-            db.later(
+            db.execute_pipelined(
                 "UPDATE command SET answer = CASE WHEN answer IS NULL THEN ?2 ELSE ?3 END, body = ''
                  WHERE session = ?1 AND (answer IS NULL OR answer = ?4)",
-                &params![session, open, taken, TAKEN],
+                &params![session, open, taken, CLAIMED],
             )
         })
         .await
@@ -145,7 +145,7 @@ impl Store {
     pub async fn asked_sessions(&self) -> Result<Vec<i64>> {
         self.read(|db| {
             let sql = "SELECT DISTINCT session FROM command WHERE answer IS NULL";
-            db.all(sql, &[], |r| r.get(0))
+            db.query_all(sql, &[], |r| r.get(0))
         })
         .await
     }

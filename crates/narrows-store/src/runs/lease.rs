@@ -11,7 +11,7 @@ use crate::sum;
 use std::time::Duration;
 
 /// Expired runs returned at once.
-const MAX_LOST: usize = 100;
+const MAX_EXPIRED: usize = 100;
 
 /// The clock of the database in milliseconds since 1970: those of the nodes may differ.
 pub(super) fn clock(db: &Db<'_>) -> &'static str {
@@ -74,7 +74,7 @@ pub(crate) fn guard(db: &Db<'_>, session: i64, fence: Option<u64>) -> Result<()>
 pub(super) fn check(db: &Db<'_>, session: i64, fence: Option<u64>) -> Result<()> {
     let Some(fence) = fence else { return Ok(()) };
     let sql = "SELECT fence FROM run WHERE session = ?1";
-    let now = db.optional(sql, &params![session], |r| r.get::<u64>(0))?;
+    let now = db.query_opt(sql, &params![session], |r| r.get::<u64>(0))?;
     if now == Some(fence) { Ok(()) } else { Err(Error::Fenced) }
 }
 
@@ -100,10 +100,10 @@ impl Store {
         self.read(move |db| {
             let sql = format!(
                 "SELECT {}, node, fence, lease - {}, shown FROM run WHERE session = ?1",
-                super::RUN,
+                super::RUN_COLUMNS,
                 clock(db)
             );
-            db.optional(&sql, &params![session], holding)
+            db.query_opt(&sql, &params![session], holding)
         })
         .await
     }
@@ -123,15 +123,15 @@ impl Store {
                 "SELECT node, fence, lease - {}, shown FROM run WHERE session = ?1 /*pg FOR UPDATE*/",
                 clock(db)
             );
-            let found = db.optional(&sql, &params![session], |r| {
+            let found = db.query_opt(&sql, &params![session], |r| {
                 let (node, left) = (r.get::<Option<String>>(0)?, r.get::<Option<i64>>(2)?);
                 Ok((node, r.get::<u64>(1)?, left, r.get(3)?))
             })?;
-            let Some((before, fence, left, shown)) = found else {
+            let Some((holder, fence, left, shown)) = found else {
                 return Err(Error::NotFound("run"));
             };
-            let (over, own) = (left.is_some_and(|left| left < 0), before.as_ref() == Some(&node));
-            if !over && (lost || left.is_some() && !own) {
+            let (expired, is_holder) = (left.is_some_and(|left| left < 0), holder.as_ref() == Some(&node));
+            if !expired && (lost || left.is_some() && !is_holder) {
                 return Ok(None);
             }
             let fence = fence + 1;
@@ -142,7 +142,7 @@ impl Store {
             );
             let sum = sum::of(&params![session, node, fence]);
             db.execute(&sql, &params![session, node, fence, millis(time), sum])?;
-            Ok(Some(Taken { fence, lost: over || (left.is_some() && !own), shown }))
+            Ok(Some(Taken { fence, lost: expired || (left.is_some() && !is_holder), shown }))
         })
         .await
     }
@@ -183,7 +183,7 @@ impl Store {
     pub async fn give_back(&self, session: i64, fence: u64, shown: Option<String>) -> Result<()> {
         self.write(64, move |db| {
             let sum = shown.as_ref().map(|shown| sum::of(&params![session, shown]));
-            db.later(
+            db.execute_pipelined(
                 "UPDATE run SET lease = NULL, shown = coalesce(?3, shown),
                  shown_crc = coalesce(?4, shown_crc) WHERE session = ?1 AND fence = ?2",
                 &params![session, fence, shown, sum],
@@ -200,7 +200,7 @@ impl Store {
                  WHERE r.lease < {} ORDER BY r.lease LIMIT ?1",
                 clock(db)
             );
-            db.all(&sql, &params![MAX_LOST], |r| r.get(0))
+            db.query_all(&sql, &params![MAX_EXPIRED], |r| r.get(0))
         })
         .await
     }

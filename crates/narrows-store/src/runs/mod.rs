@@ -61,7 +61,7 @@ impl MessageState {
         }
     }
 
-    fn named(name: &str) -> MessageState {
+    fn from_name(name: &str) -> MessageState {
         match name {
             "queued" => MessageState::Queued,
             "running" => MessageState::Running,
@@ -89,7 +89,7 @@ pub struct MessageRow {
 }
 
 /// The columns of a [`RunRow`].
-const RUN: &str = "session, agent, cwd, native, mode, model, runs, directories";
+const RUN_COLUMNS: &str = "session, agent, cwd, native, mode, model, runs, directories";
 
 fn run_row(row: &Row<'_>) -> Result<RunRow> {
     Ok(RunRow {
@@ -107,21 +107,21 @@ fn run_row(row: &Row<'_>) -> Result<RunRow> {
     })
 }
 
-const MESSAGE: &str = "number, key, body, state, after, until";
+const MESSAGE_COLUMNS: &str = "number, key, body, state, after, until";
 
 fn message(row: &Row<'_>) -> Result<MessageRow> {
     Ok(MessageRow {
         number: row.get(0)?,
         key: row.get(1)?,
         body: row.get(2)?,
-        state: MessageState::named(&row.get::<String>(3)?),
+        state: MessageState::from_name(&row.get::<String>(3)?),
         after: row.get(4)?,
         until: row.get(5)?,
     })
 }
 
 /// The checksum of a message after an update; `None` if its row is damaged.
-fn message_sum(
+fn updated_checksum(
     db: &Db<'_>,
     (session, number): (i64, u64),
     state: MessageState,
@@ -130,7 +130,7 @@ fn message_sum(
     let sql = "SELECT session, number, key, digest, body, state, after, until, created, crc
          FROM message WHERE session = ?1 AND number = ?2 /*pg FOR UPDATE*/";
     let read = |row: &Row<'_>| {
-        let whole = sum::row_holds(row, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)?;
+        let is_intact = sum::row_holds(row, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)?;
         let mut values = (0..9).map(|at| row.value(at)).collect::<Result<Vec<Value<'_>>>>()?;
         if state != MessageState::Queued {
             values[4] = Value::Text("");
@@ -141,38 +141,38 @@ fn message_sum(
                 values[at] = value;
             }
         }
-        Ok(whole.then(|| sum::of(&values)))
+        Ok(is_intact.then(|| sum::of(&values)))
     };
-    Ok(db.optional(sql, &params![session, number], read)?.flatten())
+    Ok(db.query_opt(sql, &params![session, number], read)?.flatten())
 }
 
-fn by_key(db: &Db<'_>, session: i64, key: &str) -> Result<Option<MessageRow>> {
-    let sql = format!("SELECT {MESSAGE} FROM message WHERE session = ?1 AND key = ?2");
-    db.optional(&sql, &params![session, key], message)
+fn message_by_key(db: &Db<'_>, session: i64, key: &str) -> Result<Option<MessageRow>> {
+    let sql = format!("SELECT {MESSAGE_COLUMNS} FROM message WHERE session = ?1 AND key = ?2");
+    db.query_opt(&sql, &params![session, key], message)
 }
 
 impl Store {
     /// The configuration of a session's run, if any.
     pub async fn run(&self, session: i64) -> Result<Option<RunRow>> {
         self.read(move |db| {
-            let sql = format!("SELECT {RUN} FROM run WHERE session = ?1");
-            db.optional(&sql, &params![session], run_row)
+            let sql = format!("SELECT {RUN_COLUMNS} FROM run WHERE session = ?1");
+            db.query_opt(&sql, &params![session], run_row)
         })
         .await
     }
 
     /// The sessions with an agent's own session id, and their runs; newest first.
     pub async fn runs_of_native(&self, native: &str) -> Result<Vec<(Session, Option<RunRow>)>> {
-        const MOST: i64 = 16;
+        const MAX_SESSIONS: i64 = 16;
         let native = native.to_owned();
         self.read(move |db| {
             let sql = "SELECT key FROM session WHERE native = ?1
                        UNION SELECT session FROM run WHERE native = ?1 ORDER BY 1 DESC LIMIT ?2";
-            let keys: Vec<i64> = db.all(sql, &params![native, MOST], |r| r.get(0))?;
-            let sql = format!("SELECT {RUN} FROM run WHERE session = ?1");
+            let keys: Vec<i64> = db.query_all(sql, &params![native, MAX_SESSIONS], |r| r.get(0))?;
+            let sql = format!("SELECT {RUN_COLUMNS} FROM run WHERE session = ?1");
             let mut found = Vec::new();
             for key in keys {
-                let run = db.optional(&sql, &params![key], run_row)?;
+                let run = db.query_opt(&sql, &params![key], run_row)?;
                 found.extend(find_by_key(db, key)?.map(|session| (session, run)));
             }
             Ok(found)
@@ -198,7 +198,7 @@ impl Store {
             ];
             let sum = sum::of(&columns);
             let values: Vec<Value<'_>> = columns.into_iter().chain(params![sum]).collect();
-            db.later(
+            db.execute_pipelined(
                 "INSERT INTO run (session, agent, cwd, native, mode, model, runs, directories, crc)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
                  ON CONFLICT (session) DO UPDATE SET agent = excluded.agent, cwd = excluded.cwd,
@@ -228,9 +228,9 @@ impl Store {
             }
             lease::check(db, session, fence)?;
             if let Some(key) = &key
-                && let Some(known) = by_key(db, session, key)?
+                && let Some(known) = message_by_key(db, session, key)?
             {
-                let same: bool = db.one(
+                let same: bool = db.query_one(
                     "SELECT digest = ?3 FROM message WHERE session = ?1 AND number = ?2",
                     &params![session, known.number, digest],
                     |r| r.get(0),
@@ -240,7 +240,7 @@ impl Store {
                 }
                 return Ok((known, false));
             }
-            let last: u64 = db.one(
+            let last: u64 = db.query_one(
                 "SELECT coalesce(max(number), 0) FROM message WHERE session = ?1",
                 &params![session],
                 |r| r.get(0),
@@ -250,7 +250,7 @@ impl Store {
             let (at, none) = (now(), Value::Null);
             let sum =
                 sum::of(&params![session, number, key, digest, body, state.name(), none, none, at]);
-            db.later(
+            db.execute_pipelined(
                 "INSERT INTO message (session, number, key, body, state, created, digest, crc)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 &params![session, number, key, body, state.name(), at, digest, sum],
@@ -271,8 +271,8 @@ impl Store {
     ) -> Result<()> {
         self.write(64, move |db| {
             lease::guard(db, session, fence)?;
-            let sum = message_sum(db, (session, number), state, (after, until))?;
-            db.later(
+            let sum = updated_checksum(db, (session, number), state, (after, until))?;
+            db.execute_pipelined(
                 "UPDATE message SET state = ?3, after = coalesce(?4, after),
                  until = coalesce(?5, until),
                  body = CASE WHEN CAST(?3 AS TEXT) = 'queued' THEN body ELSE '' END,
@@ -286,8 +286,9 @@ impl Store {
     /// Reads a message.
     pub async fn message(&self, session: i64, number: u64) -> Result<Option<MessageRow>> {
         self.read(move |db| {
-            let sql = format!("SELECT {MESSAGE} FROM message WHERE session = ?1 AND number = ?2");
-            db.optional(&sql, &params![session, number], message)
+            let sql =
+                format!("SELECT {MESSAGE_COLUMNS} FROM message WHERE session = ?1 AND number = ?2");
+            db.query_opt(&sql, &params![session, number], message)
         })
         .await
     }
@@ -295,7 +296,7 @@ impl Store {
     /// Ids of sessions with unfinished messages or open requests.
     pub async fn unfinished(&self) -> Result<Vec<String>> {
         self.read(|db| {
-            db.all(
+            db.query_all(
                 "SELECT s.key, s.id FROM message m JOIN session s ON s.key = m.session
                  WHERE m.state IN ('queued', 'running')
                  UNION SELECT s.key, s.id FROM run r JOIN session s ON s.key = r.session
@@ -311,10 +312,10 @@ impl Store {
     pub async fn open_messages(&self, session: i64) -> Result<Vec<MessageRow>> {
         self.read(move |db| {
             let sql = format!(
-                "SELECT {MESSAGE} FROM message
+                "SELECT {MESSAGE_COLUMNS} FROM message
                  WHERE state IN ('queued', 'running') AND session = ?1 ORDER BY number"
             );
-            db.all(&sql, &params![session], message)
+            db.query_all(&sql, &params![session], message)
         })
         .await
     }

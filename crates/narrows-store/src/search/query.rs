@@ -6,28 +6,28 @@ use crate::compress;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value, params};
 use crate::error::{Error, Result};
-use crate::fold_case::{fold_case, small};
+use crate::fold_case::{fold_case, to_lower};
 use crate::items;
 use crate::keys::number;
-use crate::preview::texts;
+use crate::preview::visit_texts;
 use crate::search::index::MAX_INDEXED;
-use crate::search::trigrams::{Threes, numbers};
-use crate::sessions::list::around;
-use crate::sessions::row::{OF_HIT, Sight};
+use crate::search::trigrams::{TrigramSet, parse_terms};
+use crate::sessions::list::skip_damaged_rows;
+use crate::sessions::row::{HIT_COLUMNS, Sight};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// Candidates scanned for one page; the page then has a cursor for more.
-const MAX_LOOKED_AT: usize = 20_000;
+const MAX_SCANNED: usize = 20_000;
 /// Items fetched per query from PostgreSQL.
-const AT_ONCE: usize = 32;
+const FETCH_BATCH: usize = 32;
 /// Candidates taken from the index, newest first.
 const MAX_CANDIDATES: usize = 500_000;
 /// Characters of context on each side of a match.
-const AROUND: usize = 60;
+const SNIPPET_CONTEXT_CHARS: usize = 60;
 const MAX_TERMS: usize = 16;
-const MAX_TERM: usize = 256;
+const MAX_TERM_CHARS: usize = 256;
 
 /// A search query.
 #[derive(Debug, Clone, Default)]
@@ -115,9 +115,9 @@ fn terms(text: &str) -> Vec<String> {
 /// The trigrams that a matching item must contain. Their adjacency is verified in the item.
 fn trigrams(terms: &[String]) -> Option<String> {
     let mut tokens = String::new();
-    let mut threes = Threes::default();
-    terms.iter().for_each(|term| threes.add(term));
-    threes.tokens(&mut tokens);
+    let mut trigrams = TrigramSet::default();
+    terms.iter().for_each(|term| trigrams.add(term));
+    trigrams.take_terms(&mut tokens);
     (!tokens.is_empty()).then_some(tokens)
 }
 
@@ -126,43 +126,43 @@ pub(crate) fn search(db: &Db<'_>, query: &Query) -> Result<SearchPage> {
     if terms.is_empty() {
         return Err(Error::Invalid("nothing to search for".to_owned()));
     }
-    if terms.len() > MAX_TERMS || terms.iter().any(|t| t.chars().count() > MAX_TERM) {
+    if terms.len() > MAX_TERMS || terms.iter().any(|t| t.chars().count() > MAX_TERM_CHARS) {
         return Err(Error::Invalid(format!(
-            "a search has at most {MAX_TERMS} terms of {MAX_TERM} characters"
+            "a search has at most {MAX_TERMS} terms of {MAX_TERM_CHARS} characters"
         )));
     }
-    let after = query.after.as_deref().map(place).transpose()?;
+    let after = query.after.as_deref().map(parse_cursor).transpose()?;
     let sessions = sessions(db, query)?;
     // Newest sessions first; within a session, the last items first.
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     for key in candidates(db, &terms, query.session)? {
         if let Some(updated) = sessions.get(&(key >> 32))
             && after.is_none_or(|after| (*updated, key) < after)
         {
-            places.push((*updated, key));
+            positions.push((*updated, key));
         }
     }
-    places.sort_unstable_by(|a, b| b.cmp(a));
+    positions.sort_unstable_by(|a, b| b.cmp(a));
     let mut page = SearchPage::default();
-    let (mut last, mut done, mut looked) = (None, None, 0);
-    for places in places.chunks(if db.is_postgres() { AT_ONCE } else { 1 }) {
+    let (mut last, mut done, mut scanned_count) = (None, None, 0);
+    for positions in positions.chunks(if db.is_postgres() { FETCH_BATCH } else { 1 }) {
         let mut items = None;
-        for (updated, key) in places.iter().copied() {
-            if page.hits.len() == query.limit || looked == MAX_LOOKED_AT {
+        for (updated, key) in positions.iter().copied() {
+            if page.hits.len() == query.limit || scanned_count == MAX_SCANNED {
                 page.next = last.map(|(updated, key): (i64, i64)| format!("{updated}.{key}"));
                 return Ok(page);
             }
-            looked += 1;
+            scanned_count += 1;
             last = Some((updated, key));
             if done == Some(key >> 32) {
                 continue;
             }
             let items = match &mut items {
                 Some(items) => items,
-                None => items.insert(fetch(db, places.iter().map(|(_, key)| *key))?),
+                None => items.insert(fetch(db, positions.iter().map(|(_, key)| *key))?),
             };
             let item = items.remove(&key);
-            if let Some(hit) = item.and_then(|item| item.look(key, &terms, &query.sight)) {
+            if let Some(hit) = item.and_then(|item| item.match_item(key, &terms, &query.sight)) {
                 page.hits.push(hit);
                 done = query.one_each.then_some(key >> 32);
             }
@@ -174,12 +174,12 @@ pub(crate) fn search(db: &Db<'_>, query: &Query) -> Result<SearchPage> {
 /// Keys of items that may match, including items that are not indexed yet.
 fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec<i64>> {
     let (low, high) = session.map_or((0, i64::MAX), crate::keys::keys);
-    let threes = trigrams(terms);
-    let all = threes.as_ref().map(|threes| threes.replace(' ', " AND "));
+    let trigrams = trigrams(terms);
+    let all = trigrams.as_ref().map(|trigrams| trigrams.replace(' ', " AND "));
     let mut values = params![low, high, MAX_CANDIDATES].to_vec();
-    let from = match (&threes, &all) {
-        (Some(threes), _) if db.is_postgres() => {
-            values.push(numbers(threes));
+    let from = match (&trigrams, &all) {
+        (Some(trigrams), _) if db.is_postgres() => {
+            values.push(numbers(trigrams));
             "SELECT key FROM search WHERE threes @> ?4 AND key BETWEEN ?1 AND ?2
              UNION SELECT key FROM fresh WHERE key BETWEEN ?1 AND ?2"
         }
@@ -191,14 +191,14 @@ fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec
         _ => "SELECT key FROM item WHERE key BETWEEN ?1 AND ?2",
     };
     let order = "ORDER BY 1 DESC LIMIT ?3";
-    match db.all(&format!("{from} {order}"), &values, |r| r.get(0)) {
+    match db.query_all(&format!("{from} {order}"), &values, |r| r.get(0)) {
         // Without a readable index, every item is a candidate.
         Err(error) if error.is_unreadable() && !db.is_postgres() => {
             damage::found(Damage::database(format!("the index of search: {error}")));
             let all =
                 format!("SELECT key FROM item NOT INDEXED WHERE key BETWEEN ?1 AND ?2 {order}");
-            match db.all(&all, &values[..3], |r| r.get(0)) {
-                Err(error) if error.is_unreadable() => careful(db, low, high),
+            match db.query_all(&all, &values[..3], |r| r.get(0)) {
+                Err(error) if error.is_unreadable() => scan_keys(db, low, high),
                 found => found,
             }
         }
@@ -207,7 +207,7 @@ fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec
 }
 
 /// Item keys in a range, around unreadable pages.
-fn careful(db: &Db<'_>, low: i64, high: i64) -> Result<Vec<i64>> {
+fn scan_keys(db: &Db<'_>, low: i64, high: i64) -> Result<Vec<i64>> {
     let (mut all, mut keys) = (Careful::new("item", low, high, true), Vec::new());
     while keys.len() < MAX_CANDIDATES {
         match all.next(db)? {
@@ -220,7 +220,7 @@ fn careful(db: &Db<'_>, low: i64, high: i64) -> Result<Vec<i64>> {
 }
 
 /// Parses the cursor of a page.
-fn place(after: &str) -> Result<(i64, i64)> {
+fn parse_cursor(after: &str) -> Result<(i64, i64)> {
     let bad = || Error::Invalid("`after` is not a place in a search".to_owned());
     let (updated, key) = after.split_once('.').ok_or_else(bad)?;
     Ok((updated.parse().map_err(|_| bad())?, key.parse().map_err(|_| bad())?))
@@ -243,16 +243,16 @@ fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
         Ok(is_meant.then_some((key, updated)))
     };
     let mut all = Vec::new();
-    let walked = db.each(sql, &params![query.session], |r| {
+    let scanned = db.query_each(sql, &params![query.session], |r| {
         all.push(one(r)?);
         Ok(ControlFlow::Continue(()))
     });
-    if around(db, walked)? {
+    if skip_damaged_rows(db, scanned)? {
         all.clear();
         for key in check::sessions(db)? {
             let sql = format!("{sql} AND key = {key}");
             // The list of sessions reports those that cannot be read.
-            let found = db.optional(&sql, &params![query.session], one);
+            let found = db.query_opt(&sql, &params![query.session], one);
             all.push(found.ok().flatten().flatten());
         }
     }
@@ -260,7 +260,7 @@ fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
 }
 
 /// An item to match.
-struct Found {
+struct Candidate {
     session_id: String,
     title: Option<String>,
     label: Option<String>,
@@ -271,7 +271,7 @@ struct Found {
     fork: bool,
 }
 
-fn fetch(db: &Db<'_>, keys: impl Iterator<Item = i64>) -> Result<HashMap<i64, Found>> {
+fn fetch(db: &Db<'_>, keys: impl Iterator<Item = i64>) -> Result<HashMap<i64, Candidate>> {
     // The item's columns come first, in the order of `items::COLUMNS`.
     const ITEM: &str = "i.key, i.seq, i.body, i.id, i.kind, i.open, i.parent, i.top, i.crc";
     let mut keys = keys.map(Value::Int).peekable();
@@ -281,64 +281,64 @@ fn fetch(db: &Db<'_>, keys: impl Iterator<Item = i64>) -> Result<HashMap<i64, Fo
     } else {
         ("?1", keys.next().unwrap_or(Value::Null))
     };
-    let sql = format!("SELECT {ITEM}, {OF_HIT} WHERE i.key = {which}");
-    let found = db.all(&sql, &[value], |r| Ok((r.get(0)?, Found::read(r)?)));
+    let sql = format!("SELECT {ITEM}, {HIT_COLUMNS} WHERE i.key = {which}");
+    let found = db.query_all(&sql, &[value], |r| Ok((r.get(0)?, Candidate::read(r)?)));
     let found = match (found, first) {
         (Err(error), Some(Value::Int(key))) if error.is_unreadable() && !db.is_postgres() => {
-            items::lost(key >> 32, key, key);
+            items::report_damage(key >> 32, key, key);
             Vec::new()
         }
         (found, _) => found?,
     };
-    let sound = |(key, found): (i64, Option<Found>)| {
+    let verified = |(key, found): (i64, Option<Candidate>)| {
         if found.is_none() {
-            items::lost(key >> 32, key, key);
+            items::report_damage(key >> 32, key, key);
         }
         found.map(|found| (key, found))
     };
-    Ok(found.into_iter().filter_map(sound).collect())
+    Ok(found.into_iter().filter_map(verified).collect())
 }
 
-impl Found {
+impl Candidate {
     /// Reads a candidate; `None` if its row is damaged.
-    fn read(r: &Row<'_>) -> Result<Option<Found>> {
-        let Some((_, body)) = items::sound(r) else { return Ok(None) };
+    fn read(r: &Row<'_>) -> Result<Option<Candidate>> {
+        let Some((_, body)) = items::verify_row(r) else { return Ok(None) };
         let tags = r.get::<Option<String>>(12)?;
-        Ok(Some(Found {
+        Ok(Some(Candidate {
             session_id: r.get(9)?,
             title: r.get(10)?,
             label: r.get(11)?,
             item_id: r.get(3)?,
             kind: r.get(4)?,
-            body: compress::text(body)?.into_owned(),
+            body: compress::decode_text(body)?.into_owned(),
             tags: tags.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect(),
             fork: r.get::<Option<String>>(13)?.is_some(),
         }))
     }
 
     /// Matches the terms against the item.
-    fn look(self, key: i64, terms: &[String], sight: &Sight) -> Option<Hit> {
+    fn match_item(self, key: i64, terms: &[String], sight: &Sight) -> Option<Hit> {
         if !sight.sees(&self.session_id, &self.tags) {
             return None;
         }
         let value = serde_json::from_str::<serde_json::Value>(&self.body).ok()?;
         let timestamp = value["timestamp"].as_str().map(str::to_owned);
         let mut missing: Vec<&String> = terms.iter().collect();
-        let (mut shown, mut size) = (None, 0);
-        texts(value, |path, text| {
-            if size >= MAX_INDEXED || (missing.is_empty() && shown.is_some()) {
+        let (mut snippet_field, mut size) = (None, 0);
+        visit_texts(value, |path, text| {
+            if size >= MAX_INDEXED || (missing.is_empty() && snippet_field.is_some()) {
                 return;
             }
             size += text.len();
-            let small: Vec<char> = text.chars().map(small).collect();
-            if shown.is_none()
-                && let Some(at) = find(&small, &terms[0])
+            let lower: Vec<char> = text.chars().map(to_lower).collect();
+            if snippet_field.is_none()
+                && let Some(at) = find_chars(&lower, &terms[0])
             {
-                shown = Some((path.to_owned(), parts(text, &small, at, terms)));
+                snippet_field = Some((path.to_owned(), snippet(text, &lower, at, terms)));
             }
-            missing.retain(|term| find(&small, term).is_none());
+            missing.retain(|term| find_chars(&lower, term).is_none());
         });
-        let (field, parts) = shown.filter(|_| missing.is_empty())?;
+        let (field, parts) = snippet_field.filter(|_| missing.is_empty())?;
         Some(Hit {
             session_id: self.session_id,
             title: self.title,
@@ -354,21 +354,21 @@ impl Found {
     }
 }
 
-fn find(letters: &[char], term: &str) -> Option<usize> {
+fn find_chars(chars: &[char], term: &str) -> Option<usize> {
     let term: Vec<char> = term.chars().collect();
-    letters.windows(term.len()).position(|w| w == term)
+    chars.windows(term.len()).position(|w| w == term)
 }
 
 /// The snippet around a match, split into parts.
-fn parts(text: &str, small: &[char], at: usize, terms: &[String]) -> Vec<Part> {
-    let letters: Vec<char> = text.chars().collect();
-    let from = at.saturating_sub(AROUND);
-    let until = (at + terms[0].chars().count() + AROUND).min(letters.len());
+fn snippet(text: &str, lower: &[char], at: usize, terms: &[String]) -> Vec<Part> {
+    let chars: Vec<char> = text.chars().collect();
+    let from = at.saturating_sub(SNIPPET_CONTEXT_CHARS);
+    let until = (at + terms[0].chars().count() + SNIPPET_CONTEXT_CHARS).min(chars.len());
     let mut hits = vec![false; until - from];
     for term in terms {
         let term: Vec<char> = term.chars().collect();
         for place in from..until.saturating_sub(term.len() - 1) {
-            if small[place..place + term.len()] == term[..] {
+            if lower[place..place + term.len()] == term[..] {
                 hits[place - from..place - from + term.len()].fill(true);
             }
         }
@@ -377,13 +377,13 @@ fn parts(text: &str, small: &[char], at: usize, terms: &[String]) -> Vec<Part> {
     if from > 0 {
         parts.push(Part { text: "…".to_owned(), hit: false });
     }
-    for (letter, hit) in letters[from..until].iter().zip(hits) {
+    for (ch, hit) in chars[from..until].iter().zip(hits) {
         match parts.last_mut() {
-            Some(part) if part.hit == hit => part.text.push(*letter),
-            _ => parts.push(Part { text: letter.to_string(), hit }),
+            Some(part) if part.hit == hit => part.text.push(*ch),
+            _ => parts.push(Part { text: ch.to_string(), hit }),
         }
     }
-    if until < letters.len() {
+    if until < chars.len() {
         match parts.last_mut() {
             Some(part) if !part.hit => part.text.push('…'),
             _ => parts.push(Part { text: "…".to_owned(), hit: false }),

@@ -1,14 +1,14 @@
 //! Lists of sessions with filters, and their facets.
 
-use crate::buckets::{self, last_touched};
+use crate::buckets::{self, last_revision};
 use crate::check;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value};
 use crate::error::{Error, Result};
 use crate::fold_case::fold_case;
-use crate::ids::AHEAD_MS;
+use crate::ids::MAX_CLOCK_SKEW_MS;
 use crate::ids::now;
-use crate::sessions::row::{COLUMNS, SessionRow, Sight, bare_columns, read};
+use crate::sessions::row::{COLUMNS, SessionRow, Sight, columns_without_subqueries, read};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ pub const STALE_MS: i64 = 10 * 60 * 1000;
 pub(crate) fn is_live(ended: bool, waiting: u64, status: &str, heard: i64, now: i64) -> bool {
     !ended
         && (waiting > 0
-            || status == "running" && (now - STALE_MS < heard && heard <= now + AHEAD_MS))
+            || status == "running" && (now - STALE_MS < heard && heard <= now + MAX_CLOCK_SKEW_MS))
 }
 
 /// The same as SQL; takes the earliest and the latest plausible time of the last arrival.
@@ -94,7 +94,7 @@ pub struct Facet {
 }
 
 /// The SQL condition of a visibility; none if it allows everything.
-fn seen(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
+fn visibility_condition(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
     if sight.is_all() {
         return None;
     }
@@ -110,34 +110,34 @@ fn seen(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
 }
 
 pub(crate) fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
-    let touched = last_touched(db)?;
+    let touched = last_revision(db)?;
     let (mut sql, mut values) = (String::from("s.copy_of IS NULL AND s.left_out = 0"), Vec::new());
-    let mut only = |clause: &str, given: &[Value<'f>]| {
+    let mut add_condition = |clause: &str, params: &[Value<'f>]| {
         sql.push_str(" AND ");
         sql.push_str(clause);
-        values.extend_from_slice(given);
+        values.extend_from_slice(params);
     };
     for tag in &filter.tags {
-        only("s.key IN (SELECT session FROM tag WHERE tag = ?)", &[Value::Text(tag)]);
+        add_condition("s.key IN (SELECT session FROM tag WHERE tag = ?)", &[Value::Text(tag)]);
     }
     for (column, value) in [("label", &filter.label), ("status", &filter.status)] {
         if let Some(value) = value {
-            only(&format!("s.{column} = ?"), &[Value::Text(value)]);
+            add_condition(&format!("s.{column} = ?"), &[Value::Text(value)]);
         }
     }
-    let (of_time, of_count) =
-        (buckets::of_time as fn(i64) -> i64, buckets::of_count as fn(i64) -> i64);
+    let (time_bucket, revision_bucket) =
+        (buckets::time_bucket as fn(i64) -> i64, buckets::revision_bucket as fn(i64) -> i64);
     for (clause, value, era) in [
-        ("s.updated >= ? AND s.updated_era >= ?", filter.since, of_time),
-        ("s.updated < ? AND s.updated_era <= ?", filter.until, of_time),
-        ("s.touched > ? AND s.touched_era >= ?", filter.touched_after, of_count),
+        ("s.updated >= ? AND s.updated_era >= ?", filter.since, time_bucket),
+        ("s.updated < ? AND s.updated_era <= ?", filter.until, time_bucket),
+        ("s.touched > ? AND s.touched_era >= ?", filter.touched_after, revision_bucket),
     ] {
         if let Some(value) = value {
-            only(clause, &[Value::Int(value), Value::Int(era(value))]);
+            add_condition(clause, &[Value::Int(value), Value::Int(era(value))]);
         }
     }
-    if let Some((clause, given)) = seen(&filter.sight) {
-        only(&clause, &given);
+    if let Some((clause, params)) = visibility_condition(&filter.sight) {
+        add_condition(&clause, &params);
     }
     if let Some(after) = &filter.after {
         let place = after.split_once('.').and_then(|(updated, key)| {
@@ -146,36 +146,38 @@ pub(crate) fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> 
         let (updated, key) = place.ok_or_else(|| {
             Error::Invalid("`after` is not a place in a list of sessions".to_owned())
         })?;
-        let place = [updated, key, buckets::of_time(updated)].map(Value::Int);
-        only("(s.updated, s.key) < (?, ?) AND s.updated_era <= ?", &place);
+        let place = [updated, key, buckets::time_bucket(updated)].map(Value::Int);
+        add_condition("(s.updated, s.key) < (?, ?) AND s.updated_era <= ?", &place);
     }
     // SQLite folds only ASCII letters: texts are compared here.
-    let small = |part: &Option<String>| part.as_deref().map(fold_case);
-    let about = [
-        (small(&filter.text), &[2, 12, 17][..]),
-        (small(&filter.project), &[13]),
-        (small(&filter.agent), &[20]),
+    let folded = |part: &Option<String>| part.as_deref().map(fold_case);
+    let text_filters = [
+        (folded(&filter.text), &[2, 12, 17][..]),
+        (folded(&filter.project), &[13]),
+        (folded(&filter.agent), &[20]),
     ];
-    let is_free = about.iter().all(|(part, _)| part.is_none());
-    let most = i64::try_from(filter.limit + 1).ok().filter(|_| is_free).unwrap_or(i64::MAX);
-    let is_meant =
-        |row: &Row<'_>| about.iter().all(|(part, columns)| says(row, columns, part.as_deref()));
+    let is_sql_only = text_filters.iter().all(|(part, _)| part.is_none());
+    let sql_limit =
+        i64::try_from(filter.limit + 1).ok().filter(|_| is_sql_only).unwrap_or(i64::MAX);
+    let matches = |row: &Row<'_>| {
+        text_filters.iter().all(|(part, columns)| contains_text(row, columns, part.as_deref()))
+    };
     let mut sessions = Vec::new();
     let all = format!(
         "SELECT {COLUMNS} FROM session s WHERE {sql}
-         ORDER BY s.updated_era DESC, s.updated DESC, s.key DESC LIMIT {most}"
+         ORDER BY s.updated_era DESC, s.updated DESC, s.key DESC LIMIT {sql_limit}"
     );
-    let walked = db.each(&all, &values, |row| {
-        if is_meant(row) {
+    let scanned = db.query_each(&all, &values, |row| {
+        if matches(row) {
             sessions.push(read(row)?);
         }
         let enough = sessions.len() > filter.limit;
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     });
-    if around(db, walked)? {
+    if skip_damaged_rows(db, scanned)? {
         sessions.clear();
         for key in check::sessions(db)? {
-            sessions.extend(alone(db, key, &sql, &values, &is_meant)?);
+            sessions.extend(read_by_key(db, key, &sql, &values, &matches)?);
         }
         sessions.sort_by_key(|s| Reverse((s.updated_at, s.key)));
     }
@@ -186,27 +188,27 @@ pub(crate) fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> 
 }
 
 /// Whether the rows are damaged, so that sessions must be read one by one.
-pub(crate) fn around(db: &Db<'_>, walked: Result<()>) -> Result<bool> {
-    match walked {
+pub(crate) fn skip_damaged_rows(db: &Db<'_>, scanned: Result<()>) -> Result<bool> {
+    match scanned {
         Err(error) if error.is_unreadable() && !db.is_postgres() => {
             damage::found(Damage::database(error.to_string()));
             Ok(true)
         }
-        walked => walked.map(|()| false),
+        scanned => scanned.map(|()| false),
     }
 }
 
 /// Reads a matching session by its key; without tags and files if those are damaged.
-fn alone(
+fn read_by_key(
     db: &Db<'_>,
     key: i64,
     clause: &str,
     values: &[Value<'_>],
-    is_meant: &impl Fn(&Row<'_>) -> bool,
+    matches: &impl Fn(&Row<'_>) -> bool,
 ) -> Result<Option<SessionRow>> {
-    for columns in [COLUMNS.to_owned(), bare_columns()] {
+    for columns in [COLUMNS.to_owned(), columns_without_subqueries()] {
         let sql = format!("SELECT {columns} FROM session s WHERE s.key = {key} AND {clause}");
-        let found = db.optional(&sql, values, |row| is_meant(row).then(|| read(row)).transpose());
+        let found = db.query_opt(&sql, values, |row| matches(row).then(|| read(row)).transpose());
         match found {
             Err(error) if error.is_unreadable() => {}
             found => return Ok(found?.flatten()),
@@ -217,13 +219,14 @@ fn alone(
 }
 
 /// Whether one of `columns` contains `part`.
-fn says(row: &Row<'_>, columns: &[usize], part: Option<&str>) -> bool {
-    let said = |at: usize| row.get::<Option<String>>(at).ok().flatten().unwrap_or_default();
-    part.is_none_or(|part| columns.iter().any(|at| fold_case(&said(*at)).contains(part)))
+fn contains_text(row: &Row<'_>, columns: &[usize], part: Option<&str>) -> bool {
+    let column_text = |at: usize| row.get::<Option<String>>(at).ok().flatten().unwrap_or_default();
+    part.is_none_or(|part| columns.iter().any(|at| fold_case(&column_text(*at)).contains(part)))
 }
 
 pub(crate) fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
-    let (clause, seen) = seen(sight).unwrap_or_else(|| ("true".to_owned(), Vec::new()));
+    let (clause, visibility) =
+        visibility_condition(sight).unwrap_or_else(|| ("true".to_owned(), Vec::new()));
     let sql = format!(
         "SELECT s.agent, s.project, {LIVE} FROM session s 
          WHERE s.copy_of IS NULL AND s.left_out = 0 AND {clause}"
@@ -231,8 +234,8 @@ pub(crate) fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
     let one = |row: &Row<'_>| -> Result<(Option<String>, Option<String>, Option<bool>)> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
     };
-    let mut values = vec![Value::Int(now() - STALE_MS), Value::Int(now() + AHEAD_MS)];
-    values.extend(seen);
+    let mut values = vec![Value::Int(now() - STALE_MS), Value::Int(now() + MAX_CLOCK_SKEW_MS)];
+    values.extend(visibility);
     let mut all = Facets::default();
     let (mut agents, mut projects) = (HashMap::new(), HashMap::new());
     let count = |names: &mut HashMap<String, u64>, name: Option<String>| {
@@ -241,16 +244,16 @@ pub(crate) fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
         }
     };
     let mut found = Vec::new();
-    let walked = db.each(&sql, &values, |row| {
+    let scanned = db.query_each(&sql, &values, |row| {
         found.push(one(row)?);
         Ok(ControlFlow::Continue(()))
     });
-    if around(db, walked)? {
+    if skip_damaged_rows(db, scanned)? {
         found.clear();
         for key in check::sessions(db)? {
             // The list of sessions reports those that cannot be read.
             let sql = format!("{sql} AND s.key = {key}");
-            found.extend(db.optional(&sql, &values, one).ok().flatten());
+            found.extend(db.query_opt(&sql, &values, one).ok().flatten());
         }
     }
     for (agent, project, live) in found {
@@ -259,11 +262,11 @@ pub(crate) fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
         all.live += u64::from(live.unwrap_or(false));
         all.total += 1;
     }
-    (all.agents, all.projects) = (most_first(agents), most_first(projects));
+    (all.agents, all.projects) = (by_frequency(agents), by_frequency(projects));
     Ok(all)
 }
 
-fn most_first(names: HashMap<String, u64>) -> Vec<Facet> {
+fn by_frequency(names: HashMap<String, u64>) -> Vec<Facet> {
     let mut facets: Vec<Facet> =
         names.into_iter().map(|(name, count)| Facet { name, count }).collect();
     facets.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));

@@ -10,8 +10,9 @@ pub(crate) mod row;
 pub(crate) mod stats;
 
 use crate::beside;
-pub(crate) use crate::buckets::touched;
-use crate::buckets::{TOUCHED, of_time, told};
+pub(crate) use crate::buckets::next_revision as touched;
+use crate::buckets::next_revision;
+use crate::buckets::{REVISION_BITS, pg_assignments, time_bucket};
 use crate::damage::{self, Damage, Damages};
 use crate::db::{Db, Value, params};
 use crate::durable;
@@ -19,10 +20,11 @@ use crate::error::{Error, Result};
 use crate::figures::{self, Change};
 use crate::ids::{new_epoch, now};
 use crate::meta;
-use crate::sessions::row::{empty_info, lines};
+use crate::sessions::row::{empty_info, sorted_lines};
 use crate::sum;
 use crate::unindexed;
 use std::path::Path;
+pub(crate) use {bump_revision as mark_touched, identity_checksum as name_sum};
 
 /// A session to create.
 #[derive(Debug, Clone, Default)]
@@ -64,46 +66,47 @@ pub(crate) fn insert(
     label: Option<&str>,
     created: i64,
 ) -> Result<Option<i64>> {
-    let touched = touched(db);
+    let revision = next_revision(db);
     let figures = figures::of(|column| match column {
         "created" | "updated" => "?4".to_owned(),
-        "touched" => touched.clone(),
+        "touched" => revision.clone(),
         _ => "0".to_owned(),
     });
     let sql = format!(
         "INSERT INTO session (id, epoch, label, created, updated, touched, info, updated_era, touched_era,
          facts_crc, name_crc, tally, figures)
-         VALUES (?1, ?2, ?3, ?4, ?4, {touched}, ?5, ?6, {touched} >> {TOUCHED}, ?7, ?8, 0, {figures})
+         VALUES (?1, ?2, ?3, ?4, ?4, {revision}, ?5, ?6, {revision} >> {REVISION_BITS}, ?7, ?8, 0, {figures})
          ON CONFLICT DO NOTHING RETURNING key"
     );
-    let (info, era, epoch) = (empty_info(), of_time(created), new_epoch()?);
+    let (info, bucket, epoch) = (empty_info(), time_bucket(created), new_epoch()?);
     let none = Value::Null;
     let facts = sum::of(&params![info, none, none, none, none]);
-    let names = name_sum(id, &epoch, label);
-    let values = params![id, epoch, label, created, info, era, facts, names];
-    let made = db.optional(&sql, &values, |r| r.get(0))?;
-    if let Some(key) = made
+    let names = identity_checksum(id, &epoch, label);
+    let values = params![id, epoch, label, created, info, bucket, facts, names];
+    let inserted = db.query_opt(&sql, &values, |r| r.get(0))?;
+    if let Some(key) = inserted
         && !db.is_postgres()
     {
         durable::wrote(key, Some(0));
     }
-    Ok(made)
+    Ok(inserted)
 }
 
 /// The checksum of a session's identity.
-pub(crate) fn name_sum(id: &str, epoch: &str, label: Option<&str>) -> i64 {
+pub(crate) fn identity_checksum(id: &str, epoch: &str, label: Option<&str>) -> i64 {
     sum::of(&params![id, epoch, label])
 }
 
-pub(crate) fn doom(db: &Db<'_>, key: i64) -> Result<()> {
+pub(crate) fn schedule_delete(db: &Db<'_>, key: i64) -> Result<()> {
     if !db.is_postgres() {
         // The session may have the highest revision, which must not be assigned again.
-        let count: i64 = db.one(&format!("SELECT {}", touched(db)), &[], |r| r.get(0))?;
+        let count: i64 =
+            db.query_one(&format!("SELECT {}", next_revision(db)), &[], |r| r.get(0))?;
         meta::put(db, "touched", &Value::Int(count))?;
     }
     let at = now();
-    for name in names_on_disk(db, key)? {
-        db.later(
+    for name in file_names(db, key)? {
+        db.execute_pipelined(
             "INSERT INTO forgotten (label, at, crc) VALUES (?1, ?2, ?3)
              ON CONFLICT (label) DO UPDATE SET at = excluded.at, crc = excluded.crc",
             &params![name, at, sum::of(&params![name, at])],
@@ -112,18 +115,20 @@ pub(crate) fn doom(db: &Db<'_>, key: i64) -> Result<()> {
     if !db.is_postgres() {
         durable::wrote(key, None);
     }
-    db.later("DELETE FROM session WHERE key = ?1", &params![key])?;
-    db.later("DELETE FROM tag WHERE session = ?1", &params![key])?;
+    db.execute_pipelined("DELETE FROM session WHERE key = ?1", &params![key])?;
+    db.execute_pipelined("DELETE FROM tag WHERE session = ?1", &params![key])?;
     let doomed = "INSERT INTO doomed (session, crc) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-    db.later(doomed, &params![key, beside::doomed_sum(key)])
+    db.execute_pipelined(doomed, &params![key, beside::doomed_sum(key)])
 }
 
 /// The names of a session read from files: its label, and the stems of its files.
-pub(crate) fn names_on_disk(db: &Db<'_>, key: i64) -> Result<Vec<String>> {
+pub(crate) fn file_names(db: &Db<'_>, key: i64) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let sql = "SELECT s.label, f.path FROM session s JOIN source f ON f.session = s.key
          WHERE s.key = ?1 AND f.path IS NOT NULL AND f.parent IS NULL";
-    for (label, path) in db.all(sql, &params![key], |r| Ok((r.get(0)?, r.get::<String>(1)?)))? {
+    for (label, path) in
+        db.query_all(sql, &params![key], |r| Ok((r.get(0)?, r.get::<String>(1)?)))?
+    {
         let file = Path::new(&path).file_stem().map(|n| n.to_string_lossy().into_owned());
         names.extend::<[Option<String>; 2]>([label, file]);
     }
@@ -134,13 +139,14 @@ pub(crate) fn names_on_disk(db: &Db<'_>, key: i64) -> Result<Vec<String>> {
 }
 
 /// Increments a session's revision, so that followers of the list see the change.
-pub(crate) fn mark_touched(db: &Db<'_>, key: i64) -> Result<()> {
-    let touched = touched(db);
-    let era = if db.is_postgres() { told(None, &touched) } else { String::new() };
-    let figures = figures::changed(&[("touched", Change::To(&touched))]);
-    let sql =
-        format!("UPDATE session SET figures = {figures}, touched = {touched}{era} WHERE key = ?1");
-    db.later(&sql, &params![key])
+pub(crate) fn bump_revision(db: &Db<'_>, key: i64) -> Result<()> {
+    let revision = next_revision(db);
+    let bucket = if db.is_postgres() { pg_assignments(None, &revision) } else { String::new() };
+    let figures = figures::changed(&[("touched", Change::To(&revision))]);
+    let sql = format!(
+        "UPDATE session SET figures = {figures}, touched = {revision}{bucket} WHERE key = ?1"
+    );
+    db.execute_pipelined(&sql, &params![key])
 }
 
 /// Adds tags; returns how many are new.
@@ -152,7 +158,7 @@ pub(crate) fn add_tags(db: &Db<'_>, key: i64, tags: &[String]) -> Result<usize> 
     }
     if added > 0 {
         let sql = "SELECT count(*) FROM tag WHERE session = ?1";
-        if db.one(sql, &params![key], |r| r.get::<usize>(0))? > MAX_TAGS {
+        if db.query_one(sql, &params![key], |r| r.get::<usize>(0))? > MAX_TAGS {
             return Err(Error::Invalid(format!("a session has at most {MAX_TAGS} tags")));
         }
     }
@@ -167,7 +173,7 @@ pub(crate) fn lock(db: &Db<'_>, column: &str, value: Value<'_>) -> Result<bool> 
 }
 
 /// Finds and locks a session.
-pub(crate) fn find_to_change(db: &Db<'_>, id: &str) -> Result<Session> {
+pub(crate) fn find_locked(db: &Db<'_>, id: &str) -> Result<Session> {
     // A session whose log was restarted while this waited has a new row.
     let locked = lock(db, "id", Value::Text(id))? || lock(db, "id", Value::Text(id))?;
     // A new statement sees what the other node committed.
@@ -215,7 +221,7 @@ fn find(db: &Db<'_>, column: &str, value: Value<'_>) -> Result<Option<Session>> 
          (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), s.ended, s.pen, s.name_crc
          FROM session s WHERE s.{column} = ?1"
     );
-    db.optional(&sql, &[value], |r| {
+    db.query_opt(&sql, &[value], |r| {
         if !sum::row_holds(r, &[1, 2, 3], 8)? {
             damage::found(Damage::new(r.get(0)?, damage::Part::Session, 0, 0));
             return Err(Error::Damaged("the row of a session is not as it was written".to_owned()));
@@ -226,7 +232,7 @@ fn find(db: &Db<'_>, column: &str, value: Value<'_>) -> Result<Option<Session>> 
             epoch: r.get(2)?,
             label: r.get(3)?,
             seq: r.get(4)?,
-            tags: lines(r.get::<Option<String>>(5)?.as_deref()),
+            tags: sorted_lines(r.get::<Option<String>>(5)?.as_deref()),
             ended: r.get(6)?,
             pen: r.get(7)?,
         })

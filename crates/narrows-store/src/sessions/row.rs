@@ -100,7 +100,7 @@ macro_rules! fork_of {
 }
 
 /// The session columns of a search hit.
-pub(crate) const OF_HIT: &str = concat!(
+pub(crate) const HIT_COLUMNS: &str = concat!(
     "s.id, coalesce(nullif(s.title, ''), s.prompt), s.label, \
      (SELECT string_agg(tag, '\n') FROM tag WHERE session = s.key), ",
     fork_of!(),
@@ -120,20 +120,20 @@ pub(crate) const COLUMNS: &str = concat!(
 );
 
 /// The columns without subqueries of other tables.
-pub(crate) fn bare_columns() -> String {
-    let (mut bare, mut depth) = (String::new(), 0);
+pub(crate) fn columns_without_subqueries() -> String {
+    let (mut columns, mut depth) = (String::new(), 0);
     for c in COLUMNS.chars() {
         match c {
             '(' => {
                 depth += 1;
-                bare.push_str(if depth == 1 { "NULL" } else { "" });
+                columns.push_str(if depth == 1 { "NULL" } else { "" });
             }
             ')' => depth -= 1,
-            c if depth == 0 => bare.push(c),
+            c if depth == 0 => columns.push(c),
             _ => {}
         }
     }
-    bare
+    columns
 }
 
 /// The header of a new session.
@@ -150,11 +150,11 @@ pub(crate) fn damaged_info() -> String {
     info.to_string()
 }
 
-pub(crate) fn lines(text: Option<&str>) -> Vec<String> {
-    let mut lines: Vec<String> =
+pub(crate) fn sorted_lines(text: Option<&str>) -> Vec<String> {
+    let mut sorted_lines: Vec<String> =
         text.iter().flat_map(|t| t.split('\n')).map(str::to_owned).collect();
-    lines.sort_unstable();
-    lines
+    sorted_lines.sort_unstable();
+    sorted_lines
 }
 
 pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
@@ -185,7 +185,7 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
         live: copy_of.is_none() && is_live(ended, waiting, &status, heard_at, now()),
         waiting,
         info: RawValue::from_string(info).unwrap_or_default(),
-        tags: lines(r.get::<Option<String>>(11)?.as_deref()),
+        tags: sorted_lines(r.get::<Option<String>>(11)?.as_deref()),
         project: r.get(13)?,
         native_id: r.get(14)?,
         file_exists: r.get(15)?,
@@ -204,17 +204,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_other_tables_there_are_as_many_columns() {
-        let bare = bare_columns();
-        assert!(!bare.contains("SELECT"), "{bare}");
+    fn columns_without_subqueries_keep_count() {
+        let columns = columns_without_subqueries();
+        assert!(!columns.contains("SELECT"), "{columns}");
         let db = rusqlite::Connection::open_in_memory().expect("database");
-        let names: Vec<&str> = bare.split(", ").map(|c| c.trim_start_matches("s.")).collect();
+        let names: Vec<&str> = columns.split(", ").map(|c| c.trim_start_matches("s.")).collect();
         assert_eq!(names.len(), 30);
         let mut columns: Vec<&str> = names.iter().copied().filter(|c| *c != "NULL").collect();
         columns.dedup();
         db.execute_batch(&format!("CREATE TABLE session ({})", columns.join(", "))).expect("table");
         let count =
-            db.prepare(&format!("SELECT {bare} FROM session s")).expect("query").column_count();
+            db.prepare(&format!("SELECT {columns} FROM session s")).expect("query").column_count();
         assert_eq!(count, 30);
     }
 }

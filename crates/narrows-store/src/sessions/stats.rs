@@ -4,7 +4,7 @@ use super::cost;
 use crate::beside;
 use crate::db::{Db, Value, params};
 use crate::error::Result;
-use crate::sessions::copies::{ANSWERS, COUNTED};
+use crate::sessions::copies::{ONE_LOG_PER_ANSWER, ONE_LOG_PER_SESSION};
 use crate::sum;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
@@ -97,7 +97,7 @@ pub struct StatsRow {
     pub active_ms: u64,
 }
 
-pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()> {
+pub(crate) fn put_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()> {
     // A final row replaces an estimate; of estimates, which only grow, the highest counts. The row
     // stays with the session that had it first, unless that one was deleted.
     const BETTER: &str = "(excluded.kept > usage.kept OR excluded.kept = usage.kept
@@ -108,7 +108,7 @@ pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()
     };
     let columns = ["input", "output", "cache_read", "cache_write", "cost", "crc", "kept"];
     let better = columns.map(better).join(", ");
-    db.at_end(
+    db.execute_before_commit(
         &format!("usage {}", row.id),
         &format!(
             "INSERT INTO usage (id, session, sub, at, model, input, output, cache_read, cache_write, cost,
@@ -153,21 +153,21 @@ pub(crate) fn keep_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()
 }
 
 /// Stores the id of a session's first answer.
-pub(crate) fn keep_first(db: &Db<'_>, session: i64, message: &str) -> Result<()> {
+pub(crate) fn put_first_answer(db: &Db<'_>, session: i64, message: &str) -> Result<()> {
     let sql = "INSERT INTO first_answer (session, answer, crc) VALUES (?1, ?2, ?3)
          ON CONFLICT (session) DO NOTHING";
-    db.later(sql, &params![session, message, sum::of(&params![session, message])])
+    db.execute_pipelined(sql, &params![session, message, sum::of(&params![session, message])])
 }
 
-const DAY: &str = "coalesce(date({at} / 1000, 'unixepoch', 'localtime'), '')";
+const DAY_SQLITE: &str = "coalesce(date({at} / 1000, 'unixepoch', 'localtime'), '')";
 /// Years of four digits have days, as on SQLite.
 const DAY_PG: &str = "CASE WHEN {at} BETWEEN -62135596800000 AND 253402300799999
      THEN to_char(to_timestamp(({at}) / 1000.0), 'YYYY-MM-DD') ELSE '' END";
 
-pub(crate) fn name(db: &Db<'_>, by: StatsBy, at: &str, model: &str, tool: &str) -> String {
+pub(crate) fn group_expr(db: &Db<'_>, by: StatsBy, at: &str, model: &str, tool: &str) -> String {
     match by {
         StatsBy::Day if db.is_postgres() => DAY_PG.replace("{at}", at),
-        StatsBy::Day => DAY.replace("{at}", at),
+        StatsBy::Day => DAY_SQLITE.replace("{at}", at),
         StatsBy::Project => "coalesce(s.project, '')".to_owned(),
         StatsBy::Model => format!("coalesce({model}, s.model, '')"),
         StatsBy::Agent => "coalesce(s.agent, '')".to_owned(),
@@ -177,10 +177,10 @@ pub(crate) fn name(db: &Db<'_>, by: StatsBy, at: &str, model: &str, tool: &str) 
 }
 
 /// Adds the columns of a result to a row.
-type Into = fn(&mut StatsRow, &[i64]);
+type AddColumns = fn(&mut StatsRow, &[i64]);
 
 /// The condition of a filter, on the session and, if `at` is given, the time.
-pub(crate) fn only<'f>(
+pub(crate) fn filter_condition<'f>(
     db: &Db<'_>,
     filter: &'f StatsFilter,
     at: Option<&str>,
@@ -195,8 +195,8 @@ pub(crate) fn only<'f>(
     }
     for (column, part) in [("agent", &filter.agent), ("project", &filter.project)] {
         if let Some(part) = part {
-            let said = format!("lower(coalesce(s.{column}, ''))");
-            clause.extend([" AND ", find, "(", &said, ", lower(?)) > 0"]);
+            let lower_column = format!("lower(coalesce(s.{column}, ''))");
+            clause.extend([" AND ", find, "(", &lower_column, ", lower(?)) > 0"]);
             values.push(Value::Text(part));
         }
     }
@@ -204,27 +204,27 @@ pub(crate) fn only<'f>(
 }
 
 pub(crate) fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> {
-    let only = |at: &str| only(db, filter, Some(at));
+    let condition = |at: &str| filter_condition(db, filter, Some(at));
     let mut rows: BTreeMap<String, StatsRow> = BTreeMap::new();
     let mut sessions: BTreeMap<String, HashSet<i64>> = BTreeMap::new();
     if filter.by != StatsBy::Tool {
         cost::add(db, filter, &mut rows, &mut sessions)?;
     }
-    let mut add = |sql: String, values: Vec<Value<'_>>, into: Into| -> Result<()> {
-        db.each(&sql, &values, |r| {
+    let mut add = |sql: String, values: Vec<Value<'_>>, add_columns: AddColumns| -> Result<()> {
+        db.query_each(&sql, &values, |r| {
             let name: String = r.get(0)?;
             sessions.entry(name.clone()).or_default().insert(r.get(1)?);
             let numbers: Vec<i64> = (2..7).map(|at| r.get(at)).collect::<Result<_>>()?;
             let row = rows
                 .entry(name.clone())
                 .or_insert_with(|| StatsRow { name, ..StatsRow::default() });
-            into(row, &numbers);
+            add_columns(row, &numbers);
             Ok(ControlFlow::Continue(()))
         })
     };
     if filter.by != StatsBy::Tool {
-        let (clause, values) = only("u.at");
-        let name = name(db, filter.by, "u.at", "u.model", "''");
+        let (clause, values) = condition("u.at");
+        let name = group_expr(db, filter.by, "u.at", "u.model", "''");
         let binary = if db.is_postgres() { "COLLATE \"C\"" } else { "COLLATE BINARY" };
         // Printed output does not name the request: it is the same answer as one of the same
         // message whose id does.
@@ -234,7 +234,7 @@ pub(crate) fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> 
                  CAST(sum(u.input) AS BIGINT), CAST(sum(u.output) AS BIGINT),
                  CAST(sum(u.cache_read) AS BIGINT), CAST(sum(u.cache_write) AS BIGINT)
                  FROM usage u JOIN session own ON own.key = u.session
-                 {ANSWERS} AND u.cost IS NULL
+                 {ONE_LOG_PER_ANSWER} AND u.cost IS NULL
                  AND NOT (u.id LIKE '%/' AND EXISTS (SELECT 1 FROM usage v
                  WHERE v.id {binary} > u.id {binary}
                  AND v.id {binary} < (substr(u.id, 1, length(u.id) - 1) || '0') {binary}))
@@ -250,13 +250,13 @@ pub(crate) fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> 
             },
         )?;
     }
-    let (clause, values) = only("c.at");
-    let by = name(db, filter.by, "c.at", "NULL", "c.name");
+    let (clause, values) = condition("c.at");
+    let by = group_expr(db, filter.by, "c.at", "NULL", "c.name");
     add(
         format!(
             "SELECT {by}, s.key, count(*), CAST(sum(c.failed) AS BIGINT),
              CAST(sum(coalesce(c.ms, 0)) AS BIGINT), 0, 0
-             FROM call c JOIN session own ON own.key = c.key >> 32 {COUNTED}{clause} GROUP BY 1, 2"
+             FROM call c JOIN session own ON own.key = c.key >> 32 {ONE_LOG_PER_SESSION}{clause} GROUP BY 1, 2"
         ),
         values,
         |row, n| {
@@ -267,13 +267,13 @@ pub(crate) fn stats(db: &Db<'_>, filter: &StatsFilter) -> Result<Vec<StatsRow>> 
     )?;
     if filter.by != StatsBy::Tool {
         let at = "a.hour * 3600000";
-        let (clause, values) = only(at);
-        let by = name(db, filter.by, at, "NULL", "''");
+        let (clause, values) = condition(at);
+        let by = group_expr(db, filter.by, at, "NULL", "''");
         add(
             format!(
                 "SELECT {by}, s.key, CAST(sum(a.ms) AS BIGINT), 0, 0, 0, 0
                  FROM active a JOIN session own ON own.key = a.session
-                 {COUNTED}{clause} GROUP BY 1, 2"
+                 {ONE_LOG_PER_SESSION}{clause} GROUP BY 1, 2"
             ),
             values,
             |row, n| row.active_ms += n[0].unsigned_abs(),

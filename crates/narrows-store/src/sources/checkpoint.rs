@@ -66,7 +66,7 @@ pub struct SourceMark {
 
 impl SourceMark {
     /// The checksum of the columns that every update writes.
-    pub(crate) fn sum(&self, session: i64) -> i64 {
+    pub(crate) fn checksum(&self, session: i64) -> i64 {
         let SourceMark {
             number, read, rest, offset, rest_offset, rest_order, last, roots, at, ..
         } = self;
@@ -86,45 +86,45 @@ impl SourceMark {
 }
 
 /// The checksum of a source's format or path, if any.
-pub(crate) fn sum_of(session: i64, number: u32, text: Option<&str>) -> Option<i64> {
+pub(crate) fn text_checksum(session: i64, number: u32, text: Option<&str>) -> Option<i64> {
     text.map(|text| sum::of(&params![session, number, text]))
 }
 
 /// Writes checkpoints, each with its session. The last one of a source wins.
-pub(crate) fn keep(db: &Db<'_>, marks: &[(i64, &SourceMark)]) -> Result<()> {
+pub(crate) fn put(db: &Db<'_>, checkpoints: &[(i64, &SourceMark)]) -> Result<()> {
     let mut last: BTreeMap<(i64, u32), [Value<'_>; 15]> = BTreeMap::new();
-    for (session, mark) in marks {
+    for (session, checkpoint) in checkpoints {
         let mut row = params![
             *session,
-            mark.number,
-            mark.format,
-            mark.path,
-            mark.read,
-            mark.rest,
-            mark.offset,
-            mark.last,
-            mark.roots,
-            mark.rest_order,
-            mark.at,
-            mark.rest_offset,
+            checkpoint.number,
+            checkpoint.format,
+            checkpoint.path,
+            checkpoint.read,
+            checkpoint.rest,
+            checkpoint.offset,
+            checkpoint.last,
+            checkpoint.roots,
+            checkpoint.rest_order,
+            checkpoint.at,
+            checkpoint.rest_offset,
             Value::Null,
             Value::Null,
             Value::Null
         ];
-        row[12] = Value::Int(mark.sum(*session));
-        for (at, text) in [(13, &mark.format), (14, &mark.path)] {
-            let sum = sum_of(*session, mark.number, text.as_deref());
+        row[12] = Value::Int(checkpoint.checksum(*session));
+        for (at, text) in [(13, &checkpoint.format), (14, &checkpoint.path)] {
+            let sum = text_checksum(*session, checkpoint.number, text.as_deref());
             row[at] = sum.map_or(Value::Null, Value::Int);
         }
-        let known = last.remove(&(*session, mark.number));
-        if let Some([_, _, format, path, .., format_crc, path_crc]) = known {
-            for (at, known, crc) in [(2, format, format_crc), (3, path, path_crc)] {
+        let earlier = last.remove(&(*session, checkpoint.number));
+        if let Some([_, _, format, path, .., format_crc, path_crc]) = earlier {
+            for (at, earlier, crc) in [(2, format, format_crc), (3, path, path_crc)] {
                 if row[at] == Value::Null {
-                    (row[at], row[at + 11]) = (known, crc);
+                    (row[at], row[at + 11]) = (earlier, crc);
                 }
             }
         }
-        last.insert((*session, mark.number), row);
+        last.insert((*session, checkpoint.number), row);
     }
     let (n, t) = ("bigint", "text");
     db.insert(

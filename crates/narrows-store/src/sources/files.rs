@@ -36,11 +36,11 @@ pub struct FileMark {
 }
 
 /// Added to the checksum of a missing file: a statement can set the flag without reading the row.
-pub(crate) const GONE: i64 = 1 << 32;
+pub(crate) const MISSING_CHECKSUM: i64 = 1 << 32;
 
 impl FileMark {
     /// The checksum of the file's identity, without its path.
-    pub(crate) fn sum(&self) -> i64 {
+    pub(crate) fn checksum(&self) -> i64 {
         let FileMark { session, number, node, size, changed, head, tail, tail_at, parent, .. } =
             self;
         sum::of(&params![
@@ -59,56 +59,61 @@ impl FileMark {
 }
 
 /// The row of records read since the last checkpoint.
-pub(crate) const LOOSE: u32 = 1;
+pub(crate) const UNCHECKPOINTED: u32 = 1;
 
 /// Appends record hashes that were read up to the event `seq`.
-pub(crate) fn keep_seen(db: &Db<'_>, session: i64, seq: u64, records: &[u64]) -> Result<()> {
+pub(crate) fn append_seen_records(
+    db: &Db<'_>,
+    session: i64,
+    seq: u64,
+    records: &[u64],
+) -> Result<()> {
     // On SQLite, `||` of two blobs is a text.
-    let joined = if db.is_postgres() {
+    let appended = if db.is_postgres() {
         "seen.records || excluded.records"
     } else {
         "CAST(seen.records || excluded.records AS BLOB)"
     };
-    let bytes = bytes(records);
-    let sum = records_sum(&bytes);
+    let bytes = to_bytes(records);
+    let sum = records_checksum(&bytes);
     // Several records may precede the same event.
-    db.later(
+    db.execute_pipelined(
         &format!(
             "INSERT INTO seen (session, seq, source, records, crc) VALUES (?1, ?2, 0, ?3, ?4)
-             ON CONFLICT (session, seq, source) DO UPDATE SET records = {joined},
+             ON CONFLICT (session, seq, source) DO UPDATE SET records = {appended},
              crc = seen.crc + ?5"
         ),
-        &params![session, seq, bytes, place_sum(session, seq, 0) + sum, sum],
+        &params![session, seq, bytes, records_key_checksum(session, seq, 0) + sum, sum],
     )
 }
 
 /// Replaces the record hashes read since the last checkpoint.
-pub(crate) fn keep_loose(db: &Db<'_>, session: i64, records: &[u64]) -> Result<()> {
-    let bytes = bytes(records);
-    let sum = place_sum(session, 0, LOOSE) + records_sum(&bytes);
-    db.later(
+pub(crate) fn set_uncheckpointed_records(db: &Db<'_>, session: i64, records: &[u64]) -> Result<()> {
+    let bytes = to_bytes(records);
+    let sum = records_key_checksum(session, 0, UNCHECKPOINTED) + records_checksum(&bytes);
+    db.execute_pipelined(
         "INSERT INTO seen (session, seq, source, records, crc) VALUES (?1, 0, ?2, ?3, ?4)
          ON CONFLICT (session, seq, source) DO UPDATE SET records = excluded.records,
          crc = excluded.crc",
-        &params![session, LOOSE, bytes, sum],
+        &params![session, UNCHECKPOINTED, bytes, sum],
     )
 }
 
 /// The checksum of records: a sum, so that records can be appended.
-pub(crate) fn records_sum(records: &[u8]) -> i64 {
+pub(crate) fn records_checksum(records: &[u8]) -> i64 {
     records.chunks(8).map(|record| i64::from(crc32fast::hash(record))).sum()
 }
 
 /// The checksum of a records row's key.
-pub(crate) fn place_sum(session: i64, seq: u64, source: u32) -> i64 {
+pub(crate) fn records_key_checksum(session: i64, seq: u64, source: u32) -> i64 {
     sum::of(&params![session, seq, source])
 }
 
-fn bytes(records: &[u64]) -> Vec<u8> {
+fn to_bytes(records: &[u64]) -> Vec<u8> {
     records.iter().flat_map(|r| r.to_le_bytes()).collect()
 }
 
-pub(crate) fn is_gone(db: &Db<'_>, mark: &FileMark) -> Result<bool> {
+pub(crate) fn is_missing(db: &Db<'_>, mark: &FileMark) -> Result<bool> {
     db.exists(
         "SELECT 1 FROM source WHERE session = ?1 AND number = ?2 AND gone = 1",
         &params![mark.session, mark.number],
@@ -121,7 +126,7 @@ pub(crate) fn files(db: &Db<'_>, only: &str, values: &[Value<'_>]) -> Result<Vec
          head, tail, coalesce(tail_at, 0), parent, gone, coalesce(parser, 0), coalesce(s.ended, 0)
          FROM source LEFT JOIN session s ON s.key = session WHERE {only} ORDER BY session, number"
     );
-    db.all(&sql, values, |r| {
+    db.query_all(&sql, values, |r| {
         Ok(FileMark {
             session: r.get(0)?,
             number: r.get(1)?,

@@ -1,7 +1,7 @@
 //! Appending to the logs of sessions.
 
 use super::Store;
-use crate::append::{Append, Ready};
+use crate::append::{Append, EncodedAppend};
 use crate::error::Result;
 use tokio::sync::oneshot;
 
@@ -10,7 +10,7 @@ impl Store {
     /// the append is durable.
     pub async fn append(&self, append: Append) -> Result<oneshot::Receiver<Result<u64>>> {
         // Encoding happens on the caller's thread: there is one writer for many callers.
-        let ready = Ready::new(append)?;
-        self.writer(ready.append.session)?.append(ready).await
+        let encoded = EncodedAppend::new(append)?;
+        self.writer(encoded.append.session)?.append(encoded).await
     }
 }

@@ -1,7 +1,7 @@
 //! The audit log.
 
 use super::Store;
-use crate::access::audit::{Audited, DAMAGED, NewAudit};
+use crate::access::audit::{Audited, DAMAGED_ACTION, NewAudit};
 use crate::beside;
 use crate::damage::{self, Damage};
 use crate::db::params;
@@ -15,7 +15,7 @@ impl Store {
         self.write(256, move |db| {
             let at = now();
             let sum = sum::of(&params![at, new.token, new.action, new.session, new.detail]);
-            db.later(
+            db.execute_pipelined(
                 "INSERT INTO audit (at, token, action, session, detail, crc)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 &params![at, new.token, new.action, new.session, new.detail, sum],
@@ -30,14 +30,14 @@ impl Store {
             let query =
                 "SELECT key, at, token, action, session, detail, crc FROM audit WHERE key < ?1
                  ORDER BY key DESC LIMIT ?2";
-            db.all(query, &params![before.unwrap_or(i64::MAX), limit], |r| {
+            db.query_all(query, &params![before.unwrap_or(i64::MAX), limit], |r| {
                 let number = r.get(0)?;
                 if !sum::row_holds(r, &[1, 2, 3, 4, 5], 6).unwrap_or(false) {
                     damage::found(Damage::other(beside::AUDIT));
                     // Keep the number, so that the gap is visible.
                     return Ok(Audited {
                         number,
-                        action: DAMAGED.to_owned(),
+                        action: DAMAGED_ACTION.to_owned(),
                         ..Audited::default()
                     });
                 }

@@ -1,7 +1,7 @@
 //! What other nodes of a cluster changed.
 
 use super::Store;
-use crate::buckets::{LAST_COUNT, last_touched};
+use crate::buckets::{MAX_REVISION, last_revision};
 use crate::cluster::changes::News;
 use crate::db::{Value, params};
 use crate::error::Result;
@@ -10,22 +10,22 @@ impl Store {
     /// The changes after a revision.
     pub async fn news(&self, after: i64) -> Result<News> {
         self.read(move |db| {
-            let mut news = News { touched: last_touched(db)?, ..News::default() };
-            let newest = format!("SELECT coalesce({LAST_COUNT}, 0)");
-            news.newest = db.one(&newest, &[], |r| r.get(0))?;
-            let gone = db.all(
+            let mut changes = News { touched: last_revision(db)?, ..News::default() };
+            let newest = format!("SELECT coalesce({MAX_REVISION}, 0)");
+            changes.newest = db.query_one(&newest, &[], |r| r.get(0))?;
+            let tombstones = db.query_all(
                 "SELECT kind, id FROM gone WHERE touched > ?1 ORDER BY touched",
                 &params![after],
                 |r| Ok((r.get::<String>(0)?, r.get::<String>(1)?)),
             )?;
-            for (kind, id) in gone {
+            for (kind, id) in tombstones {
                 match kind.as_str() {
-                    "session" => news.sessions.push(id),
-                    "token" => news.tokens.push(id),
-                    _ => news.tags.push(id),
+                    "session" => changes.sessions.push(id),
+                    "token" => changes.tokens.push(id),
+                    _ => changes.tags.push(id),
                 }
             }
-            Ok(news)
+            Ok(changes)
         })
         .await
     }
@@ -34,7 +34,7 @@ impl Store {
     pub async fn heads(&self, sessions: Vec<i64>) -> Result<Vec<(i64, u64, bool)>> {
         self.read(move |db| {
             let list = Value::List(sessions.iter().map(|key| Value::Int(*key)).collect());
-            db.all("SELECT key, seq, ended FROM session WHERE key = ANY (?1)", &[list], |r| {
+            db.query_all("SELECT key, seq, ended FROM session WHERE key = ANY (?1)", &[list], |r| {
                 Ok((r.get(0)?, r.get(1)?, r.get(2)?))
             })
         })

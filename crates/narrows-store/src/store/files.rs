@@ -3,9 +3,9 @@
 use super::Store;
 use crate::db::params;
 use crate::error::Result;
-use crate::sessions::mark_touched;
-use crate::sources::checkpoint::sum_of;
-use crate::sources::files::{FileMark, GONE, LOOSE, files, is_gone};
+use crate::sessions::bump_revision;
+use crate::sources::checkpoint::text_checksum;
+use crate::sources::files::{FileMark, MISSING_CHECKSUM, UNCHECKPOINTED, files, is_missing};
 use std::ops::ControlFlow;
 
 impl Store {
@@ -24,12 +24,12 @@ impl Store {
     pub async fn keep_files(&self, marks: Vec<FileMark>) -> Result<()> {
         self.write(256 * marks.len(), move |db| {
             for m in &marks {
-                if !m.gone && is_gone(db, m)? {
-                    mark_touched(db, m.session)?;
+                if !m.gone && is_missing(db, m)? {
+                    bump_revision(db, m.session)?;
                 }
-                let path_crc = sum_of(m.session, m.number, Some(&m.path));
-                let file_crc = m.sum() + if m.gone { GONE } else { 0 };
-                db.later(
+                let path_crc = text_checksum(m.session, m.number, Some(&m.path));
+                let file_crc = m.checksum() + if m.gone { MISSING_CHECKSUM } else { 0 };
+                db.execute_pipelined(
                     "INSERT INTO source (session, number, path, node, size, changed, head, tail, tail_at,
                      parent, gone, parser, path_crc, file_crc)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
@@ -53,13 +53,13 @@ impl Store {
     pub async fn lose_files(&self, marks: Vec<FileMark>) -> Result<()> {
         self.write(256 * marks.len(), move |db| {
             for m in &marks {
-                let lost = db.execute(
+                let updated = db.execute(
                     "UPDATE source SET gone = 1, file_crc = file_crc + 4294967296
                      WHERE session = ?1 AND number = ?2 AND path = ?3 AND gone = 0",
                     &params![m.session, m.number, m.path],
                 )?;
-                if lost > 0 {
-                    mark_touched(db, m.session)?;
+                if updated > 0 {
+                    bump_revision(db, m.session)?;
                 }
             }
             Ok(())
@@ -70,19 +70,23 @@ impl Store {
     /// The record hashes of a session up to its last checkpoint, in order, and those read since.
     pub async fn seen(&self, session: i64) -> Result<(Vec<u64>, Vec<u64>)> {
         self.read(move |db| {
-            let (mut all, mut loose) = (Vec::new(), Vec::new());
-            db.each(
+            let (mut checkpointed, mut uncheckpointed) = (Vec::new(), Vec::new());
+            db.query_each(
                 "SELECT source, records FROM seen WHERE session = ?1 ORDER BY seq",
                 &params![session],
                 |row| {
                     let (source, records) = (row.get::<u32>(0)?, row.bytes(1)?);
-                    let numbers = records.unwrap_or_default().chunks_exact(8);
-                    let to = if source == LOOSE { &mut loose } else { &mut all };
-                    to.extend(numbers.filter_map(|n| n.try_into().ok().map(u64::from_le_bytes)));
+                    let hashes = records.unwrap_or_default().chunks_exact(8);
+                    let to = if source == UNCHECKPOINTED {
+                        &mut uncheckpointed
+                    } else {
+                        &mut checkpointed
+                    };
+                    to.extend(hashes.filter_map(|n| n.try_into().ok().map(u64::from_le_bytes)));
                     Ok(ControlFlow::Continue(()))
                 },
             )?;
-            Ok((all, loose))
+            Ok((checkpointed, uncheckpointed))
         })
         .await
     }

@@ -34,7 +34,7 @@ impl Store {
 
     /// Reads the state needed to resume a session, with the last `recent` items.
     pub async fn kept(&self, session: i64, recent: usize) -> Result<Kept> {
-        self.read(move |db| read::kept(db, session, recent)).await
+        self.read(move |db| read::resume_state(db, session, recent)).await
     }
 
     /// Reads the outline of a session, with the turns after a position.

@@ -22,21 +22,21 @@ use crate::check::Looking;
 use crate::damage::{self, Damages};
 use crate::data_dir::DataDir;
 use crate::db::sqlite::connection::open_reader;
-use crate::db::{Db, Pg, PgAddress};
+use crate::db::{Db, Pg, PgConfig};
 use crate::deadline;
 use crate::durable::{self, Durable};
 use crate::error::{Error, Result};
 use crate::frames;
 use crate::intact::Intact;
-use crate::maintenance::housework;
+use crate::maintenance::maintenance_fn;
 use crate::meta;
 use crate::migrations::postgres;
 use crate::migrations::{SCHEMA, check_schema, open_writer};
 use crate::mover::{Mover, restart_wal};
 use crate::repair::swap;
 use crate::revoked::Revoked;
-use crate::writer::write_conn::Link;
-use crate::writer::{Plan, Turn, Writer};
+use crate::writer::write_conn::WriteConn;
+use crate::writer::{CommitBaton, Writer, WriterConfig};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -45,14 +45,14 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
 /// Read connections to SQLite.
-const READERS: u32 = 4;
-const FAR_READERS: u32 = 8;
+const SQLITE_READERS: u32 = 4;
+const PG_READERS: u32 = 8;
 /// Append connections to PostgreSQL. A session always uses the same one, which keeps its order.
-const FAR_WRITERS: usize = 2;
+const PG_WRITERS: usize = 2;
 /// How often a node looks for maintenance left by others.
-const TICK: Duration = Duration::from_secs(2);
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a read may take before it is aborted.
-const PATIENCE: Duration = Duration::from_mins(1);
+const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Options for opening a store.
 #[derive(Debug, Clone, Default)]
@@ -83,16 +83,16 @@ pub struct Store {
 struct Inner {
     dir: DataDir,
     /// The address of the PostgreSQL database, if any.
-    far: Option<PgAddress>,
+    remote: Option<PgConfig>,
     /// The first one writes what belongs to no session.
     writers: Mutex<Vec<Writer>>,
     readers: Mutex<Vec<Reader>>,
-    reading: Arc<Semaphore>,
-    most_readers: u32,
-    ended: Mutex<Vec<oneshot::Receiver<()>>>,
+    read_permits: Arc<Semaphore>,
+    max_readers: u32,
+    stopped: Mutex<Vec<oneshot::Receiver<()>>>,
     mark_key: [u8; 32],
     /// The last known size of a PostgreSQL database, in bytes.
-    far_size: AtomicU64,
+    remote_size: AtomicU64,
     /// Damage found so far.
     damages: Arc<Damages>,
     /// The progress of the initial integrity check.
@@ -122,26 +122,27 @@ impl Store {
         let durable = Durable::open(&dir, &db, &intact)?;
         let lost = durable::lost(&Db::Sqlite(&db))?;
         let revoked = Revoked::load(&dir)?;
-        let (ended, end) = oneshot::channel();
+        let (stopped, end) = oneshot::channel();
         // Initially true: a killed process may not have truncated the WAL.
-        let removed = Arc::new(AtomicBool::new(true));
-        let mover = Mover::start(&dir, Arc::clone(&removed), Arc::clone(&intact))?;
+        let session_removed = Arc::new(AtomicBool::new(true));
+        let checkpointer = Mover::start(&dir, Arc::clone(&session_removed), Arc::clone(&intact))?;
         // The lock is released when the writer has stopped.
-        let over = move || {
-            drop(mover);
+        let on_stop = move || {
+            drop(checkpointer);
             drop(lock);
-            let _ = ended.send(());
+            let _ = stopped.send(());
         };
-        let after = restart_wal(&dir, Arc::clone(&intact));
-        let link = Link::Sqlite { db, after, durable: Box::new(durable), intact };
+        let commit_hook = restart_wal(&dir, Arc::clone(&intact));
+        let conn = WriteConn::Sqlite { db, commit_hook, durable: Box::new(durable), intact };
         // Anything missing now was missing in the copied WAL too.
         if let Some(copied) = copied.filter(|_| lost.is_empty()) {
             copied.let_go();
         }
         damages.keep(lost);
         damages.keep(frames::said(&dir));
-        let housework = housework(removed, &damages);
-        let writer = Writer::start(Plan::alone(link, housework, options.write_here), over)?;
+        let maintenance = maintenance_fn(session_removed, &damages);
+        let writer =
+            Writer::start(WriterConfig::exclusive(conn, maintenance, options.write_here), on_stop)?;
         let inner = Inner::new(dir, None, vec![writer], vec![end], mark_key, damages, revoked);
         Ok(Store { inner: Arc::new(inner) })
     }
@@ -149,35 +150,39 @@ impl Store {
     /// Opens a store in PostgreSQL, which other nodes may share. The data directory belongs to this
     /// node. Blocks until the database responds.
     pub fn connect(path: &Path, url: &str) -> Result<Store> {
-        let address = PgAddress::parse(url)?;
+        let address = PgConfig::parse(url)?;
         let dir = DataDir::open(path)?;
         let lock = Arc::new(dir.lock()?);
-        let mark_key = postgres::prepare(&address)?;
+        let mark_key = postgres::migrate(&address)?;
         let revoked = Revoked::load(&dir)?;
         let (mut writers, mut ends) = (Vec::new(), Vec::new());
-        let mut start = |plan: Plan| -> Result<Writer> {
-            let (ended, end) = oneshot::channel();
+        let mut start = |config: WriterConfig| -> Result<Writer> {
+            let (stopped, end) = oneshot::channel();
             let lock = Arc::clone(&lock);
             ends.push(end);
-            Writer::start(plan, move || {
+            Writer::start(config, move || {
                 drop(lock);
-                let _ = ended.send(());
+                let _ = stopped.send(());
             })
         };
-        let shared = || Plan::shared(Link::far(address.clone()));
+        let shared = || WriterConfig::shared(WriteConn::postgres(address.clone()));
         let damages = Arc::<Damages>::default();
-        let housework = Some(housework(Arc::default(), &damages));
-        let houseworker = start(Plan { housework, tick: Some(TICK), ..shared() })?;
-        let nudge = Some(houseworker.nudge());
+        let maintenance = Some(maintenance_fn(Arc::default(), &damages));
+        let maintainer = start(WriterConfig {
+            maintenance,
+            maintenance_interval: Some(MAINTENANCE_INTERVAL),
+            ..shared()
+        })?;
+        let signal = Some(maintainer.maintenance_signal());
         // Jobs without a session lock rows in any order: two of them in a commit could deadlock
         // with other nodes.
-        writers.push(start(Plan { most: 1, nudge: nudge.clone(), ..shared() })?);
-        let turn = Arc::new(Turn::default());
-        for _ in 0..FAR_WRITERS {
-            let turn = Some(Arc::clone(&turn));
-            writers.push(start(Plan { nudge: nudge.clone(), turn, ..shared() })?);
+        writers.push(start(WriterConfig { max_jobs: 1, signal: signal.clone(), ..shared() })?);
+        let baton = Arc::new(CommitBaton::default());
+        for _ in 0..PG_WRITERS {
+            let baton = Some(Arc::clone(&baton));
+            writers.push(start(WriterConfig { signal: signal.clone(), baton, ..shared() })?);
         }
-        writers.push(houseworker);
+        writers.push(maintainer);
         let inner = Inner::new(dir, Some(address), writers, ends, mark_key, damages, revoked);
         Ok(Store { inner: Arc::new(inner) })
     }
@@ -197,20 +202,21 @@ impl Store {
         if found < SCHEMA {
             return Err(Error::Older { found, known: SCHEMA });
         }
-        let said = if in_use { frames::said(&dir) } else { frames::said_of_log(&dir, Some(&db)) };
+        let wal_damage =
+            if in_use { frames::said(&dir) } else { frames::said_of_log(&dir, Some(&db)) };
         let revoked = Revoked::load(&dir)?;
         let none = Arc::default();
         let inner = Inner::new(dir, None, Vec::new(), Vec::new(), [0; 32], none, revoked);
         inner.damages.keep(durable::lost(&Db::Sqlite(&db))?);
         inner.damages.keep(durable::missing(&db, ends));
-        inner.damages.keep(said);
-        inner.give_back(Reader::Sqlite(db));
+        inner.damages.keep(wal_damage);
+        inner.checkin(Reader::Sqlite(db));
         Ok(Store { inner: Arc::new(inner) })
     }
 
     /// Whether the store is in PostgreSQL, where other nodes may share it.
     pub fn is_shared(&self) -> bool {
-        self.inner.far.is_some()
+        self.inner.remote.is_some()
     }
 
     /// The data directory.
@@ -230,7 +236,7 @@ impl Store {
     /// The disk usage; the last known size for PostgreSQL.
     pub fn size(&self) -> StoreSize {
         if self.is_shared() {
-            return StoreSize { database: self.inner.far_size.load(Ordering::Relaxed), wal: 0 };
+            return StoreSize { database: self.inner.remote_size.load(Ordering::Relaxed), wal: 0 };
         }
         let of = |path| std::fs::metadata(path).map_or(0, |m| m.len());
         StoreSize { database: of(self.inner.dir.database()), wal: of(self.inner.dir.wal()) }
@@ -250,7 +256,7 @@ impl Store {
 
     /// Records the size of a PostgreSQL database.
     pub(crate) fn remember_size(&self, bytes: u64) {
-        self.inner.far_size.store(bytes, Ordering::Relaxed);
+        self.inner.remote_size.store(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn looking(&self) -> &Looking {
@@ -264,8 +270,8 @@ impl Store {
     /// Completes all queued work and releases the data directory.
     pub async fn close(&self) {
         // Readers finish first. The writer is closed last, so that it leaves a single file.
-        let all = self.inner.reading.acquire_many(self.inner.most_readers).await;
-        self.inner.reading.close();
+        let all = self.inner.read_permits.acquire_many(self.inner.max_readers).await;
+        self.inner.read_permits.close();
         drop(all);
         let readers =
             std::mem::take(&mut *self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner));
@@ -274,9 +280,9 @@ impl Store {
         let writers =
             std::mem::take(&mut *self.inner.writers.lock().unwrap_or_else(PoisonError::into_inner));
         writers.into_iter().for_each(Writer::close);
-        let ended =
-            std::mem::take(&mut *self.inner.ended.lock().unwrap_or_else(PoisonError::into_inner));
-        for end in ended {
+        let stopped =
+            std::mem::take(&mut *self.inner.stopped.lock().unwrap_or_else(PoisonError::into_inner));
+        for end in stopped {
             let _ = end.await;
         }
     }
@@ -287,7 +293,7 @@ impl Store {
         let at = match session {
             0 => 0,
             _ if writers.len() == 1 => 0,
-            key => 1 + usize::try_from(key.unsigned_abs()).unwrap_or(0) % FAR_WRITERS,
+            key => 1 + usize::try_from(key.unsigned_abs()).unwrap_or(0) % PG_WRITERS,
         };
         writers.get(at).cloned().ok_or(Error::Closed)
     }
@@ -300,9 +306,9 @@ impl Store {
         F: FnOnce(&Db<'_>) -> Result<T> + Send + 'static,
     {
         let done = self.writer(0)?.send(0, bytes, work).await?;
-        let made = done.await.map_err(|_| Error::Closed)?;
-        self.inner.damages.note(&made);
-        made
+        let result = done.await.map_err(|_| Error::Closed)?;
+        self.inner.damages.note(&result);
+        result
     }
 
     /// Runs `work` on a read connection, with a consistent snapshot.
@@ -311,15 +317,15 @@ impl Store {
         T: Send + 'static,
         F: FnOnce(&Db<'_>) -> Result<T> + Send + 'static,
     {
-        let permit = Arc::clone(&self.inner.reading).acquire_owned().await;
+        let permit = Arc::clone(&self.inner.read_permits).acquire_owned().await;
         let permit = permit.map_err(|_| Error::Closed)?;
         let inner = Arc::clone(&self.inner);
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            let made = inner.read(work);
+            let result = inner.read(work);
             inner.damages.keep(damage::take());
-            inner.damages.note(&made);
-            made
+            inner.damages.note(&result);
+            result
         });
         done.await.map_err(|_| Error::Io("a read was cut off".to_owned()))?
     }
@@ -337,74 +343,77 @@ impl Drop for Inner {
 impl Inner {
     fn new(
         dir: DataDir,
-        far: Option<PgAddress>,
+        remote: Option<PgConfig>,
         writers: Vec<Writer>,
-        ended: Vec<oneshot::Receiver<()>>,
+        stopped: Vec<oneshot::Receiver<()>>,
         mark_key: [u8; 32],
         damages: Arc<Damages>,
         revoked: Revoked,
     ) -> Inner {
-        let most_readers = if far.is_some() { FAR_READERS } else { READERS };
+        let max_readers = if remote.is_some() { PG_READERS } else { SQLITE_READERS };
         Inner {
             dir,
-            far,
+            remote,
             writers: Mutex::new(writers),
             readers: Mutex::default(),
-            reading: Arc::new(Semaphore::new(most_readers as usize)),
-            most_readers,
-            ended: Mutex::new(ended),
+            read_permits: Arc::new(Semaphore::new(max_readers as usize)),
+            max_readers,
+            stopped: Mutex::new(stopped),
             mark_key,
-            far_size: AtomicU64::new(0),
+            remote_size: AtomicU64::new(0),
             damages,
             looking: Looking::default(),
             revoked,
         }
     }
 
-    fn idle(&self) -> Option<Reader> {
+    fn checkout(&self) -> Option<Reader> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    fn give_back(&self, reader: Reader) {
+    fn checkin(&self, reader: Reader) {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
     }
 
     fn read<T>(&self, work: impl FnOnce(&Db<'_>) -> Result<T>) -> Result<T> {
-        match &self.far {
+        match &self.remote {
             None => {
-                let db = match self.idle() {
+                let db = match self.checkout() {
                     Some(Reader::Sqlite(db)) => db,
                     _ => open_reader(&self.dir)?,
                 };
-                let _limited = deadline::limit(PATIENCE);
+                let _limited = deadline::limit(READ_TIMEOUT);
                 let tx = db.unchecked_transaction()?;
-                let made = work(&Db::Sqlite(&tx));
+                let result = work(&Db::Sqlite(&tx));
                 drop(tx);
-                self.give_back(Reader::Sqlite(db));
-                made
+                self.checkin(Reader::Sqlite(db));
+                result
             }
             Some(address) => {
                 let pg = self.begin_reading(address)?;
-                let made = work(&Db::Postgres(&pg));
+                let result = work(&Db::Postgres(&pg));
                 // The next reader checks the result of the commit.
-                let over =
-                    if made.is_ok() { pg.say("COMMIT".to_owned()) } else { Err(Error::Closed) };
-                if over.is_err() && !pg.is_broken() {
+                let ended = if result.is_ok() {
+                    pg.send_batch("COMMIT".to_owned())
+                } else {
+                    Err(Error::Closed)
+                };
+                if ended.is_err() && !pg.is_broken() {
                     pg.roll_back();
                 }
                 pg.flush();
                 if !pg.is_broken() {
-                    self.give_back(Reader::Postgres(pg));
+                    self.checkin(Reader::Postgres(pg));
                 }
-                made
+                result
             }
         }
     }
 
     /// Takes a working connection from the pool; dead ones are dropped.
-    fn begin_reading(&self, address: &PgAddress) -> Result<Box<Pg>> {
-        while let Some(Reader::Postgres(pg)) = self.idle() {
-            if pg.look_at_sent().is_ok() && pg.begin_reading().is_ok() {
+    fn begin_reading(&self, address: &PgConfig) -> Result<Box<Pg>> {
+        while let Some(Reader::Postgres(pg)) = self.checkout() {
+            if pg.check_pipelined().is_ok() && pg.begin_reading().is_ok() {
                 return Ok(pg);
             }
         }

@@ -1,15 +1,15 @@
 //! Creating, finding, labelling and deleting sessions.
 
 use super::Store;
-use crate::cluster::changes::{Gone, gone};
+use crate::cluster::changes::{Deleted, record_deletion};
 use crate::db::{Value, params};
 use crate::error::{Error, Result};
 use crate::ids::{new_id, now};
 use crate::sessions::copies;
 use crate::sessions::row::{COLUMNS, SessionRow, read};
 use crate::sessions::{
-    NewSession, Session, add_tags, doom, find_by_id, find_by_key, find_by_label, find_to_change,
-    insert, lock, mark_touched, names_on_disk,
+    NewSession, Session, add_tags, bump_revision, file_names, find_by_id, find_by_key,
+    find_by_label, find_locked, insert, lock, schedule_delete,
 };
 use crate::unindexed;
 use std::sync::Arc;
@@ -24,32 +24,32 @@ impl Store {
     pub async fn create_beside(&self, new: NewSession, of: Option<i64>) -> Result<(Session, bool)> {
         let damages = Arc::clone(self.damages());
         self.write(256, move |db| {
-            let known = || match &new.label {
+            let existing = || match &new.label {
                 Some(label) => find_by_label(db, &damages, label),
                 None => Ok(None),
             };
-            let (key, made) = if let Some(known) = known()? {
-                (known.key, false)
+            let (key, is_new) = if let Some(existing) = existing()? {
+                (existing.key, false)
             } else if let Some(key) = insert(db, &new_id()?, new.label.as_deref(), now())? {
                 (key, true)
             } else {
                 // Another node created it first.
-                (known()?.ok_or(Error::NotFound("session"))?.key, false)
+                (existing()?.ok_or(Error::NotFound("session"))?.key, false)
             };
-            if let Some(of) = of.filter(|_| made) {
+            if let Some(of) = of.filter(|_| is_new) {
                 copies::set_copy(db, key, Some(of))?;
             }
             if let Some(label) = &new.label {
-                db.later("DELETE FROM forgotten WHERE label = ?1", &params![label])?;
+                db.execute_pipelined("DELETE FROM forgotten WHERE label = ?1", &params![label])?;
             }
-            if !made && !new.tags.is_empty() {
+            if !is_new && !new.tags.is_empty() {
                 lock(db, "key", Value::Int(key))?;
             }
-            if add_tags(db, key, &new.tags)? > 0 && !made {
-                mark_touched(db, key)?;
+            if add_tags(db, key, &new.tags)? > 0 && !is_new {
+                bump_revision(db, key)?;
             }
             let session = find_by_key(db, key)?.ok_or(Error::NotFound("session"))?;
-            Ok((session, made))
+            Ok((session, is_new))
         })
         .await
     }
@@ -80,7 +80,7 @@ impl Store {
         let (id, damages) = (id.to_owned(), Arc::clone(self.damages()));
         self.read(move |db| {
             let sql = format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1 AND s.left_out = 0");
-            let found = db.optional(&sql, &params![id], read)?.filter(|row| row.id == id);
+            let found = db.query_opt(&sql, &params![id], read)?.filter(|row| row.id == id);
             if let Some(found) = found {
                 return Ok(found);
             }
@@ -88,7 +88,7 @@ impl Store {
             let key = key.ok_or(Error::NotFound("session"))?;
             let sql =
                 format!("SELECT {COLUMNS} FROM session s WHERE s.key = ?1 AND s.left_out = 0");
-            db.optional(&sql, &params![key], read)?.ok_or(Error::NotFound("session"))
+            db.query_opt(&sql, &params![key], read)?.ok_or(Error::NotFound("session"))
         })
         .await
     }
@@ -97,14 +97,14 @@ impl Store {
     pub async fn tag(&self, id: &str, add: Vec<String>, remove: Vec<String>) -> Result<()> {
         let id = id.to_owned();
         self.write(256, move |db| {
-            let session = find_to_change(db, &id)?;
+            let session = find_locked(db, &id)?;
             add_tags(db, session.key, &add)?;
             for tag in &remove {
                 let sql = "DELETE FROM tag WHERE session = ?1 AND tag = ?2";
-                db.later(sql, &params![session.key, tag])?;
-                gone(db, Gone::Tag, tag)?;
+                db.execute_pipelined(sql, &params![session.key, tag])?;
+                record_deletion(db, Deleted::Tag, tag)?;
             }
-            mark_touched(db, session.key)
+            bump_revision(db, session.key)
         })
         .await
     }
@@ -114,19 +114,19 @@ impl Store {
     pub async fn begin_anew(&self, id: &str) -> Result<Session> {
         let id = id.to_owned();
         self.write(256, move |db| {
-            let old = find_to_change(db, &id)?;
+            let old = find_locked(db, &id)?;
             let sql = "SELECT created, copy_of FROM session WHERE key = ?1";
             let (created, copy_of) =
-                db.one(sql, &params![old.key], |r| Ok((r.get(0)?, r.get(1)?)))?;
-            let names = names_on_disk(db, old.key)?;
-            doom(db, old.key)?;
+                db.query_one(sql, &params![old.key], |r| Ok((r.get(0)?, r.get(1)?)))?;
+            let names = file_names(db, old.key)?;
+            schedule_delete(db, old.key)?;
             for name in names {
-                db.later("DELETE FROM forgotten WHERE label = ?1", &params![name])?;
+                db.execute_pipelined("DELETE FROM forgotten WHERE label = ?1", &params![name])?;
             }
             let key = insert(db, &old.id, old.label.as_deref(), created)?;
             let key = key.ok_or(Error::NotFound("session"))?;
             add_tags(db, key, &old.tags)?;
-            copies::follow(db, copy_of, old.key, key)?;
+            copies::move_copies(db, copy_of, old.key, key)?;
             find_by_key(db, key)?.ok_or(Error::NotFound("session"))
         })
         .await
@@ -137,7 +137,7 @@ impl Store {
         let native = native.to_owned();
         self.read(move |db| {
             let sql = "SELECT key FROM session WHERE native = ?1 ORDER BY updated DESC LIMIT 1";
-            let key = db.optional(sql, &params![native], |r| r.get(0))?;
+            let key = db.query_opt(sql, &params![native], |r| r.get(0))?;
             let key = key.ok_or(Error::NotFound("session"))?;
             find_by_key(db, key)?.ok_or(Error::NotFound("session"))
         })
@@ -146,16 +146,16 @@ impl Store {
 
     /// Labels of sessions that were deleted while the agent's files still exist.
     pub async fn forgotten(&self) -> Result<Vec<String>> {
-        self.read(|db| db.all("SELECT label FROM forgotten", &[], |r| r.get(0))).await
+        self.read(|db| db.query_all("SELECT label FROM forgotten", &[], |r| r.get(0))).await
     }
 
     /// Deletes a session. It disappears at once; its rows are deleted in slices.
     pub async fn delete(&self, id: &str) -> Result<()> {
         let id = id.to_owned();
         self.write(64, move |db| {
-            let session = find_to_change(db, &id)?;
-            gone(db, Gone::Session, &id)?;
-            copies::doom_all(db, session.key)
+            let session = find_locked(db, &id)?;
+            record_deletion(db, Deleted::Session, &id)?;
+            copies::schedule_delete_all(db, session.key)
         })
         .await
     }

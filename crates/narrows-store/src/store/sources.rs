@@ -11,12 +11,12 @@ impl Store {
     /// The checkpoints of a session's sources.
     pub async fn sources(&self, session: i64) -> Result<Vec<SourceMark>> {
         self.read(move |db| {
-            db.all(
+            db.query_all(
                 r#"SELECT format, path, read, rest, "offset", last, roots, number, rest_order, at,
                  rest_offset, crc FROM source WHERE session = ?1 ORDER BY number"#,
                 &params![session],
                 |r| {
-                    let mark = SourceMark {
+                    let checkpoint = SourceMark {
                         number: r.get(7)?,
                         rest_order: r.get(8)?,
                         at: r.get(9)?,
@@ -29,13 +29,13 @@ impl Store {
                         last: r.get::<Option<String>>(5)?.unwrap_or_default(),
                         roots: r.get::<Option<String>>(6)?.unwrap_or_default(),
                     };
-                    if !sum::holds(r.get(11)?, mark.sum(session)) {
+                    if !sum::holds(r.get(11)?, checkpoint.checksum(session)) {
                         // Resuming at a wrong position would lose or duplicate packets.
-                        let what = "how far the packets of a session were read cannot be known";
-                        damage::found(Damage { session, ..Damage::other(what) });
-                        return Err(Error::Damaged(what.to_owned()));
+                        let message = "how far the packets of a session were read cannot be known";
+                        damage::found(Damage { session, ..Damage::other(message) });
+                        return Err(Error::Damaged(message.to_owned()));
                     }
-                    Ok(mark)
+                    Ok(checkpoint)
                 },
             )
         })
@@ -49,7 +49,7 @@ impl Store {
         place: u64,
     ) -> Result<Vec<(String, Option<String>)>> {
         self.read(move |db| {
-            db.all(
+            db.query_all(
                 "SELECT key, answer FROM request WHERE session = ?1
                  AND first = (SELECT max(first) FROM request WHERE session = ?1 AND first <= ?2)",
                 &params![session, place],
@@ -63,7 +63,7 @@ impl Store {
     pub async fn request(&self, session: i64, key: &str) -> Result<Option<KeptRequest>> {
         let key = key.to_owned();
         self.read(move |db| {
-            db.optional(
+            db.query_opt(
                 "SELECT first, answer, digest FROM request WHERE session = ?1 AND key = ?2",
                 &params![session, key],
                 |r| {

@@ -1,8 +1,10 @@
 //! Tokens and one-time tickets.
 
 use super::Store;
-use crate::access::tokens::{COLUMNS, DAMAGED, HAS_MAKER, MADE, Token, sound, words};
-use crate::cluster::changes::{Gone, gone};
+use crate::access::tokens::{
+    COLUMNS, CREATOR_EXISTS, TOKEN_DAMAGED, Token, WITH_DESCENDANTS, join_lines, read_verified,
+};
+use crate::cluster::changes::{Deleted, record_deletion};
 use crate::db::{Value, params};
 use crate::error::{Error, Result};
 use crate::ids::now;
@@ -15,17 +17,17 @@ impl Store {
         self.write(256, move |db| {
             // A secret belongs to one token.
             let other = "DELETE FROM token WHERE hash = ?1 AND id <> ?2";
-            db.later(other, &params![token.hash[..], token.id])?;
+            db.execute_pipelined(other, &params![token.hash[..], token.id])?;
             let scopes = token.scopes.to_string();
             let [sessions, tags] =
-                [&token.sight.sessions, &token.sight.tags].map(|list| words(list.as_ref()));
+                [&token.sight.sessions, &token.sight.tags].map(|list| join_lines(list.as_ref()));
             let (kind, hash) = (token.kind.name(), &token.hash[..]);
             let columns = params![
                 token.id, hash, kind, token.name, scopes, sessions, tags, token.created, token.expires
             ];
             let sum = sum::of(&columns);
             let values: Vec<Value<'_>> = columns.into_iter().chain(params![sum]).collect();
-            db.later(
+            db.execute_pipelined(
                 "INSERT INTO token (id, hash, kind, name, scopes, sessions, tags, created, expires, crc)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
                  ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, kind = excluded.kind,
@@ -45,10 +47,10 @@ impl Store {
         let is_damaged = self
             .read(move |db| {
                 let sql = format!("SELECT {COLUMNS} FROM token WHERE id = ?1 OR hash = ?2");
-                let sound = db.all(&sql, &params![id, hash[..]], |r| {
+                let read_verified = db.query_all(&sql, &params![id, hash[..]], |r| {
                     Ok(sum::row_holds(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9).unwrap_or(false))
                 })?;
-                Ok(sound.contains(&false))
+                Ok(read_verified.contains(&false))
             })
             .await?;
         if !is_damaged {
@@ -57,7 +59,7 @@ impl Store {
         self.keep_token(token.clone()).await?;
         tracing::warn!(token = %token.id, "a damaged token was written again");
         // Other tokens may be damaged too: reading them reports those again.
-        self.damages().forget(DAMAGED);
+        self.damages().forget(TOKEN_DAMAGED);
         self.tokens().await?;
         Ok(true)
     }
@@ -66,13 +68,13 @@ impl Store {
     pub async fn keep_made_token(&self, token: Token, maker: &str) -> Result<()> {
         let (id, of) = (token.id.clone(), maker.to_owned());
         self.write(64, move |db| {
-            let there = "SELECT id FROM token WHERE id = ?1 /*pg FOR SHARE*/";
-            if db.optional(there, &params![of], |r| r.get::<String>(0))?.is_none() {
+            let select = "SELECT id FROM token WHERE id = ?1 /*pg FOR SHARE*/";
+            if db.query_opt(select, &params![of], |r| r.get::<String>(0))?.is_none() {
                 return Err(Error::NotFound("token"));
             }
             let keep = "INSERT INTO made (token, maker, crc) VALUES (?1, ?2, ?3)
                  ON CONFLICT (token) DO UPDATE SET maker = excluded.maker, crc = excluded.crc";
-            db.later(keep, &params![id, of, sum::of(&params![id, of])])
+            db.execute_pipelined(keep, &params![id, of, sum::of(&params![id, of])])
         })
         .await?;
         self.keep_token(token).await
@@ -82,8 +84,8 @@ impl Store {
     pub async fn made_by(&self, id: &str) -> Result<Vec<String>> {
         let id = id.to_owned();
         self.read(move |db| {
-            let sql = format!("{MADE} SELECT id FROM these");
-            db.all(&sql, &params![id], |r| r.get(0))
+            let sql = format!("{WITH_DESCENDANTS} SELECT id FROM these");
+            db.query_all(&sql, &params![id], |r| r.get(0))
         })
         .await
     }
@@ -94,9 +96,9 @@ impl Store {
         let found = self
             .read(move |db| {
                 let sql = format!(
-                    "{MADE} SELECT hash, expires FROM token WHERE id IN (SELECT id FROM these)"
+                    "{WITH_DESCENDANTS} SELECT hash, expires FROM token WHERE id IN (SELECT id FROM these)"
                 );
-                db.all(&sql, &params![of], |r| Ok((r.get(0)?, r.get(1)?)))
+                db.query_all(&sql, &params![of], |r| Ok((r.get(0)?, r.get(1)?)))
             })
             .await?;
         // The revocation file first: it also holds if the database is replaced by a backup.
@@ -104,14 +106,14 @@ impl Store {
         let of = id.to_owned();
         self.write(64, move |db| {
             let sql =
-                format!("{MADE} DELETE FROM token WHERE id IN (SELECT id FROM these) RETURNING id");
-            let ids: Vec<String> = db.all(&sql, &params![of], |r| r.get(0))?;
+                format!("{WITH_DESCENDANTS} DELETE FROM token WHERE id IN (SELECT id FROM these) RETURNING id");
+            let ids: Vec<String> = db.query_all(&sql, &params![of], |r| r.get(0))?;
             if ids.is_empty() {
                 return Err(Error::NotFound("token"));
             }
             for id in &ids {
-                db.later("DELETE FROM made WHERE token = ?1", &params![id])?;
-                gone(db, Gone::Token, id)?;
+                db.execute_pipelined("DELETE FROM made WHERE token = ?1", &params![id])?;
+                record_deletion(db, Deleted::Token, id)?;
             }
             Ok(ids)
         })
@@ -122,13 +124,13 @@ impl Store {
     pub async fn tokens(&self) -> Result<Vec<Token>> {
         let mut tokens = self
             .read(|db| {
-                let tokens = db.all(
+                let tokens = db.query_all(
                     &format!(
                         "SELECT {COLUMNS} FROM token WHERE coalesce(expires, ?1) >= ?1
-                         AND kind <> 'ticket' AND {HAS_MAKER} ORDER BY created, id"
+                         AND kind <> 'ticket' AND {CREATOR_EXISTS} ORDER BY created, id"
                     ),
                     &params![now()],
-                    sound,
+                    read_verified,
                 )?;
                 Ok(tokens.into_iter().flatten().collect::<Vec<Token>>())
             })
@@ -144,9 +146,9 @@ impl Store {
         }
         self.read(move |db| {
             let sql = format!(
-                "SELECT {COLUMNS} FROM token WHERE hash = ?1 AND kind <> 'ticket' AND {HAS_MAKER}"
+                "SELECT {COLUMNS} FROM token WHERE hash = ?1 AND kind <> 'ticket' AND {CREATOR_EXISTS}"
             );
-            Ok(db.optional(&sql, &params![hash[..]], sound)?.flatten())
+            Ok(db.query_opt(&sql, &params![hash[..]], read_verified)?.flatten())
         })
         .await
     }
@@ -157,7 +159,7 @@ impl Store {
             let sql = format!(
                 "DELETE FROM token WHERE hash = ?1 AND kind = 'ticket' RETURNING {COLUMNS}"
             );
-            Ok(db.optional(&sql, &params![hash[..]], sound)?.flatten())
+            Ok(db.query_opt(&sql, &params![hash[..]], read_verified)?.flatten())
         })
         .await
     }

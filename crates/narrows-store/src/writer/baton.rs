@@ -5,37 +5,37 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a writer waits for the baton: its holder may itself wait for another node.
-const PATIENCE: Duration = Duration::from_millis(5);
+const WAIT_TIMEOUT: Duration = Duration::from_millis(5);
 
 /// The baton of a node's writers.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
-    taken: Mutex<bool>,
-    given: Condvar,
+pub(crate) struct CommitBaton {
+    held: Mutex<bool>,
+    released: Condvar,
 }
 
 /// The held baton, passed on when dropped.
 #[derive(Debug)]
-pub(super) struct Taken(Arc<Turn>);
+pub(super) struct BatonGuard(Arc<CommitBaton>);
 
-impl Turn {
+impl CommitBaton {
     /// Waits for the baton; none on timeout.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Taken> {
-        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.given.wait_timeout_while(taken, PATIENCE, |taken| *taken);
-        let (mut taken, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn acquire(self: &Arc<Self>) -> Option<BatonGuard> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.released.wait_timeout_while(held, WAIT_TIMEOUT, |held| *held);
+        let (mut held, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() {
             return None;
         }
-        *taken = true;
-        Some(Taken(Arc::clone(self)))
+        *held = true;
+        Some(BatonGuard(Arc::clone(self)))
     }
 }
 
-impl Drop for Taken {
+impl Drop for BatonGuard {
     fn drop(&mut self) {
-        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        self.0.given.notify_one();
+        *self.0.held.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.released.notify_one();
     }
 }
 
@@ -44,11 +44,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_after_the_other_but_not_for_ever() {
-        let turn = Arc::new(Turn::default());
-        let first = turn.take();
-        assert!(first.is_some() && turn.take().is_none());
+    fn baton_is_exclusive_with_timeout() {
+        let baton = Arc::new(CommitBaton::default());
+        let first = baton.acquire();
+        assert!(first.is_some() && baton.acquire().is_none());
         drop(first);
-        assert!(turn.take().is_some());
+        assert!(baton.acquire().is_some());
     }
 }

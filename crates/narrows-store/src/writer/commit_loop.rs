@@ -1,8 +1,8 @@
 //! The commit loop: groups queued jobs into commits, and runs maintenance between them.
 
-use super::job::{Group, Job, Waiting};
-use super::{Counts, Plan, Turn};
-use crate::append::{self, Ready};
+use super::job::{CommitGroup, Job, QueuedJob};
+use super::{CommitBaton, WriterConfig, WriterCounters};
+use crate::append::{self, EncodedAppend};
 use crate::deadline;
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,216 +11,216 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Without jobs for this long, maintenance runs.
-const IDLE: Duration = Duration::from_millis(30);
+const IDLE_DELAY: Duration = Duration::from_millis(30);
 /// Without jobs for this long, maintenance may run larger slices.
-const LONG_IDLE: Duration = Duration::from_millis(500);
+const LONG_IDLE_DELAY: Duration = Duration::from_millis(500);
 /// Larger commits release the baton: they keep a server busy alone.
-const MUCH: usize = 128 << 10;
+const MAX_SHARED_COMMIT_BYTES: usize = 128 << 10;
 /// Under load, maintenance gets one part in this many of the time.
-const LOAD_SHARE: u32 = 20;
+const MAINTENANCE_SHARE: u32 = 20;
 /// The maximum duration of a slice: on damaged pages it could loop.
-const HOUSEWORK: Duration = Duration::from_secs(30);
+const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The minimum pause between slices.
-const LEAST: Duration = Duration::from_millis(10);
+const MIN_MAINTENANCE_GAP: Duration = Duration::from_millis(10);
 
 /// The state of the writer. The thread that holds its lock commits.
-pub(super) struct Desk {
-    plan: Plan,
-    nudged: Arc<AtomicBool>,
-    waiting: mpsc::Receiver<Waiting>,
-    counts: Arc<Counts>,
+pub(super) struct CommitLoop {
+    config: WriterConfig,
+    maintenance_requested: Arc<AtomicBool>,
+    queue: mpsc::Receiver<QueuedJob>,
+    counts: Arc<WriterCounters>,
     /// When the last commit ended.
-    worked: Instant,
+    last_commit: Instant,
     /// When the last maintenance ended, and how long it took.
-    rested: Instant,
-    housework_took: Duration,
-    more_housework: bool,
+    last_maintenance: Instant,
+    maintenance_took: Duration,
+    maintenance_pending: bool,
     /// Commits since the commit hook ran.
-    unseen: u32,
+    commits_since_hook: u32,
     /// Whether the thread is parked without a timeout.
-    asleep: bool,
+    parked: bool,
 }
 
-enum Next {
-    Job(Waiting),
-    Housework,
+enum NextAction {
+    Job(QueuedJob),
+    MaintenanceFn,
     /// Nothing to do for this long unless a job arrives.
     Wait(Option<Duration>),
     Closed,
 }
 
-impl std::fmt::Debug for Desk {
+impl std::fmt::Debug for CommitLoop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk").finish_non_exhaustive()
     }
 }
 
 /// Runs the writer's thread until all handles are dropped.
-pub(super) fn sit(desk: &Mutex<Option<Desk>>) {
+pub(super) fn run(commit_loop: &Mutex<Option<CommitLoop>>) {
     loop {
-        let mut held = desk.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(desk) = held.as_mut() else { return };
-        let wait = match desk.next() {
-            Next::Job(first) => {
-                desk.group(first);
+        let mut guard = commit_loop.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(commit_loop) = guard.as_mut() else { return };
+        let timeout = match commit_loop.next() {
+            NextAction::Job(first) => {
+                commit_loop.commit_group(first);
                 continue;
             }
-            Next::Housework => {
-                let idle = desk.worked.elapsed() > LONG_IDLE;
-                desk.more_housework = desk.do_housework(idle);
+            NextAction::MaintenanceFn => {
+                let idle = commit_loop.last_commit.elapsed() > LONG_IDLE_DELAY;
+                commit_loop.maintenance_pending = commit_loop.run_maintenance(idle);
                 continue;
             }
-            Next::Wait(wait) => wait,
-            Next::Closed => return,
+            NextAction::Wait(timeout) => timeout,
+            NextAction::Closed => return,
         };
-        desk.asleep = wait.is_none();
-        drop(held);
+        commit_loop.parked = timeout.is_none();
+        drop(guard);
         // A sender unparks this thread or commits inline.
-        match wait {
+        match timeout {
             Some(time) => std::thread::park_timeout(time),
             None => std::thread::park(),
         }
     }
 }
 
-impl Desk {
+impl CommitLoop {
     pub(super) fn new(
-        plan: Plan,
-        waiting: mpsc::Receiver<Waiting>,
-        counts: Arc<Counts>,
-        nudged: Arc<AtomicBool>,
-    ) -> Desk {
+        config: WriterConfig,
+        queue: mpsc::Receiver<QueuedJob>,
+        counts: Arc<WriterCounters>,
+        maintenance_requested: Arc<AtomicBool>,
+    ) -> CommitLoop {
         let now = Instant::now();
-        Desk {
-            more_housework: plan.housework.is_some(),
-            plan,
-            nudged,
-            waiting,
+        CommitLoop {
+            maintenance_pending: config.maintenance.is_some(),
+            config,
+            maintenance_requested,
+            queue,
             counts,
-            worked: now,
-            rested: now,
-            housework_took: IDLE,
-            unseen: 0,
-            asleep: false,
+            last_commit: now,
+            last_maintenance: now,
+            maintenance_took: IDLE_DELAY,
+            commits_since_hook: 0,
+            parked: false,
         }
     }
 
     /// Commits the queued jobs on the caller's thread. True if the writer's thread must be woken
     /// for later work.
-    pub(super) fn write_some(&mut self) -> bool {
-        if let Ok(first) = self.waiting.try_recv() {
-            self.group(first);
+    pub(super) fn commit_queued(&mut self) -> bool {
+        if let Ok(first) = self.queue.try_recv() {
+            self.commit_group(first);
         }
-        std::mem::take(&mut self.asleep)
+        std::mem::take(&mut self.parked)
     }
 
     /// Decides what to do next.
-    fn next(&mut self) -> Next {
+    fn next(&mut self) -> NextAction {
         use mpsc::error::TryRecvError;
-        if self.unseen > 0 {
-            self.plan.link.after_commits(std::mem::take(&mut self.unseen));
+        if self.commits_since_hook > 0 {
+            self.config.conn.run_commit_hook(std::mem::take(&mut self.commits_since_hook));
         }
         // Under load, maintenance gets a small share of the time.
-        if self.more_housework && self.share_at() <= Instant::now() {
-            return Next::Housework;
+        if self.maintenance_pending && self.maintenance_due() <= Instant::now() {
+            return NextAction::MaintenanceFn;
         }
-        match self.waiting.try_recv() {
-            Ok(job) => return Next::Job(job),
-            Err(TryRecvError::Disconnected) => return Next::Closed,
+        match self.queue.try_recv() {
+            Ok(job) => return NextAction::Job(job),
+            Err(TryRecvError::Disconnected) => return NextAction::Closed,
             Err(TryRecvError::Empty) => {}
         }
         // Another writer committed: there may be maintenance to do.
-        if self.nudged.swap(false, Ordering::Relaxed) {
-            (self.worked, self.more_housework) = (Instant::now(), true);
+        if self.maintenance_requested.swap(false, Ordering::Relaxed) {
+            (self.last_commit, self.maintenance_pending) = (Instant::now(), true);
         }
-        let at = match (self.more_housework, self.plan.tick) {
-            (true, _) => self.share_at().min(self.worked + IDLE),
-            (false, Some(tick)) => self.rested + tick,
-            (false, None) => return Next::Wait(None),
+        let at = match (self.maintenance_pending, self.config.maintenance_interval) {
+            (true, _) => self.maintenance_due().min(self.last_commit + IDLE_DELAY),
+            (false, Some(interval)) => self.last_maintenance + interval,
+            (false, None) => return NextAction::Wait(None),
         };
         let left = at.saturating_duration_since(Instant::now());
-        if left.is_zero() { Next::Housework } else { Next::Wait(Some(left)) }
+        if left.is_zero() { NextAction::MaintenanceFn } else { NextAction::Wait(Some(left)) }
     }
 
     /// When maintenance runs even if jobs are queued.
-    fn share_at(&self) -> Instant {
-        self.rested + (self.housework_took * LOAD_SHARE).max(LEAST)
+    fn maintenance_due(&self) -> Instant {
+        self.last_maintenance + (self.maintenance_took * MAINTENANCE_SHARE).max(MIN_MAINTENANCE_GAP)
     }
 
     /// Commits a group of jobs.
-    fn group(&mut self, first: Waiting) {
-        let began = Instant::now();
-        let group = Group::new(first, self.plan.most);
-        if self.plan.link.is_shared() {
-            let turn = self.plan.turn.as_ref().and_then(Turn::take);
-            let (jobs, bytes) = group.all(&mut self.waiting);
+    fn commit_group(&mut self, first: QueuedJob) {
+        let started = Instant::now();
+        let group = CommitGroup::new(first, self.config.max_jobs);
+        if self.config.conn.is_shared() {
+            let baton = self.config.baton.as_ref().and_then(CommitBaton::acquire);
+            let (jobs, bytes) = group.take_all(&mut self.queue);
             // A large commit keeps the server busy alone.
-            let _turn = turn.filter(|_| bytes < MUCH);
-            self.together(jobs);
+            let _turn = baton.filter(|_| bytes < MAX_SHARED_COMMIT_BYTES);
+            self.commit_postgres(jobs);
         } else {
-            self.one_by_one(group);
+            self.commit_sqlite(group);
         }
         // Only now is there something to maintain.
-        if let Some(nudge) = &self.plan.nudge {
-            nudge.give();
+        if let Some(signal) = &self.config.signal {
+            signal.notify();
         }
-        let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.counts.slowest_us.fetch_max(took, Ordering::Relaxed);
-        self.unseen += 1;
-        self.worked = Instant::now();
+        let elapsed = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.counts.slowest_us.fetch_max(elapsed, Ordering::Relaxed);
+        self.commits_since_hook += 1;
+        self.last_commit = Instant::now();
         // The commit may have left work for maintenance.
-        self.more_housework = self.plan.housework.is_some();
+        self.maintenance_pending = self.config.maintenance.is_some();
     }
 
     /// Commits on SQLite: jobs join while others run, and a failed job rolls back to its savepoint.
-    fn one_by_one(&mut self, mut group: Group) {
-        let mut done: Vec<Box<dyn Job>> = Vec::new();
-        let mut outcome = self.plan.link.begin();
-        while let Some(mut job) = group.next(&mut self.waiting, outcome.is_ok()) {
+    fn commit_sqlite(&mut self, mut group: CommitGroup) {
+        let mut finished: Vec<Box<dyn Job>> = Vec::new();
+        let mut outcome = self.config.conn.begin();
+        while let Some(mut job) = group.next(&mut self.queue, outcome.is_ok()) {
             if let Err(error) = &outcome {
-                self.note(job.append(), Some(error));
-                job.answer(Err(error.clone()));
+                self.track_refused(job.append(), Some(error));
+                job.reply(Err(error.clone()));
                 continue;
             }
-            match self.plan.link.step(|db| job.run(db)) {
-                Ok(()) => done.push(job),
+            match self.config.conn.savepoint(|db| job.run(db)) {
+                Ok(()) => finished.push(job),
                 Err(error) => {
                     // A full disk aborts the whole transaction.
-                    if self.plan.link.is_lost() {
+                    if self.config.conn.is_aborted() {
                         outcome = Err(error.clone());
                     }
-                    self.note(job.append(), Some(&error));
-                    job.answer(Err(error));
+                    self.track_refused(job.append(), Some(&error));
+                    job.reply(Err(error));
                 }
             }
         }
-        outcome = outcome.and_then(|()| self.plan.link.commit());
-        self.over(done, &outcome);
+        outcome = outcome.and_then(|()| self.config.conn.commit());
+        self.finish(finished, &outcome);
     }
 
     /// Commits on PostgreSQL: all jobs at once. If one fails, each is committed separately.
-    fn together(&mut self, mut jobs: Vec<Box<dyn Job>>) {
+    fn commit_postgres(&mut self, mut jobs: Vec<Box<dyn Job>>) {
         let outcome = self.transaction(&mut jobs, true);
         let appends = jobs.iter().all(|job| job.append().is_some());
         if !appends || matches!(outcome, Ok(()) | Err(Error::Unavailable(_))) {
-            self.over(jobs, &outcome);
+            self.finish(jobs, &outcome);
             return;
         }
-        self.plan.link.roll_back();
+        self.config.conn.roll_back();
         for job in jobs {
-            let mut alone = vec![job];
-            let outcome = self.transaction(&mut alone, false);
-            self.over(alone, &outcome);
+            let mut single = vec![job];
+            let outcome = self.transaction(&mut single, false);
+            self.finish(single, &outcome);
         }
     }
 
-    fn transaction(&mut self, jobs: &mut [Box<dyn Job>], trust: bool) -> Result<()> {
-        self.plan.link.begin()?;
-        self.plan.link.step(|db| {
-            let appends: Vec<&Ready> = jobs.iter().filter_map(|job| job.append()).collect();
+    fn transaction(&mut self, jobs: &mut [Box<dyn Job>], optimistic: bool) -> Result<()> {
+        self.config.conn.begin()?;
+        self.config.conn.savepoint(|db| {
+            let appends: Vec<&EncodedAppend> = jobs.iter().filter_map(|job| job.append()).collect();
             if appends.len() == jobs.len() {
-                let made = append::all(db, &appends, trust)?;
-                jobs.iter_mut().zip(made).for_each(|(job, made)| job.done(made));
+                let results = append::write_all(db, &appends, optimistic)?;
+                jobs.iter_mut().zip(results).for_each(|(job, results)| job.set_result(results));
                 return Ok(());
             }
             match jobs {
@@ -229,25 +229,25 @@ impl Desk {
                 _ => Err(Error::Closed),
             }
         })?;
-        self.plan.link.commit()
+        self.config.conn.commit()
     }
 
     /// Ends a transaction and replies to all jobs.
-    fn over(&mut self, jobs: Vec<Box<dyn Job>>, outcome: &Result<()>) {
+    fn finish(&mut self, jobs: Vec<Box<dyn Job>>, outcome: &Result<()>) {
         if outcome.is_err() {
             self.counts.failed.fetch_add(1, Ordering::Relaxed);
-            self.plan.link.roll_back();
+            self.config.conn.roll_back();
         }
         self.counts.commits.fetch_add(1, Ordering::Relaxed);
         self.counts.jobs.fetch_add(jobs.len() as u64, Ordering::Relaxed);
         for job in jobs {
-            self.note(job.append(), outcome.as_ref().err());
-            job.answer(outcome.clone());
+            self.track_refused(job.append(), outcome.as_ref().err());
+            job.reply(outcome.clone());
         }
     }
 
     /// Tracks the largest append that could not be written, until as much has been written again.
-    fn note(&self, append: Option<&Ready>, error: Option<&Error>) {
+    fn track_refused(&self, append: Option<&EncodedAppend>, error: Option<&Error>) {
         let Some(size) = append.map(|ready| ready.size) else { return };
         match error {
             Some(Error::Full | Error::Io(_) | Error::ReadOnly) => {
@@ -255,30 +255,32 @@ impl Desk {
             }
             Some(_) => {}
             None => {
-                let less = |refused: usize| Some(refused.saturating_sub(size));
+                let subtract = |refused: usize| Some(refused.saturating_sub(size));
                 let (of, now) = (Ordering::Relaxed, Ordering::Relaxed);
-                let _ = self.counts.refused.fetch_update(of, now, less);
+                let _ = self.counts.refused.fetch_update(of, now, subtract);
             }
         }
     }
 
     /// Runs a slice of maintenance; returns whether work is left.
-    fn do_housework(&mut self, idle: bool) -> bool {
-        let Plan { link, housework: Some(housework), .. } = &mut self.plan else { return false };
-        let began = Instant::now();
-        let _limited = deadline::limit(HOUSEWORK);
-        let done = link.begin().and_then(|()| {
-            let more = housework(&link.db()?, idle)?;
-            link.commit()?;
+    fn run_maintenance(&mut self, idle: bool) -> bool {
+        let WriterConfig { conn, maintenance: Some(maintenance), .. } = &mut self.config else {
+            return false;
+        };
+        let started = Instant::now();
+        let _limited = deadline::limit(MAINTENANCE_TIMEOUT);
+        let finished = conn.begin().and_then(|()| {
+            let more = maintenance(&conn.db()?, idle)?;
+            conn.commit()?;
             Ok(more)
         });
-        let more = match done {
+        let more = match finished {
             Ok(more) => {
-                self.unseen += 1;
+                self.commits_since_hook += 1;
                 more
             }
             Err(error) => {
-                link.roll_back();
+                conn.roll_back();
                 // Retried after the next commit. The loss of the database is reported elsewhere.
                 if !matches!(error, Error::Unavailable(_)) {
                     tracing::warn!(%error, "housework of the store failed");
@@ -286,7 +288,7 @@ impl Desk {
                 false
             }
         };
-        (self.rested, self.housework_took) = (Instant::now(), began.elapsed());
+        (self.last_maintenance, self.maintenance_took) = (Instant::now(), started.elapsed());
         more
     }
 }

@@ -1,7 +1,7 @@
 //! Write connections and their transactions.
 
-use crate::db::sqlite::connection::AfterCommits;
-use crate::db::{Db, Pg, PgAddress};
+use crate::db::sqlite::connection::CommitHook;
+use crate::db::{Db, Pg, PgConfig};
 use crate::durable::Durable;
 use crate::error::{Error, Result};
 use crate::intact::Intact;
@@ -10,69 +10,71 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The pause before a failed connection is tried again.
-const REST: Duration = Duration::from_millis(250);
+const RECONNECT_DELAY: Duration = Duration::from_millis(250);
 
 /// Writes always access rows by key, with few plans: planning each time costs more than executing,
 /// and tables that are small now will grow.
-const SETTINGS: &str =
+const SESSION_SETTINGS: &str =
     "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off";
 
 /// A write connection.
-pub(crate) enum Link {
-    Sqlite { db: Connection, after: AfterCommits, durable: Box<Durable>, intact: Arc<Intact> },
-    Postgres(Box<Far>),
+pub(crate) enum WriteConn {
+    Sqlite { db: Connection, commit_hook: CommitHook, durable: Box<Durable>, intact: Arc<Intact> },
+    Postgres(Box<PgConn>),
 }
 
 /// A connection to PostgreSQL that is reopened after a failure.
-pub(crate) struct Far {
-    address: PgAddress,
+pub(crate) struct PgConn {
+    address: PgConfig,
     open: Option<Pg>,
     failed: Option<(Instant, Error)>,
 }
 
-impl Link {
-    pub(crate) fn far(address: PgAddress) -> Link {
-        Link::Postgres(Box::new(Far { address, open: None, failed: None }))
+impl WriteConn {
+    pub(crate) fn postgres(address: PgConfig) -> WriteConn {
+        WriteConn::Postgres(Box::new(PgConn { address, open: None, failed: None }))
     }
 
     /// Begins a transaction.
     pub(crate) fn begin(&mut self) -> Result<()> {
         match self {
-            Link::Sqlite { db, .. } => Ok(run(db, "BEGIN IMMEDIATE")?),
-            Link::Postgres(far) => far.begin(),
+            WriteConn::Sqlite { db, .. } => Ok(execute_cached(db, "BEGIN IMMEDIATE")?),
+            WriteConn::Postgres(pg_conn) => pg_conn.begin(),
         }
     }
 
     /// The open connection.
     pub(crate) fn db(&self) -> Result<Db<'_>> {
         match self {
-            Link::Sqlite { db, .. } => Ok(Db::Sqlite(db)),
-            Link::Postgres(far) => far.open.as_ref().map(Db::Postgres).ok_or(Error::Closed),
+            WriteConn::Sqlite { db, .. } => Ok(Db::Sqlite(db)),
+            WriteConn::Postgres(pg_conn) => {
+                pg_conn.open.as_ref().map(Db::Postgres).ok_or(Error::Closed)
+            }
         }
     }
 
     /// Runs `work` within the transaction. On SQLite, a failure rolls back to a savepoint and the
     /// transaction continues.
-    pub(crate) fn step(&mut self, work: impl FnOnce(&Db<'_>) -> Result<()>) -> Result<()> {
-        let Link::Sqlite { db, .. } = self else { return work(&self.db()?) };
-        run(db, "SAVEPOINT job")?;
-        let done = work(&Db::Sqlite(db));
-        match &done {
-            Ok(()) => run(db, "RELEASE job")?,
+    pub(crate) fn savepoint(&mut self, work: impl FnOnce(&Db<'_>) -> Result<()>) -> Result<()> {
+        let WriteConn::Sqlite { db, .. } = self else { return work(&self.db()?) };
+        execute_cached(db, "SAVEPOINT job")?;
+        let result = work(&Db::Sqlite(db));
+        match &result {
+            Ok(()) => execute_cached(db, "RELEASE job")?,
             Err(_) if !db.is_autocommit() => {
                 // The end of a log is recorded last, so a rollback needs no correction there.
                 db.execute_batch("ROLLBACK TO job; RELEASE job")?;
             }
             Err(_) => {}
         }
-        done
+        result
     }
 
     /// Whether the transaction was aborted with everything in it.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub(crate) fn is_aborted(&self) -> bool {
         match self {
-            Link::Sqlite { db, .. } => db.is_autocommit(),
-            Link::Postgres(_) => true,
+            WriteConn::Sqlite { db, .. } => db.is_autocommit(),
+            WriteConn::Postgres(_) => true,
         }
     }
 
@@ -80,13 +82,13 @@ impl Link {
     /// unknown.
     pub(crate) fn commit(&mut self) -> Result<()> {
         match self {
-            Link::Sqlite { db, durable, .. } => {
+            WriteConn::Sqlite { db, durable, .. } => {
                 durable.check_files()?;
-                run(db, "COMMIT")?;
+                execute_cached(db, "COMMIT")?;
                 durable.committed(db);
                 Ok(())
             }
-            Link::Postgres(far) => far.commit(),
+            WriteConn::Postgres(pg_conn) => pg_conn.commit(),
         }
     }
 
@@ -94,60 +96,60 @@ impl Link {
     pub(crate) fn roll_back(&mut self) {
         Durable::roll_back();
         match self {
-            Link::Sqlite { db, .. } if db.is_autocommit() => {}
-            Link::Sqlite { db, .. } => {
+            WriteConn::Sqlite { db, .. } if db.is_autocommit() => {}
+            WriteConn::Sqlite { db, .. } => {
                 let _ = db.execute_batch("ROLLBACK");
             }
-            Link::Postgres(far) => far.roll_back(),
+            WriteConn::Postgres(pg_conn) => pg_conn.roll_back(),
         }
     }
 
     /// Runs the commit hook after `commits` commits, while the writer is idle.
-    pub(crate) fn after_commits(&mut self, commits: u32) {
-        if let Link::Sqlite { db, after, .. } = self {
-            after(db, commits);
+    pub(crate) fn run_commit_hook(&mut self, commits: u32) {
+        if let WriteConn::Sqlite { db, commit_hook, .. } = self {
+            commit_hook(db, commits);
         }
     }
 
     /// Whether other writers lock rows too, so that jobs must be ordered.
     pub(crate) fn is_shared(&self) -> bool {
-        matches!(self, Link::Postgres(_))
+        matches!(self, WriteConn::Postgres(_))
     }
 }
 
-impl Drop for Link {
+impl Drop for WriteConn {
     fn drop(&mut self) {
-        if let Link::Sqlite { db, intact, .. } = self {
+        if let WriteConn::Sqlite { db, intact, .. } = self {
             intact.before_close(db);
         }
     }
 }
 
 /// Executes a cached statement.
-fn run(db: &Connection, sql: &str) -> rusqlite::Result<()> {
+fn execute_cached(db: &Connection, sql: &str) -> rusqlite::Result<()> {
     db.prepare_cached(sql)?.execute([]).map(|_| ())
 }
 
-impl Far {
+impl PgConn {
     fn begin(&mut self) -> Result<()> {
         if let Some(pg) = &self.open {
-            pg.forget_ends();
+            pg.drop_deferred();
         }
         if self.open.as_ref().is_some_and(|pg| !pg.is_broken() && pg.begin_writing().is_ok()) {
             return Ok(());
         }
         self.open = None;
         if let Some((at, error)) = &self.failed
-            && at.elapsed() < REST
+            && at.elapsed() < RECONNECT_DELAY
         {
             return Err(error.clone());
         }
-        let opened = Pg::open(&self.address).and_then(|pg| {
-            pg.say_and_wait(SETTINGS)?;
+        let connected = Pg::open(&self.address).and_then(|pg| {
+            pg.batch_execute(SESSION_SETTINGS)?;
             pg.begin_writing()?;
             Ok(pg)
         });
-        match opened {
+        match connected {
             Ok(pg) => {
                 (self.open, self.failed) = (Some(pg), None);
                 Ok(())

@@ -1,6 +1,6 @@
 //! The address of a PostgreSQL server, TLS, and the settings of every connection.
 
-use super::error::trouble;
+use super::error::map_error;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,31 +12,31 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// How long a response may take.
-const PATIENCE: Duration = Duration::from_secs(15);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Settings of every connection. A node that is paused within a transaction must not block other
 /// writers for long, nor wait for them for long.
-const SETTINGS: &str = "SET client_encoding = 'UTF8'; SET lock_timeout = '2s';
+const SESSION_SETTINGS: &str = "SET client_encoding = 'UTF8'; SET lock_timeout = '2s';
     SET statement_timeout = '60s'; SET idle_in_transaction_session_timeout = '5s'";
 
 /// The address and TLS configuration of a server.
 #[derive(Clone)]
-pub(crate) struct PgAddress {
+pub(crate) struct PgConfig {
     config: Config,
     tls: Option<Arc<ClientConfig>>,
-    pub(crate) patience: Duration,
+    pub(crate) response_timeout: Duration,
 }
 
-impl std::fmt::Debug for PgAddress {
+impl std::fmt::Debug for PgConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PgAddress").field("hosts", &self.config.get_hosts()).finish_non_exhaustive()
     }
 }
 
-impl PgAddress {
+impl PgConfig {
     /// Parses `postgres://user@host:port/database?sslmode=…&sslrootcert=FILE`. Errors never contain
     /// the URL: it may hold a password.
-    pub(crate) fn parse(url: &str) -> Result<PgAddress> {
-        let (url, roots) = take_option(url, "sslrootcert");
+    pub(crate) fn parse(url: &str) -> Result<PgConfig> {
+        let (url, root_file) = take_option(url, "sslrootcert");
         let bad = || Error::Invalid("the address of PostgreSQL cannot be read".to_owned());
         let mut config: Config = url.parse().map_err(|_| bad())?;
         if config.get_hosts().is_empty() {
@@ -49,20 +49,20 @@ impl PgAddress {
         if config.get_hosts().len() > 1 {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
-        config.tcp_user_timeout(PATIENCE).keepalives_idle(Duration::from_secs(10));
+        config.tcp_user_timeout(RESPONSE_TIMEOUT).keepalives_idle(Duration::from_secs(10));
         if config.get_application_name().is_none() {
             config.application_name("narrows");
         }
         let tls = match config.get_ssl_mode() {
             SslMode::Disable => None,
-            _ => Some(Arc::new(tls(roots.as_deref())?)),
+            _ => Some(Arc::new(tls(root_file.as_deref())?)),
         };
-        Ok(PgAddress { config, tls, patience: PATIENCE })
+        Ok(PgConfig { config, tls, response_timeout: RESPONSE_TIMEOUT })
     }
 
     pub(super) async fn connect(&self) -> Result<Client> {
         let failed = |error: &tokio_postgres::Error| {
-            let (said, _) = trouble(error);
+            let (mapped, _) = map_error(error);
             // Without an error of the server, the cause of the connection error is reported.
             if error.as_db_error().is_none() && !error.is_closed() {
                 return Error::Unavailable(format!(
@@ -70,7 +70,7 @@ impl PgAddress {
                     cause(error)
                 ));
             }
-            said
+            mapped
         };
         let client = if let Some(tls) = &self.tls {
             let tls = MakeRustlsConnect::new(ClientConfig::clone(tls));
@@ -82,7 +82,7 @@ impl PgAddress {
             tokio::spawn(connection);
             client
         };
-        client.batch_execute(SETTINGS).await.map_err(|e| trouble(&e).0)?;
+        client.batch_execute(SESSION_SETTINGS).await.map_err(|e| map_error(&e).0)?;
         Ok(client)
     }
 }
@@ -110,22 +110,22 @@ fn take_option(url: &str, name: &str) -> (String, Option<String>) {
 
 /// Builds a TLS configuration that verifies certificates against the file `roots`, or else the
 /// system's roots.
-fn tls(roots: Option<&str>) -> Result<ClientConfig> {
-    let mut known = RootCertStore::empty();
-    if let Some(file) = roots {
+fn tls(root_file: Option<&str>) -> Result<ClientConfig> {
+    let mut roots = RootCertStore::empty();
+    if let Some(file) = root_file {
         let bad = |why: &dyn std::fmt::Display| Error::Refused(format!("{file}: {why}"));
         let found = CertificateDer::pem_file_iter(file).map_err(|e| bad(&e))?;
         for cert in found {
-            known.add(cert.map_err(|e| bad(&e))?).map_err(|e| bad(&e))?;
+            roots.add(cert.map_err(|e| bad(&e))?).map_err(|e| bad(&e))?;
         }
     } else {
-        known.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|e| Error::Invalid(e.to_string()))?;
-    Ok(config.with_root_certificates(known).with_no_client_auth())
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_of_ours_is_taken_out_of_the_address() {
+    fn own_option_is_removed_from_url() {
         let take = |url| take_option(url, "sslrootcert");
         assert_eq!(take("a://b/c"), ("a://b/c".to_owned(), None));
         let (url, file) = take("a://b/c?sslmode=require&sslrootcert=/x.pem");
@@ -142,11 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_makes_no_sense_is_refused_without_being_told() {
+    fn invalid_url_is_rejected_without_quoting_it() {
         for url in ["postgres:/x", "hello", "postgres://u:secret@/db?nonsense=1"] {
-            let told = PgAddress::parse(url).expect_err(url).to_string();
+            let told = PgConfig::parse(url).expect_err(url).to_string();
             assert!(!told.contains("secret"), "{told}");
         }
-        assert!(PgAddress::parse("postgres://u@127.0.0.1:5432/db?sslmode=disable").is_ok());
+        assert!(PgConfig::parse("postgres://u@127.0.0.1:5432/db?sslmode=disable").is_ok());
     }
 }

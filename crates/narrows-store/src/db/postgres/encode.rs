@@ -1,6 +1,6 @@
 //! Encoding of parameters for PostgreSQL, and decoding of columns.
 
-use crate::db::value::{Value, other};
+use crate::db::value::{Value, mismatch};
 use crate::error::Result;
 use bytes::{BufMut, BytesMut};
 use tokio_postgres::Row;
@@ -8,9 +8,9 @@ use tokio_postgres::types::{IsNull, Kind, ToSql, Type, to_sql_checked};
 
 /// An encoded parameter.
 #[derive(Debug)]
-pub(super) struct Encoded(pub(super) Option<BytesMut>);
+pub(super) struct EncodedParam(pub(super) Option<BytesMut>);
 
-impl ToSql for Encoded {
+impl ToSql for EncodedParam {
     fn to_sql(
         &self,
         _: &Type,
@@ -39,38 +39,38 @@ pub(super) fn encode(value: &Value<'_>, kind: &Type) -> Result<Option<BytesMut>>
 }
 
 fn put(value: &Value<'_>, kind: &Type, out: &mut BytesMut) -> Result<IsNull> {
-    let bad = |_| other();
+    let invalid = |_| mismatch();
     match (value, kind.kind()) {
         (Value::Null, _) => Ok(IsNull::Yes),
-        (Value::List(values), Kind::Array(member)) => list(values, member, out),
-        (Value::Int(n), _) => whole(*n, kind, out),
-        (Value::Real(n), _) => n.to_sql(&Type::FLOAT8, out).map_err(bad),
+        (Value::List(values), Kind::Array(member)) => put_array(values, member, out),
+        (Value::Int(n), _) => put_integer(*n, kind, out),
+        (Value::Real(n), _) => n.to_sql(&Type::FLOAT8, out).map_err(invalid),
         (Value::Text(text), _) if *kind == Type::BYTEA => {
-            text.as_bytes().to_sql(kind, out).map_err(bad)
+            text.as_bytes().to_sql(kind, out).map_err(invalid)
         }
         // PostgreSQL texts cannot contain NUL.
         (Value::Text(text), _) if text.contains('\0') => {
-            text.replace('\0', "\u{fffd}").to_sql(&Type::TEXT, out).map_err(bad)
+            text.replace('\0', "\u{fffd}").to_sql(&Type::TEXT, out).map_err(invalid)
         }
-        (Value::Text(text), _) => text.to_sql(&Type::TEXT, out).map_err(bad),
-        (Value::Bytes(bytes), _) => bytes.to_sql(&Type::BYTEA, out).map_err(bad),
-        (Value::List(_), _) => Err(other()),
+        (Value::Text(text), _) => text.to_sql(&Type::TEXT, out).map_err(invalid),
+        (Value::Bytes(bytes), _) => bytes.to_sql(&Type::BYTEA, out).map_err(invalid),
+        (Value::List(_), _) => Err(mismatch()),
     }
 }
 
-fn whole(n: i64, kind: &Type, out: &mut BytesMut) -> Result<IsNull> {
+fn put_integer(n: i64, kind: &Type, out: &mut BytesMut) -> Result<IsNull> {
     match *kind {
         Type::INT8 => n.to_sql(kind, out),
-        Type::INT4 => i32::try_from(n).map_err(|_| other())?.to_sql(kind, out),
+        Type::INT4 => i32::try_from(n).map_err(|_| mismatch())?.to_sql(kind, out),
         Type::BOOL => (n != 0).to_sql(kind, out),
-        _ => return Err(other()),
+        _ => return Err(mismatch()),
     }
-    .map_err(|_| other())
+    .map_err(|_| mismatch())
 }
 
 /// Encodes a one-dimensional array in its wire format, into one buffer.
-fn list(values: &[Value<'_>], member: &Type, out: &mut BytesMut) -> Result<IsNull> {
-    let size = |n: usize| i32::try_from(n).map_err(|_| other());
+fn put_array(values: &[Value<'_>], member: &Type, out: &mut BytesMut) -> Result<IsNull> {
+    let size = |n: usize| i32::try_from(n).map_err(|_| mismatch());
     let has_null = values.iter().any(|value| matches!(value, Value::Null));
     let dimensions = i32::from(!values.is_empty());
     out.put_i32(dimensions);
@@ -94,22 +94,24 @@ fn list(values: &[Value<'_>], member: &Type, out: &mut BytesMut) -> Result<IsNul
 
 /// Decodes a column.
 pub(crate) fn column(row: &Row, at: usize) -> Result<Value<'_>> {
-    let bad = |_| other();
+    let invalid = |_| mismatch();
     let kind = row.columns().get(at).map(tokio_postgres::Column::type_);
     Ok(match kind {
-        Some(&Type::INT8) => row.try_get::<_, Option<i64>>(at).map_err(bad)?.map(Value::Int),
+        Some(&Type::INT8) => row.try_get::<_, Option<i64>>(at).map_err(invalid)?.map(Value::Int),
         Some(&Type::INT4) => {
-            row.try_get::<_, Option<i32>>(at).map_err(bad)?.map(|n| Value::Int(n.into()))
+            row.try_get::<_, Option<i32>>(at).map_err(invalid)?.map(|n| Value::Int(n.into()))
         }
         Some(&Type::BOOL) => {
-            row.try_get::<_, Option<bool>>(at).map_err(bad)?.map(|b| Value::Int(b.into()))
+            row.try_get::<_, Option<bool>>(at).map_err(invalid)?.map(|b| Value::Int(b.into()))
         }
-        Some(&Type::FLOAT8) => row.try_get::<_, Option<f64>>(at).map_err(bad)?.map(Value::Real),
-        Some(&Type::BYTEA) => row.try_get::<_, Option<&[u8]>>(at).map_err(bad)?.map(Value::Bytes),
+        Some(&Type::FLOAT8) => row.try_get::<_, Option<f64>>(at).map_err(invalid)?.map(Value::Real),
+        Some(&Type::BYTEA) => {
+            row.try_get::<_, Option<&[u8]>>(at).map_err(invalid)?.map(Value::Bytes)
+        }
         Some(&(Type::TEXT | Type::VARCHAR | Type::NAME)) => {
-            row.try_get::<_, Option<&str>>(at).map_err(bad)?.map(Value::Text)
+            row.try_get::<_, Option<&str>>(at).map_err(invalid)?.map(Value::Text)
         }
-        _ => return Err(other()),
+        _ => return Err(mismatch()),
     }
     .unwrap_or(Value::Null))
 }

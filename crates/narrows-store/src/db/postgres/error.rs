@@ -4,32 +4,34 @@ use crate::error::Error;
 use tokio_postgres::error::SqlState;
 
 /// An error for a database that is unavailable now.
-pub(super) fn lost(why: &str) -> Error {
+pub(super) fn connection_lost(why: &str) -> Error {
     Error::Unavailable(format!("PostgreSQL: {why}"))
 }
 
 /// Maps an error; also returns whether the connection is unusable.
-pub(super) fn trouble(error: &tokio_postgres::Error) -> (Error, bool) {
-    let Some(said) = error.as_db_error() else {
-        return (lost("the connection was lost"), true);
+pub(super) fn map_error(error: &tokio_postgres::Error) -> (Error, bool) {
+    let Some(db_error) = error.as_db_error() else {
+        return (connection_lost("the connection was lost"), true);
     };
-    let code = said.code();
+    let code = db_error.code();
     let text = code.code();
-    let what = format!("PostgreSQL error {text}");
+    let message = format!("PostgreSQL error {text}");
     match *code {
         SqlState::DISK_FULL => (Error::Full, false),
         // The server was the primary and is none any more.
-        SqlState::READ_ONLY_SQL_TRANSACTION => (lost("this server does not take writes"), true),
+        SqlState::READ_ONLY_SQL_TRANSACTION => {
+            (connection_lost("this server does not take writes"), true)
+        }
         SqlState::T_R_SERIALIZATION_FAILURE
         | SqlState::T_R_DEADLOCK_DETECTED
         | SqlState::LOCK_NOT_AVAILABLE
         | SqlState::QUERY_CANCELED => {
-            (lost("somebody else was in the way, or it took too long"), false)
+            (connection_lost("somebody else was in the way, or it took too long"), false)
         }
-        SqlState::TOO_MANY_CONNECTIONS => (lost("it has no more connections"), true),
+        SqlState::TOO_MANY_CONNECTIONS => (connection_lost("it has no more connections"), true),
         // Classes of connection errors, resource limits, operator intervention and system errors.
         _ if ["08", "53", "57", "58"].iter().any(|class| text.starts_with(class)) => {
-            (Error::Unavailable(what), true)
+            (Error::Unavailable(message), true)
         }
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
             (Error::Refused("PostgreSQL does not let this user in".to_owned()), true)
@@ -37,6 +39,6 @@ pub(super) fn trouble(error: &tokio_postgres::Error) -> (Error, bool) {
         SqlState::INVALID_CATALOG_NAME => {
             (Error::Refused("PostgreSQL has no such database".to_owned()), true)
         }
-        _ => (Error::Damaged(what), false),
+        _ => (Error::Damaged(message), false),
     }
 }

@@ -2,9 +2,9 @@
 //! a wake-up of the waiting thread.
 
 use super::Pg;
-use super::encode::{Encoded, encode};
-use crate::db::sql::for_postgres;
-use crate::db::value::{Value, other};
+use super::encode::{EncodedParam, encode};
+use crate::db::sql::to_postgres;
+use crate::db::value::{Value, mismatch};
 use crate::error::Result;
 use std::fmt::Write;
 use tokio_postgres::Statement;
@@ -12,9 +12,9 @@ use tokio_postgres::types::Type;
 
 /// The combined statement.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct CombinedStatement {
     sql: Vec<String>,
-    values: Vec<Encoded>,
+    values: Vec<EncodedParam>,
     /// The statement that must change as many rows as its first list has, and the number of that
     /// parameter.
     each: Option<(usize, usize)>,
@@ -26,12 +26,12 @@ fn list_of(kind: &str) -> Result<Type> {
         "bigint" => Type::INT8_ARRAY,
         "text" => Type::TEXT_ARRAY,
         "bytea" => Type::BYTEA_ARRAY,
-        _ => return Err(other()),
+        _ => return Err(mismatch()),
     })
 }
 
 /// Renumbers the parameters of a statement that follows `others` parameters.
-fn after(sql: &str, others: usize) -> String {
+fn shift_parameters(sql: &str, others: usize) -> String {
     let mut out = String::with_capacity(sql.len() + 16);
     let mut parts = sql.split('$');
     out.push_str(parts.next().unwrap_or_default());
@@ -46,42 +46,43 @@ fn after(sql: &str, others: usize) -> String {
 impl Pg {
     /// Adds a statement whose parameters are lists. It is sent before any separate statement. The
     /// combined statements do not see each other's changes.
-    pub(in crate::db) fn gather(
+    pub(in crate::db) fn combine(
         &self,
         sql: &str,
         kinds: &[&str],
         lists: &[Value<'_>],
     ) -> Result<()> {
-        let mut gathered = self.gathered.borrow_mut();
-        let sql = after(&for_postgres(sql), gathered.values.len());
+        let mut combined = self.combined.borrow_mut();
+        let sql = shift_parameters(&to_postgres(sql), combined.values.len());
         for (list, kind) in lists.iter().zip(kinds) {
-            gathered.values.push(Encoded(encode(list, &list_of(kind)?)?));
+            combined.values.push(EncodedParam(encode(list, &list_of(kind)?)?));
         }
-        gathered.sql.push(sql);
+        combined.sql.push(sql);
         Ok(())
     }
 
     /// Like [`Pg::combine`], for a statement that must change one row per list entry; else the
     /// whole combined statement fails. At most one of these is combined at a time.
-    pub(in crate::db) fn gather_each(
+    pub(in crate::db) fn combine_each(
         &self,
         sql: &str,
         kinds: &[&str],
         lists: &[Value<'_>],
     ) -> Result<()> {
-        if self.gathered.borrow().each.is_some() {
-            self.send_gathered()?;
+        if self.combined.borrow().each.is_some() {
+            self.send_combined()?;
         }
-        let first = self.gathered.borrow().values.len() + 1;
-        self.gather(&format!("{sql} RETURNING 1"), kinds, lists)?;
-        let mut gathered = self.gathered.borrow_mut();
-        gathered.each = Some((gathered.sql.len() - 1, first));
+        let first = self.combined.borrow().values.len() + 1;
+        self.combine(&format!("{sql} RETURNING 1"), kinds, lists)?;
+        let mut combined = self.combined.borrow_mut();
+        combined.each = Some((combined.sql.len() - 1, first));
         Ok(())
     }
 
     /// Builds the combined statement.
-    fn take_gathered(&self) -> Result<Option<(Statement, Vec<Encoded>)>> {
-        let Gathered { mut sql, values, each } = std::mem::take(&mut *self.gathered.borrow_mut());
+    fn take_combined(&self) -> Result<Option<(Statement, Vec<EncodedParam>)>> {
+        let CombinedStatement { mut sql, values, each } =
+            std::mem::take(&mut *self.combined.borrow_mut());
         let last = match each {
             // A failing cast aborts the transaction. PostgreSQL evaluates the main query first.
             Some((at, list)) => Some(format!(
@@ -99,22 +100,22 @@ impl Pg {
     }
 
     /// Sends the combined statement.
-    pub(super) fn send_gathered(&self) -> Result<()> {
-        match self.take_gathered()? {
+    pub(super) fn send_combined(&self) -> Result<()> {
+        match self.take_combined()? {
             Some((statement, values)) => self.send_statement(statement, values),
             None => Ok(()),
         }
     }
 
     /// Executes the combined statement as a transaction of its own.
-    pub(super) fn do_gathered(&self) -> Result<()> {
-        let Some((statement, values)) = self.take_gathered()? else { return Ok(()) };
+    pub(super) fn execute_combined(&self) -> Result<()> {
+        let Some((statement, values)) = self.take_combined()? else { return Ok(()) };
         self.wait(self.client.execute_raw(&statement, values)).map(|_| ())
     }
 
     /// Drops the combined statement of an aborted transaction.
-    pub(super) fn forget_gathered(&self) {
-        *self.gathered.borrow_mut() = Gathered::default();
+    pub(super) fn drop_combined(&self) {
+        *self.combined.borrow_mut() = CombinedStatement::default();
     }
 }
 
@@ -123,8 +124,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_counted_on() {
-        assert_eq!(after("a ($1, $2, $11)", 3), "a ($4, $5, $14)");
-        assert_eq!(after("a", 3), "a");
+    fn parameters_are_renumbered() {
+        assert_eq!(shift_parameters("a ($1, $2, $11)", 3), "a ($4, $5, $14)");
+        assert_eq!(shift_parameters("a", 3), "a");
     }
 }

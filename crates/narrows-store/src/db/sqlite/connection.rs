@@ -8,22 +8,22 @@ use rusqlite::{Connection, OpenFlags};
 use std::time::Duration;
 
 /// Older versions can lose committed transactions when the WAL is restarted.
-const OLDEST_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
+const MIN_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 
 /// The error for an empty or missing database whose write-ahead log exists.
-const LOST: &str = "the database is empty or gone, and its write-ahead log is still there: \
+const ORPHANED_WAL: &str = "the database is empty or gone, and its write-ahead log is still there: \
      `narrows repair` keeps what that holds";
 
 /// A hook that runs after commits, outside of transactions; it gets the number of commits since its
 /// last call.
-pub(crate) type AfterCommits = Box<dyn FnMut(&Connection, u32) + Send>;
+pub(crate) type CommitHook = Box<dyn FnMut(&Connection, u32) + Send>;
 
 pub(crate) fn check_version(version: i32) -> Result<()> {
-    if version < OLDEST_SQLITE.0 {
+    if version < MIN_SQLITE.0 {
         let (major, minor, patch) = (version / 1_000_000, version / 1000 % 1000, version % 1000);
         return Err(Error::Refused(format!(
             "SQLite {major}.{minor}.{patch} can lose committed data: narrows needs {} or newer",
-            OLDEST_SQLITE.1
+            MIN_SQLITE.1
         )));
     }
     Ok(())
@@ -36,7 +36,7 @@ pub(crate) fn open_writer(
     migrate: impl FnOnce(&mut Connection) -> Result<()>,
 ) -> Result<Connection> {
     check_version(rusqlite::version_number())?;
-    keeps_wal(dir)?;
+    check_wal(dir)?;
     let path = dir.database();
     make_private(&path).map_err(|e| match e.kind() {
         std::io::ErrorKind::StorageFull => Error::Full,
@@ -64,17 +64,17 @@ pub(crate) fn open_writer(
 
 /// Rejects an empty database with a non-empty WAL: SQLite would delete the WAL, which may be all
 /// that is left.
-fn keeps_wal(dir: &DataDir) -> Result<()> {
+fn check_wal(dir: &DataDir) -> Result<()> {
     let bytes = |path| std::fs::metadata(path).map_or(0, |about| about.len());
     if bytes(dir.database()) == 0 && bytes(dir.wal()) > 0 {
-        return Err(Error::Damaged(LOST.to_owned()));
+        return Err(Error::Damaged(ORPHANED_WAL.to_owned()));
     }
     Ok(())
 }
 
 /// Opens a read-only connection.
 pub(crate) fn open_reader(dir: &DataDir) -> Result<Connection> {
-    keeps_wal(dir)?;
+    check_wal(dir)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(dir.database(), flags)?;
     db.busy_timeout(Duration::from_secs(5))?;
@@ -87,8 +87,8 @@ pub(crate) fn open_reader(dir: &DataDir) -> Result<Connection> {
 }
 
 /// Opens a connection for WAL checkpoints.
-pub(crate) fn open_mover(dir: &DataDir) -> Result<Connection> {
-    keeps_wal(dir)?;
+pub(crate) fn open_checkpointer(dir: &DataDir) -> Result<Connection> {
+    check_wal(dir)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(dir.database(), flags)?;
     // It never waits for a lock: the writer would wait for it meanwhile.
@@ -102,10 +102,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_sqlite_that_loses_data_is_refused() {
+    fn old_sqlite_is_rejected() {
         assert!(check_version(3_051_003).is_ok());
         assert!(check_version(rusqlite::version_number()).is_ok());
-        let told = check_version(3_046_001).expect_err("too old").to_string();
-        assert!(told.contains("3.46.1") && told.contains("3.51.3"), "{told}");
+        let message = check_version(3_046_001).expect_err("too old").to_string();
+        assert!(message.contains("3.46.1") && message.contains("3.51.3"), "{message}");
     }
 }

@@ -1,16 +1,16 @@
 //! The migrations of a store on PostgreSQL.
 
 use crate::beside;
-use crate::db::{Db, Pg, PgAddress, Value};
+use crate::db::{Db, Pg, PgConfig, Value};
 use crate::error::{Error, Result};
 use crate::meta;
 use crate::migrations::SCHEMA;
 use crate::migrations::backfill;
 
 /// The advisory lock of the migrating node; other nodes wait for it.
-const LOCK: &str = "SELECT pg_advisory_xact_lock(7234116)";
+const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock(7234116)";
 /// The first schema that supported PostgreSQL.
-const FIRST: u32 = 5;
+const FIRST_SCHEMA: u32 = 5;
 /// Migrations are append-only and have the numbers of the SQLite ones.
 const MIGRATIONS: &[&str] = &[
     include_str!("005_initial.sql"),
@@ -29,39 +29,39 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// Migrates the schema; returns the installation's key for redaction placeholders.
-pub(crate) fn prepare(address: &PgAddress) -> Result<[u8; 32]> {
+pub(crate) fn migrate(address: &PgConfig) -> Result<[u8; 32]> {
     let pg = Pg::open(address)?;
-    pg.say_and_wait("BEGIN")?;
+    pg.batch_execute("BEGIN")?;
     // A migration by another node may take long.
-    pg.say_and_wait("SET LOCAL lock_timeout = '60s'")?;
-    pg.say_and_wait(LOCK)?;
+    pg.batch_execute("SET LOCAL lock_timeout = '60s'")?;
+    pg.batch_execute(LOCK_MIGRATIONS)?;
     let db = Db::Postgres(&pg);
     let found = schema_of(&db)?;
     if found > SCHEMA {
         pg.roll_back();
         return Err(Error::Newer { found, known: SCHEMA });
     }
-    let done = if found == 0 { 0 } else { (found + 1 - FIRST) as usize };
+    let done = if found == 0 { 0 } else { (found + 1 - FIRST_SCHEMA) as usize };
     for sql in MIGRATIONS.iter().skip(done) {
-        pg.say_and_wait(sql)?;
+        pg.batch_execute(sql)?;
     }
     if found < beside::SECOND {
-        backfill::sums(&db)?;
+        backfill::checksums(&db)?;
         beside::fill_all(&db)?;
     }
     let key = meta::mark_key(&db)?;
     meta::put(&db, "schema", &Value::Bytes(SCHEMA.to_string().as_bytes()))?;
-    pg.say_and_wait("COMMIT")?;
+    pg.batch_execute("COMMIT")?;
     Ok(key)
 }
 
 fn schema_of(db: &Db<'_>) -> Result<u32> {
-    let there = "SELECT to_regclass('meta') IS NOT NULL";
-    if !db.one(there, &[], |r| r.get::<bool>(0))? {
+    let has_meta = "SELECT to_regclass('meta') IS NOT NULL";
+    if !db.query_one(has_meta, &[], |r| r.get::<bool>(0))? {
         return Ok(0);
     }
-    let told: Option<Vec<u8>> =
-        db.optional("SELECT value FROM meta WHERE key = 'schema'", &[], |r| r.get(0))?;
-    let number = told.and_then(|t| String::from_utf8(t).ok()).and_then(|t| t.parse().ok());
+    let stored: Option<Vec<u8>> =
+        db.query_opt("SELECT value FROM meta WHERE key = 'schema'", &[], |r| r.get(0))?;
+    let number = stored.and_then(|t| String::from_utf8(t).ok()).and_then(|t| t.parse().ok());
     number.ok_or_else(|| Error::Refused("this database holds something else".to_owned()))
 }

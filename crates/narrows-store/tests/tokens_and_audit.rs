@@ -1,4 +1,4 @@
-//! What is kept beside the sessions: tokens, what was done, requests, how far sources were read.
+//! Tokens, the audit log, stored requests and checkpoints of sources.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{append, fresh, open, session};
+use common::{append, open, session, temp_store};
 use narrows_store::{
     Append, Error, KeptRequest, NewAudit, Request, Scope, Scopes, Sight, SourceMark, Token,
     TokenKind, now,
@@ -28,8 +28,8 @@ fn token(id: &str, hash: u8, kind: TokenKind) -> Token {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_are_kept_until_they_end_or_are_revoked() {
-    let (dir, store) = fresh();
+async fn tokens_are_valid_until_expired_or_revoked() {
+    let (dir, store) = temp_store();
     let mut limited = token("b", 2, TokenKind::Made);
     limited.sight = Sight { sessions: Some(vec!["s1".into(), "s2".into()]), tags: Some(vec![]) };
     limited.expires = Some(now() + 60_000);
@@ -66,7 +66,7 @@ async fn tokens_are_kept_until_they_end_or_are_revoked() {
 }
 
 #[test]
-fn scopes_are_read_as_they_are_written() {
+fn scopes_parse_their_display_form() {
     let some = Scopes::parse("approve,read").unwrap();
     assert_eq!(some.to_string(), "read,approve");
     assert!(some.has(Scope::Read) && some.has(Scope::Approve) && !some.has(Scope::Admin));
@@ -77,8 +77,8 @@ fn scopes_are_read_as_they_are_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_done_is_remembered_newest_first() {
-    let (_dir, store) = fresh();
+async fn audit_log_lists_newest_first() {
+    let (_dir, store) = temp_store();
     let began = now();
     for n in 0..5 {
         let session = (n % 2 == 0).then(|| format!("s{n}"));
@@ -99,8 +99,8 @@ async fn what_was_done_is_remembered_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_comes_again_finds_its_place_and_its_answer() {
-    let (_dir, store) = fresh();
+async fn repeated_request_finds_position_and_response() {
+    let (_dir, store) = temp_store();
     let one = session(&store, "one", &[]).await;
     let two = session(&store, "two", &[]).await;
     let send = async |session: i64, key: &str, first, answer: Option<&str>| {
@@ -118,15 +118,15 @@ async fn a_request_that_comes_again_finds_its_place_and_its_answer() {
     assert_eq!(store.request(one.key, "k").await.unwrap(), None);
     send(one.key, "k", 7, None).await;
     assert_eq!(store.request(one.key, "k").await.unwrap(), kept(7, None));
-    // Its place stays that of its first packet.
+    // The position stays that of its first packet.
     send(one.key, "k", 9, Some("{\"packets\":3}")).await;
     assert_eq!(store.request(one.key, "k").await.unwrap(), kept(7, Some("{\"packets\":3}")));
-    // Keys are of one session.
+    // Keys are scoped to a session.
     assert_eq!(store.request(two.key, "k").await.unwrap(), None);
     send(two.key, "k", 1, None).await;
     assert_eq!(store.request(two.key, "k").await.unwrap(), kept(1, None));
 
-    // What fails leaves no request behind.
+    // A failed append stores no request.
     let request = Some(Request { key: "lost".to_owned(), first: 1, answer: None, digest: None });
     let wrong = Append { session: one.key, after: 5, request, ..Append::default() };
     assert!(append(&store, wrong).await.is_err());
@@ -134,8 +134,8 @@ async fn a_request_that_comes_again_finds_its_place_and_its_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_goes_on_where_it_was_read_to() {
-    let (_dir, store) = fresh();
+async fn source_checkpoint_is_stored_and_merged() {
+    let (_dir, store) = temp_store();
     let made = session(&store, "s", &[]).await;
     let mark = SourceMark {
         number: 3,
@@ -157,7 +157,7 @@ async fn a_source_goes_on_where_it_was_read_to() {
     };
     keep(&mark).await;
     assert_eq!(store.sources(made.key).await.unwrap(), std::slice::from_ref(&mark));
-    // A format and a path that are not told again stay.
+    // Format and path are kept if they are not given again.
     let next = SourceMark { format: None, path: None, read: 20, rest: 20, at: 30, ..mark.clone() };
     keep(&next).await;
     let expected = SourceMark { format: mark.format.clone(), path: mark.path.clone(), ..next };

@@ -1,4 +1,4 @@
-//! Appends that are written by whoever appends, beside others that are not.
+//! Inline commits: appends that are committed on the caller's thread, mixed with others.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Book, all, append, data, is_postgres, settled};
+use common::{TestSession, all, append, data, is_postgres, wait_for_maintenance};
 use narrows_store::{Error, NewSession, Options, Store};
 use tempfile::TempDir;
 
@@ -16,8 +16,8 @@ fn open(dir: &TempDir) -> Store {
     Store::open(&data(dir), &Options { write_here: true, ..Options::default() }).unwrap()
 }
 
-/// Says something as one who waits for it.
-async fn say(store: &Store, book: &mut Book, text: &str) {
+/// Appends a text and waits for durability.
+async fn say(store: &Store, book: &mut TestSession, text: &str) {
     book.say(&format!("i{}", book.seq), text);
     let mut next = book.next(false);
     next.waits = true;
@@ -29,18 +29,18 @@ async fn say(store: &Store, book: &mut Book, text: &str) {
     assert_eq!(done, Ok(book.seq));
 }
 
-async fn talk(store: Store, label: String, sentences: u64) -> Book {
-    let mut book = Book::new(&store, &label).await;
+async fn talk(store: Store, label: String, sentences: u64) -> TestSession {
+    let mut book = TestSession::new(&store, &label).await;
     for n in 0..sentences {
         say(&store, &mut book, &format!("sentence {n} of {label}")).await;
     }
     book
 }
 
-/// What was said is there after the store was closed and opened, each of it once.
-async fn is_kept(dir: TempDir, store: Store, books: &[Book]) {
-    // The thread has had the time for housework, too.
-    settled(&store).await;
+/// All texts are there once after the store was closed and reopened.
+async fn is_kept(dir: TempDir, store: Store, books: &[TestSession]) {
+    // The thread has had time for maintenance too.
+    wait_for_maintenance(&store).await;
     store.close().await;
     let store = open(&dir);
     for book in books {
@@ -50,20 +50,20 @@ async fn is_kept(dir: TempDir, store: Store, books: &[Book]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lone_writer_has_it_at_once() {
+async fn lone_writer_commits_inline() {
     if is_postgres() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir);
-    let mut book = Book::new(&store, "alone").await;
+    let mut book = TestSession::new(&store, "alone").await;
     let mut at_once = 0;
     for n in 0..200 {
         book.say(&format!("i{n}"), "something");
         let mut next = book.next(false);
         next.waits = true;
         let mut durable = store.append(next).await.unwrap();
-        // Nobody was waited for, unless the thread was at its housework.
+        // No thread switch was needed, unless the writer was doing maintenance.
         match durable.try_recv() {
             Ok(done) => {
                 at_once += 1;
@@ -77,7 +77,7 @@ async fn a_lone_writer_has_it_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_writers_get_in_nobodys_way() {
+async fn concurrent_writers_do_not_block_each_other() {
     if is_postgres() {
         return;
     }
@@ -85,7 +85,7 @@ async fn many_writers_get_in_nobodys_way() {
     let store = open(&dir);
     let talks: Vec<_> =
         (0..8).map(|n| tokio::spawn(talk(store.clone(), format!("talk {n}"), 60))).collect();
-    // And somebody who does something else all the time.
+    // Concurrent jobs of another kind.
     for n in 0..60 {
         store.create(NewSession { label: Some(format!("other {n}")), tags: vec![] }).await.unwrap();
     }
@@ -97,7 +97,7 @@ async fn many_writers_get_in_nobodys_way() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn where_nobody_may_block_the_thread_writes() {
+async fn current_thread_runtime_commits_on_writer_thread() {
     if is_postgres() {
         return;
     }
@@ -108,7 +108,7 @@ async fn where_nobody_may_block_the_thread_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_refused_is_told_and_leaves_no_trace() {
+async fn rejected_inline_append_returns_error_without_trace() {
     if is_postgres() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The data directory: one writes it, nobody else reads it, and what cannot be used is told.
+//! The data directory: one writer, no access for others, clear errors.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Book, data, fresh, open};
+use common::{TestSession, data, open, temp_store};
 use narrows_store::{DataDir, Error, NewSession, Options, SCHEMA, Store, backup, write_private};
 use rusqlite::Connection;
 use std::fs::{self, Permissions};
@@ -25,9 +25,9 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_at_a_time_writes_a_data_directory() {
-    let (dir, store) = fresh();
-    let mut book = Book::new(&store, "s").await;
+async fn second_writer_of_data_directory_is_rejected() {
+    let (dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "s").await;
     book.say("a", "said");
     book.keep(&store).await;
     match try_open(&dir) {
@@ -39,7 +39,7 @@ async fn one_at_a_time_writes_a_data_directory() {
     }
     assert!(store.dir().is_in_use());
 
-    // A reader beside it sees what is written, and cannot write.
+    // A read-only store sees new events and cannot write.
     let reader = Store::open_read_only(&data(&dir)).unwrap();
     assert_eq!(common::all(&reader, book.key()).await, book.printed());
     book.say("b", "more");
@@ -57,17 +57,17 @@ async fn one_at_a_time_writes_a_data_directory() {
     book.say("c", "and more");
     book.keep(&again).await;
     assert_eq!(common::all(&reader, book.key()).await, book.printed());
-    // Whoever lost the right to write stays without it.
+    // A process that lost the lock does not get it back.
     assert_eq!(store.create(NewSession::default()).await, Err(Error::Closed));
     assert_eq!(store.session(&book.session.id).await, Err(Error::Closed));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_right_to_write_is_held_until_the_writer_has_ended() {
-    let (dir, store) = fresh();
+async fn lock_is_held_until_writer_stops() {
+    let (dir, store) = temp_store();
     let made = store.create(NewSession::default()).await.unwrap().0;
     let mut waiting = Vec::new();
-    // More than one commit takes.
+    // More than one commit can take.
     for seq in 1..=40 {
         let events = vec![common::event(seq, &"x".repeat(500_000))];
         let after = seq - 1;
@@ -76,7 +76,7 @@ async fn the_right_to_write_is_held_until_the_writer_has_ended() {
     }
     let place = DataDir::open(&data(&dir)).unwrap();
     drop(store);
-    common::until("it is free", async || !place.is_in_use()).await;
+    common::wait_until("it is free", async || !place.is_in_use()).await;
     for mut answer in waiting {
         answer.try_recv().expect("all that was taken is done").unwrap();
     }
@@ -84,8 +84,8 @@ async fn the_right_to_write_is_held_until_the_writer_has_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_its_owner_can_read_what_is_in_it() {
-    let (dir, store) = fresh();
+async fn files_are_readable_by_owner_only() {
+    let (dir, store) = temp_store();
     let made = store.create(NewSession::default()).await.unwrap().0;
     assert_eq!(store.session(&made.id).await.unwrap(), made);
     assert_eq!(mode(&data(&dir)), 0o700);
@@ -113,7 +113,7 @@ async fn only_its_owner_can_read_what_is_in_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_directory_that_others_can_use_is_made_private_or_refused() {
+async fn shared_directory_is_made_private_or_rejected() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(data(&dir)).unwrap();
     fs::set_permissions(data(&dir), Permissions::from_mode(0o755)).unwrap();
@@ -128,7 +128,7 @@ async fn a_directory_that_others_can_use_is_made_private_or_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_directory_is_refused() {
+async fn data_path_without_directory_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(data(&dir), "a file").unwrap();
     match try_open(&dir) {
@@ -143,8 +143,8 @@ async fn what_is_no_directory_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_of_a_newer_version_is_left_alone() {
-    let (dir, store) = fresh();
+async fn newer_schema_is_rejected_unchanged() {
+    let (dir, store) = temp_store();
     let path = store.dir().database();
     store.close().await;
     let db = Connection::open(&path).unwrap();
@@ -156,7 +156,7 @@ async fn a_store_of_a_newer_version_is_left_alone() {
     let copy = dir.path().join("copy.db");
     assert_eq!(backup(&data(&dir), &copy).unwrap_err(), newer);
     assert!(newer.to_string().contains("99"));
-    // Refused, but not held.
+    // Rejected, but the lock is released.
     let db = Connection::open(&path).unwrap();
     db.execute_batch(&format!("PRAGMA user_version = {SCHEMA}")).unwrap();
     drop(db);
@@ -164,7 +164,7 @@ async fn a_store_of_a_newer_version_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_database_is_made_into_a_store() {
+async fn empty_database_becomes_store() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(data(&dir)).unwrap();
     let path = DataDir::open(&data(&dir)).unwrap().database();
@@ -186,7 +186,7 @@ async fn an_empty_database_is_made_into_a_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_is_no_database_is_told_to_be_damaged() {
+async fn non_database_file_is_reported_as_damaged() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(data(&dir)).unwrap();
     let path = DataDir::open(&data(&dir)).unwrap().database();
@@ -201,19 +201,19 @@ async fn a_file_that_is_no_database_is_told_to_be_damaged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_with_garbage_in_it_gives_errors_and_no_panic() {
-    let (dir, store) = fresh();
-    let mut book = Book::new(&store, "s").await;
+async fn overwritten_pages_give_errors_without_panic() {
+    let (dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "s").await;
     for n in 0..200 {
         book.say(&format!("i{n}"), &format!("said {n}").repeat(100));
     }
     book.keep(&store).await;
-    common::settled(&store).await;
+    common::wait_for_maintenance(&store).await;
     let path = store.dir().database();
     store.close().await;
     assert!(!path.with_extension("db-wal").exists(), "all is in one file");
     let whole = fs::read(&path).unwrap();
-    // The first page stays, so that it still looks like a store.
+    // The first page is intact, so that it still looks like a store.
     let page = usize::from(u16::from_be_bytes([whole[16], whole[17]]));
     let mut garbage = whole.clone();
     garbage[page..].iter_mut().enumerate().for_each(|(at, byte)| *byte = (at * 31 % 253) as u8);

@@ -1,4 +1,4 @@
-//! Rows that lag behind their log: nobody who reads sees it, and they are written in the end.
+//! Item rows that are behind their log: invisible to readers, and materialized in the end.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Book, all, beside, fresh, steps};
+use common::{TestSession, all, raw_sql, steps, temp_store};
 use narrows_store::{Query, Store};
 
 const RECORDED: [&str; 6] = [
@@ -20,8 +20,8 @@ const RECORDED: [&str; 6] = [
     "claude-stream/2.1-u-bidi",
 ];
 
-/// All that is read of a session, but for what names the session itself.
-async fn told(store: &Store, book: &Book) -> (Vec<String>, String, Vec<String>) {
+/// All readable content of a session, without its ids.
+async fn told(store: &Store, book: &TestSession) -> (Vec<String>, String, Vec<String>) {
     let outline = store.outline(book.key(), None, 1000).await.unwrap();
     let outline = serde_json::to_string(&outline).unwrap();
     let kept = store.kept(book.key(), usize::MAX).await.unwrap();
@@ -29,18 +29,18 @@ async fn told(store: &Store, book: &Book) -> (Vec<String>, String, Vec<String>) 
     (all(store, book.key()).await, outline, kept)
 }
 
-/// What lists and statistics tell of it.
-async fn counted(store: &Store, book: &Book) -> (u64, u64, u64, Option<String>) {
+/// What lists and statistics contain about it.
+async fn counted(store: &Store, book: &TestSession) -> (u64, u64, u64, Option<String>) {
     let row = store.session_row(&book.session.id).await.unwrap();
     (row.items, row.calls, row.failed, row.prompt)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_reads_does_not_see_that_rows_wait() {
-    let (_dir, store) = fresh();
+async fn readers_see_no_difference_for_outdated_rows() {
+    let (_dir, store) = temp_store();
     for name in RECORDED {
-        let mut sooner = Book::new(&store, &format!("{name} sooner")).await;
-        let mut later = Book::new(&store, &format!("{name} later")).await;
+        let mut sooner = TestSession::new(&store, &format!("{name} sooner")).await;
+        let mut later = TestSession::new(&store, &format!("{name} later")).await;
         let steps = steps(name).into_iter().zip(steps(name));
         for (n, (one, other)) in steps.enumerate() {
             sooner.step(one);
@@ -64,11 +64,11 @@ async fn whoever_reads_does_not_see_that_rows_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_somebody_left_behind_are_written() {
-    let (_dir, store) = fresh();
+async fn outdated_rows_are_materialized() {
+    let (_dir, store) = temp_store();
     for name in RECORDED {
-        let mut whole = Book::new(&store, &format!("{name} whole")).await;
-        let mut left = Book::new(&store, &format!("{name} left")).await;
+        let mut whole = TestSession::new(&store, &format!("{name} whole")).await;
+        let mut left = TestSession::new(&store, &format!("{name} left")).await;
         for (n, (one, other)) in steps(name).into_iter().zip(steps(name)).enumerate() {
             whole.step(one);
             left.step(other);
@@ -78,8 +78,8 @@ async fn rows_that_somebody_left_behind_are_written() {
         }
         whole.rest(&store).await;
         left.note(&store).await;
-        // Where other nodes write too, it must have been quiet for a while.
-        beside(&store, &format!("UPDATE session SET updated = 1 WHERE key = {}", left.key()));
+        // Where other nodes may write, the session must have been quiet for a while.
+        raw_sql(&store, &format!("UPDATE session SET updated = 1 WHERE key = {}", left.key()));
         assert_eq!(store.unsettled().await.unwrap(), [left.key()], "{name}");
         assert_ne!(counted(&store, &left).await, counted(&store, &whole).await, "{name}");
         store.settle(left.key()).await.unwrap();
@@ -90,8 +90,8 @@ async fn rows_that_somebody_left_behind_are_written() {
     }
 }
 
-/// The orders of the items in which there is an e.
-async fn found(store: &Store, book: &Book) -> Vec<String> {
+/// The orders of the items that contain an e.
+async fn found(store: &Store, book: &TestSession) -> Vec<String> {
     let session = Some(book.key());
     let query = Query { text: "e".to_owned(), session, limit: 1000, ..Query::default() };
     let mut hits: Vec<String> =

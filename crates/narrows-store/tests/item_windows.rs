@@ -1,4 +1,4 @@
-//! Windows of some of the items: those at top level, those below a call.
+//! Windows of selected items: top-level ones, and children of a call.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,13 +8,13 @@
 
 mod common;
 
-use common::{Book, cases, fresh, print, steps, text_item};
+use common::{TestSession, cases, print, steps, temp_store, text_item};
 use narrows::Item;
 use narrows_store::{Store, Which, Window};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Random enough, and the same again by its seed.
+/// Reproducible random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -42,8 +42,8 @@ fn below(parent: &str, mut item: Value) -> Value {
     item
 }
 
-/// What stands at top level, as whoever has all items would say it.
-fn top(book: &Book) -> Vec<String> {
+/// The expected top-level items, computed from all items.
+fn top(book: &TestSession) -> Vec<String> {
     let lost = |item: &&Item| {
         let parent = item.parent.as_ref().filter(|parent| **parent != item.id);
         parent.is_none_or(|parent| book.items.get(parent).is_none())
@@ -51,12 +51,12 @@ fn top(book: &Book) -> Vec<String> {
     book.items.iter().filter(lost).map(print).collect()
 }
 
-fn children(book: &Book, of: &str) -> Vec<String> {
+fn children(book: &TestSession, of: &str) -> Vec<String> {
     let below = |item: &&Item| item.parent.as_deref() == Some(of) && *item.id != *of;
     book.items.iter().filter(below).map(print).collect()
 }
 
-/// All of them, page by page from the end and from the beginning; the pages know of each other.
+/// All items, page by page from the end and from the beginning, with consistent page borders.
 async fn paged(store: &Store, key: i64, which: &Which, limit: usize) -> [Vec<String>; 2] {
     let (mut back, mut on) = (Vec::new(), Vec::new());
     let mut at = Window::End;
@@ -84,8 +84,8 @@ async fn paged(store: &Store, key: i64, which: &Which, limit: usize) -> [Vec<Str
     [back, on]
 }
 
-/// The windows of a session are what its items say, in pages of any size.
-async fn agree(store: &Store, book: &Book, about: &str) {
+/// Compares the windows of a session with its items, for several page sizes.
+async fn agree(store: &Store, book: &TestSession, about: &str) {
     let key = book.key();
     let mut calls: BTreeSet<String> = book.items.iter().map(|i| i.id.as_str().to_owned()).collect();
     calls.extend(book.items.iter().filter_map(|i| Some(i.parent.as_ref()?.as_str().to_owned())));
@@ -96,7 +96,7 @@ async fn agree(store: &Store, book: &Book, about: &str) {
             let [back, on] = paged(store, key, &which, limit).await;
             assert_eq!(back, items, "{about}: {which:?} by {limit} from the end");
             assert_eq!(on, items, "{about}: {which:?} by {limit} from the beginning");
-            // Few calls have so many below them that more pages tell more.
+            // Few calls have enough children for larger pages to differ.
             if items.len() < 2 {
                 break;
             }
@@ -108,9 +108,9 @@ async fn agree(store: &Store, book: &Book, about: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn windows_at_top_level_go_on_while_subagents_stream() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "streams").await;
+async fn top_level_windows_are_stable_during_subagent_streaming() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "streams").await;
     book.say("a", "said");
     book.put(&call("task", 1, None, "in_progress"));
     book.keep(&store).await;
@@ -137,9 +137,9 @@ async fn windows_at_top_level_go_on_while_subagents_stream() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_names_a_call_that_is_not_there_is_seen_at_top_level() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "orphans").await;
+async fn item_with_missing_parent_is_top_level() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "orphans").await;
     book.put(&below("later", text_item("early", 0, "before its call", false)));
     book.put(&below("never", text_item("lost", 1, "without a call", false)));
     book.put(&below("self", text_item("self", 2, "below itself", false)));
@@ -153,7 +153,7 @@ async fn what_names_a_call_that_is_not_there_is_seen_at_top_level() {
     assert_eq!(ids(Which::Of("early".to_owned())).await, ["deep"]);
     assert_eq!(ids(Which::Of("never".to_owned())).await, ["lost"]);
     assert!(ids(Which::Of("self".to_owned())).await.is_empty());
-    // Its call comes, first only in the log, and goes again.
+    // Its parent appears, first only in the log, and is removed again.
     book.put(&call("later", 4, None, "in_progress"));
     book.keep(&store).await;
     agree(&store, &book, "come").await;
@@ -167,9 +167,9 @@ async fn what_names_a_call_that_is_not_there_is_seen_at_top_level() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_a_circle_of_calls_one_is_seen() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "circle").await;
+async fn cyclic_parents_keep_one_item_top_level() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "circle").await;
     for (order, (id, parent)) in [("a", "c"), ("b", "a"), ("c", "b")].into_iter().enumerate() {
         book.put(&call(id, order as u64, Some(parent), "completed"));
         book.keep(&store).await;
@@ -179,7 +179,7 @@ async fn in_a_circle_of_calls_one_is_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn windows_of_recorded_sessions_are_what_their_items_say_at_every_place() {
+async fn recorded_windows_match_items_at_every_position() {
     let recorded = [
         "acp/claude-acp-g-subagent",
         "acp/opencode-1.18-g-subagent",
@@ -187,8 +187,8 @@ async fn windows_of_recorded_sessions_are_what_their_items_say_at_every_place() 
         "claude-stream/2.1-g-subagent-background",
     ];
     for fixture in recorded.into_iter().take(cases(4, 2)) {
-        let (_dir, store) = fresh();
-        let mut book = Book::new(&store, fixture).await;
+        let (_dir, store) = temp_store();
+        let mut book = TestSession::new(&store, fixture).await;
         book.max_lag = 9;
         for step in steps(fixture) {
             book.step(step);
@@ -199,15 +199,15 @@ async fn windows_of_recorded_sessions_are_what_their_items_say_at_every_place() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_comes_and_goes_in_whatever_order() {
+async fn random_changes_keep_windows_consistent() {
     for seed in 0..cases(6, 1) as u64 {
-        let (_dir, store) = fresh();
-        let mut book = Book::new(&store, "dice").await;
+        let (_dir, store) = temp_store();
+        let mut book = TestSession::new(&store, "dice").await;
         book.max_lag = 20;
         let mut dice = Dice(seed);
         for _ in 0..60 {
             let (n, order) = (dice.roll(9), book.items.next_order());
-            // A call stands below one with a smaller number, which may come later or never.
+            // A call's parent has a smaller number, and may come later or never.
             let parent = (n > 0 && dice.roll(3) > 0).then(|| format!("c{}", dice.roll(n)));
             let item = match dice.roll(4) {
                 0 => call(&format!("c{n}"), order, parent.as_deref(), "completed"),
@@ -218,7 +218,7 @@ async fn whatever_comes_and_goes_in_whatever_order() {
                 }
             };
             let id = item["id"].as_str().unwrap().to_owned();
-            // What is put again keeps the call above it, as agents do.
+            // An item that is put again keeps its parent, as agents do it.
             let known = book.items.get(&id).map(|known| known.parent.clone());
             let same = known.is_none_or(|p| p.as_deref() == item["parentToolCallId"].as_str());
             if dice.roll(8) == 0 {

@@ -1,4 +1,4 @@
-//! A store without room: it says so, goes on being read, and recovers by itself.
+//! A full store: it reports the condition, stays readable and recovers by itself.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,10 +8,10 @@
 
 mod common;
 
-use common::{Book, append, data, event, session, settled};
+use common::{TestSession, append, data, event, session, wait_for_maintenance};
 use narrows_store::{Append, Error, NewSession, Options, Query, Store};
 
-/// Appends events to a session until there is no room; returns where its log ends.
+/// Appends events until the store is full; returns the end of the log.
 async fn fill(store: &Store, key: i64, mut seq: u64) -> u64 {
     loop {
         let events = vec![event(seq + 1, &common::noise(8000, seq + 1))];
@@ -28,28 +28,28 @@ async fn fill(store: &Store, key: i64, mut seq: u64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_store_is_read_and_recovers_when_something_is_deleted() {
+async fn full_store_is_readable_and_recovers_after_delete() {
     let dir = tempfile::tempdir().unwrap();
     let most = Options { max_bytes: Some(2 << 20), ..Options::default() };
     let store = Store::open(&data(&dir), &most).unwrap();
     assert!(store.is_writable().await);
-    let mut small = Book::new(&store, "small").await;
+    let mut small = TestSession::new(&store, "small").await;
     small.say("a", "a needle in it");
     small.keep(&store).await;
-    settled(&store).await;
-    // Many rows of items too, so that the index is large and has to forget much.
-    let mut large = Book::new(&store, "large").await;
+    wait_for_maintenance(&store).await;
+    // Many item rows too, so that deleting them changes a large index.
+    let mut large = TestSession::new(&store, "large").await;
     for n in 0..300 {
         large.say(&format!("i{n}"), &format!("item {n} of {}", narrows_store::new_id().unwrap()));
     }
     large.keep(&store).await;
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     let last = fill(&store, large.key(), large.seq).await;
     assert!(last > large.seq + 10, "there was room for some");
     assert!(!store.is_writable().await);
     assert!(store.size().database <= 2 << 20);
 
-    // Nothing of what failed is there, and all else is.
+    // Nothing of the failed append is there, everything else is.
     let page = store.events_after(large.key(), last - 1, 9, usize::MAX).await.unwrap();
     assert_eq!((page.rows.len(), page.last), (1, last));
     assert_eq!(common::all(&store, small.key()).await, small.printed());
@@ -57,7 +57,7 @@ async fn a_full_store_is_read_and_recovers_when_something_is_deleted() {
     assert_eq!(store.search(asked()).await.unwrap().hits.len(), 1);
     assert!(Error::Full.is_retryable());
 
-    // It stays so, also for those who write at the same time.
+    // It stays full for concurrent writers too.
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let (store, key) = (store.clone(), small.key());
@@ -70,7 +70,7 @@ async fn a_full_store_is_read_and_recovers_when_something_is_deleted() {
     assert_eq!(common::all(&store, small.key()).await, small.printed());
 
     store.delete(&large.session.id).await.unwrap();
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert!(store.is_writable().await);
     let made = session(&store, "after", &[]).await;
     assert!(fill(&store, made.key, 0).await > 10, "the room can be used again");
@@ -78,12 +78,12 @@ async fn a_full_store_is_read_and_recovers_when_something_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_is_cleared_though_there_is_no_room_for_its_index() {
+async fn retention_works_without_room_for_index() {
     let dir = tempfile::tempdir().unwrap();
     let most = Options { max_bytes: Some(1 << 20), ..Options::default() };
     let store = Store::open(&data(&dir), &most).unwrap();
-    // Items that wait for the index when there is no room for it.
-    let mut book = Book::new(&store, "s").await;
+    // Items queued for indexing while the disk is full.
+    let mut book = TestSession::new(&store, "s").await;
     loop {
         let words: Vec<String> = (0..100).map(|_| narrows_store::new_id().unwrap()).collect();
         book.say(&format!("i{}", book.seq), &words.join(" "));
@@ -95,12 +95,12 @@ async fn a_store_is_cleared_though_there_is_no_room_for_its_index() {
     fill(&store, book.key(), book.seq - 1).await;
     assert!(!store.is_settled().await.unwrap());
     store.delete(&book.session.id).await.unwrap();
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert!(store.is_writable().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_is_larger_than_it_may_become_can_be_opened() {
+async fn store_above_size_limit_opens() {
     let dir = tempfile::tempdir().unwrap();
     let store = common::open(&dir);
     let made = store.create(NewSession::default()).await.unwrap().0;
@@ -112,12 +112,12 @@ async fn a_store_that_is_larger_than_it_may_become_can_be_opened() {
     assert!(!store.is_writable().await);
     assert_eq!(store.session(&made.id).await.unwrap().seq, 200);
     store.delete(&made.id).await.unwrap();
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert!(store.is_writable().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_refused_something_is_not_well_until_as_much_can_be_written() {
+async fn store_is_unhealthy_until_rejected_size_fits() {
     let dir = tempfile::tempdir().unwrap();
     let most = Options { max_bytes: Some(2 << 20), ..Options::default() };
     let store = Store::open(&data(&dir), &most).unwrap();
@@ -135,7 +135,7 @@ async fn a_store_that_refused_something_is_not_well_until_as_much_can_be_written
     assert_eq!(say(1, 1000).await, Ok(2));
     assert!(!store.is_writable().await);
     store.close().await;
-    // More may be written from now on: it is well again, and what was tried takes no room.
+    // Larger writes are possible again: the store is healthy, and the probe takes no space.
     let store = Store::open(&data(&dir), &Options::default()).unwrap();
     assert!(store.is_writable().await);
 }
