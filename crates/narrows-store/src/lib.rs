@@ -8,19 +8,18 @@
 //! messages of the activity view, as JSON that is served byte for byte. Rows of items are written
 //! when an item closes, and completed from the log's tail when they are read.
 
+mod access;
 mod append;
-mod around;
 mod audit;
 mod backup;
 mod batch;
-mod beside;
 mod blob;
 mod bundle;
 mod bus;
-mod careful;
-mod check;
+mod checksum;
 mod clip;
 mod cluster;
+mod compat;
 mod connection;
 mod copies;
 mod cursor;
@@ -28,33 +27,26 @@ mod damage;
 mod db;
 mod deadline;
 mod dir;
-mod durable;
+mod durability;
 mod era;
 mod error;
-mod figures;
 mod files;
 mod fill;
-mod frames;
 mod housework;
 mod index;
-mod intact;
+mod integrity;
 mod items;
-mod layout;
-mod left_out;
 mod link;
 mod list;
 mod log;
 mod meta;
-mod mover;
 mod names;
 mod news;
 mod outline;
 mod pack;
 mod pen;
-mod probe;
 mod prompt;
 mod repair;
-mod revoked;
 mod rows;
 mod run;
 mod search;
@@ -62,30 +54,33 @@ mod session_row;
 mod sessions;
 mod settle;
 mod source;
+mod sources;
 mod stats;
 mod store;
-mod sum;
 mod tail;
 mod threes;
 mod tokens;
-mod unindexed;
 mod which;
-mod words;
 mod writer;
+
+// Old module names, for callers that still use them.
+use compat::{
+    beside, careful, check, durable, figures, frames, intact, mover, revoked, sum, unindexed, words,
+};
 
 pub use append::{Append, ItemWrite, Request, SessionFacts};
 pub use audit::{Audited, NewAudit};
 pub use backup::{backup, restore};
 pub use blob::{Blob, NewBlob};
 pub use bus::{Bus, Wake};
-pub use check::Checked;
 pub use clip::clip;
 pub use cursor::{Cursor, Place, Within};
-pub use damage::{Damage, Part as DamagedPart};
+pub use damage::{Damage, DamageKind as DamagedPart};
 pub use dir::{ADDRESS_FILE, DataDir, TOKEN_FILE, write_private};
 pub use error::{Error, Result};
 pub use files::FileMark;
 pub use housework::{Cleared, Retention};
+pub use integrity::IntegrityReport as Checked;
 pub use items::{ItemRow, Kept, Window, WindowPage};
 pub use list::{Facet, Facets, ListFilter, ListPage, STALE_MS};
 pub use log::{EventRow, Page, events_of};
@@ -94,7 +89,10 @@ pub use news::News;
 pub use outline::{FileSum, Outline, Turn};
 pub use pack::{parts, plain};
 pub use pen::Pen;
-pub use repair::{Repaired, RepairedSession, Repairing, gone, repair};
+pub use repair::{
+    RepairProgress as Repairing, RepairReport as Repaired, SessionRepair as RepairedSession,
+    missing_database as gone, repair,
+};
 pub use run::{Asked, Holding, MessageRow, MessageState, RunRow, Taken};
 pub use search::{Hit, Part, Query, SearchPage};
 pub use session_row::{SessionRow, Sight};

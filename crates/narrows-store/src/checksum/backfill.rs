@@ -1,89 +1,82 @@
-//! Checksums of rows that an earlier version wrote without them.
+//! Backfills checksums into rows that an earlier version wrote without them.
 
-use super::table::{ALL, FIRST, SECOND, Summed, key};
-use super::value_sum;
-use crate::around;
+use super::Checksum;
+use super::columns::{
+    COLUMN_CHECKSUMS, ColumnChecksum, FIRST_SCHEMA, SECOND_SCHEMA, SOURCE_COLUMNS, TOKEN_COLUMNS,
+    key_columns,
+};
+use super::side_tables::{of_columns, or_empty};
 use crate::db::{Db, Value};
 use crate::error::Result;
-use crate::meta;
-use crate::sum::Sum;
 use std::ops::ControlFlow;
 
-/// Rows that are read in one go.
-const SLICE: usize = 1000;
+/// Rows that one query reads.
+const SLICE_ROWS: usize = 1000;
 
-/// Those that came first.
-pub(crate) fn fill_first(db: &Db<'_>) -> Result<()> {
-    fill(db, FIRST)
+/// Backfills the checksums of [`FIRST_SCHEMA`].
+pub(crate) fn backfill_first(db: &Db<'_>) -> Result<()> {
+    backfill_since(db, FIRST_SCHEMA)
 }
 
-/// Those that came later; and the key for marks is kept twice.
-pub(crate) fn fill_second(db: &Db<'_>) -> Result<()> {
-    fill(db, SECOND)?;
-    own(db, "token", &["id"], &around::TOKEN, |value| value)?;
-    own(db, "source", &["session", "number"], &around::SOURCE, around::or_empty)?;
-    if db.exists("SELECT 1 FROM meta WHERE key = 'mark_key'", &[])? {
-        meta::mark_key(db)?;
-    }
-    Ok(())
+/// Backfills the checksums of [`SECOND_SCHEMA`], and those of tokens and source checkpoints.
+pub(crate) fn backfill_second(db: &Db<'_>) -> Result<()> {
+    backfill_since(db, SECOND_SCHEMA)?;
+    backfill_own(db, "token", &["id"], &TOKEN_COLUMNS, |value| value)?;
+    backfill_own(db, "source", &["session", "number"], &SOURCE_COLUMNS, or_empty)
 }
 
-/// Those of tokens and of places in sources, which came before the others and were given to no row that
-/// there was.
-fn own(
+/// Backfills the column `crc` of tokens and source checkpoints. The schema that introduced it left
+/// existing rows without a checksum.
+fn backfill_own(
     db: &Db<'_>,
     table: &str,
     key: &[&str],
     columns: &[&str],
-    each: for<'a> fn(Value<'a>) -> Value<'a>,
+    convert: for<'a> fn(Value<'a>) -> Value<'a>,
 ) -> Result<()> {
     let names = |names: &[&str]| format!("\"{}\"", names.join("\", \""));
     let sql = format!("SELECT {}, {} FROM {table} WHERE crc IS NULL", names(key), names(columns));
-    let found = db.all(&sql, &[], |row| {
+    let rows = db.all(&sql, &[], |row| {
         let value = |at: usize| row.value(at);
-        let place: Result<Vec<Owned>> =
-            (0..key.len()).map(|at| value(at).map(|value| Owned::of(&value))).collect();
-        let mut sum = Sum::default();
+        let key_values: Result<Vec<KeyPart>> =
+            (0..key.len()).map(|at| value(at).map(|value| KeyPart::new(&value))).collect();
+        let mut checksum = Checksum::default();
         for at in 0..columns.len() {
-            sum.add(&each(value(key.len() + at)?));
+            checksum.add(&convert(value(key.len() + at)?));
         }
-        Ok((place?, sum.end()))
+        Ok((key_values?, checksum.finish()))
     })?;
-    let found = found.into_iter().map(|(place, sum)| (place, Some(sum)));
-    set(db, (table, "crc"), key, &found.collect::<Vec<_>>())
+    let rows = rows.into_iter().map(|(key_values, checksum)| (key_values, Some(checksum)));
+    write_checksums(db, (table, "crc"), key, &rows.collect::<Vec<_>>())
 }
 
-/// Writes checksums into rows.
-fn set(
+fn write_checksums(
     db: &Db<'_>,
-    (table, crc): (&str, &str),
+    (table, column): (&str, &str),
     key: &[&str],
-    found: &[(Vec<Owned>, Option<i64>)],
+    rows: &[(Vec<KeyPart>, Option<i64>)],
 ) -> Result<()> {
-    let is: Vec<String> =
+    let conditions: Vec<String> =
         key.iter().zip(2..).map(|(name, at)| format!("\"{name}\" = ?{at}")).collect();
-    let set = format!("UPDATE {table} SET {crc} = ?1 WHERE {}", is.join(" AND "));
-    for (place, sum) in found {
-        let Some(sum) = sum else { continue };
-        let values: Vec<Value<'_>> =
-            [Value::Int(*sum)].into_iter().chain(place.iter().map(Owned::value)).collect();
+    let set = format!("UPDATE {table} SET {column} = ?1 WHERE {}", conditions.join(" AND "));
+    for (key_values, checksum) in rows {
+        let Some(checksum) = checksum else { continue };
+        let values: Vec<Value<'_>> = [Value::Int(*checksum)]
+            .into_iter()
+            .chain(key_values.iter().map(KeyPart::value))
+            .collect();
         db.later(&set, &values)?;
     }
     Ok(())
 }
 
-/// All of them, where the first were not filled in: on PostgreSQL.
-pub(crate) fn fill_all(db: &Db<'_>) -> Result<()> {
-    fill_first(db)?;
-    fill_second(db)
-}
-
-fn fill(db: &Db<'_>, since: u32) -> Result<()> {
-    // The bytes of a picture are not written again for it, and what is tried out is read by nobody.
-    for summed in ALL.iter().filter(|summed| summed.since == since && summed.table != "blob") {
+fn backfill_since(db: &Db<'_>, since: u32) -> Result<()> {
+    // Blobs are skipped: the update would write their bytes again.
+    let specs = COLUMN_CHECKSUMS.iter();
+    for spec in specs.filter(|spec| spec.since == since && spec.table != "blob") {
         let mut after = None;
         loop {
-            after = slice(db, summed, after.as_deref())?;
+            after = backfill_slice(db, spec, after.as_deref())?;
             if after.is_none() {
                 break;
             }
@@ -92,65 +85,71 @@ fn fill(db: &Db<'_>, since: u32) -> Result<()> {
     Ok(())
 }
 
-/// Fills in some rows after one of them; returns the key of the last.
-fn slice(db: &Db<'_>, summed: &Summed, after: Option<&[Owned]>) -> Result<Option<Vec<Owned>>> {
-    let Summed { table, columns, crc, above, .. } = summed;
-    let key = key(table);
+/// Backfills some rows after a key; returns the key of the last one.
+fn backfill_slice(
+    db: &Db<'_>,
+    spec: &ColumnChecksum,
+    after: Option<&[KeyPart]>,
+) -> Result<Option<Vec<KeyPart>>> {
+    let ColumnChecksum { table, columns, checksum, flag, .. } = spec;
+    let key = key_columns(table);
     let names = |names: &[&str]| format!("\"{}\"", names.join("\", \""));
-    let mut read: Vec<&str> = key.iter().chain(*columns).copied().collect();
-    read.extend(above);
+    let mut selected: Vec<&str> = key.iter().chain(*columns).copied().collect();
+    selected.extend(flag);
     if *table == "seen" {
-        read.push("records");
+        selected.push("records");
     }
-    let place = |from: usize| {
+    let placeholders = |from: usize| {
         (from..from + key.len()).map(|at| format!("?{at}")).collect::<Vec<_>>().join(", ")
     };
-    let from = after.map_or(String::new(), |_| format!("AND ({}) > ({})", names(key), place(1)));
+    let from =
+        after.map_or(String::new(), |_| format!("AND ({}) > ({})", names(key), placeholders(1)));
+    // The row of the write probe is never read.
     let probe = if *table == "meta" { "AND key <> 'probe'" } else { "" };
     let sql = format!(
-        "SELECT {} FROM {table} WHERE {crc} IS NULL {probe} {from} ORDER BY {} LIMIT {SLICE}",
-        names(&read),
+        "SELECT {} FROM {table} WHERE {checksum} IS NULL {probe} {from} ORDER BY {} LIMIT {SLICE_ROWS}",
+        names(&selected),
         names(key)
     );
-    let values: Vec<Value<'_>> = after.into_iter().flatten().map(Owned::value).collect();
-    let mut found = Vec::new();
+    let values: Vec<Value<'_>> = after.into_iter().flatten().map(KeyPart::value).collect();
+    let mut rows = Vec::new();
     db.each(&sql, &values, |row| {
-        let place: Result<Vec<Owned>> =
-            (0..key.len()).map(|at| row.value(at).map(|value| Owned::of(&value))).collect();
-        // A row that cannot be read stays as it is.
+        let key_values: Result<Vec<KeyPart>> =
+            (0..key.len()).map(|at| row.value(at).map(|value| KeyPart::new(&value))).collect();
+        // A row that cannot be read stays without a checksum.
         let get = |name: &str| {
-            let at = key.len() + read[key.len()..].iter().position(|n| *n == name)?;
+            let at = key.len() + selected[key.len()..].iter().position(|n| *n == name)?;
             row.value(at).ok()
         };
-        if let Ok(place) = place {
-            found.push((place, value_sum(summed, get)));
+        if let Ok(key_values) = key_values {
+            rows.push((key_values, of_columns(spec, get)));
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    set(db, (table, crc), key, &found)?;
-    Ok(found.pop().map(|(place, _)| place))
+    write_checksums(db, (table, checksum), key, &rows)?;
+    Ok(rows.pop().map(|(key_values, _)| key_values))
 }
 
-/// A part of a key.
+/// The value of one key column.
 #[derive(Debug)]
-enum Owned {
+enum KeyPart {
     Int(i64),
     Text(String),
 }
 
-impl Owned {
-    fn of(value: &Value<'_>) -> Owned {
+impl KeyPart {
+    fn new(value: &Value<'_>) -> KeyPart {
         match value {
-            Value::Int(n) => Owned::Int(*n),
-            Value::Text(text) => Owned::Text((*text).to_owned()),
-            _ => Owned::Int(0),
+            Value::Int(n) => KeyPart::Int(*n),
+            Value::Text(text) => KeyPart::Text((*text).to_owned()),
+            _ => KeyPart::Int(0),
         }
     }
 
     fn value(&self) -> Value<'_> {
         match self {
-            Owned::Int(n) => Value::Int(*n),
-            Owned::Text(text) => Value::Text(text),
+            KeyPart::Int(n) => Value::Int(*n),
+            KeyPart::Text(text) => Value::Text(text),
         }
     }
 }

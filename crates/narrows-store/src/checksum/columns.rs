@@ -1,174 +1,251 @@
-//! Which columns of which table a checksum is of.
+//! The columns that each checksum of a side table covers.
 
-/// A checksum of some columns of a table.
-pub(super) struct Summed {
-    pub(super) table: &'static str,
-    /// The schema that has it.
-    pub(super) since: u32,
-    pub(super) columns: &'static [&'static str],
-    pub(super) crc: &'static str,
-    /// A column that is counted above the 32 bits of the checksum: statements change it by itself.
-    pub(super) above: Option<&'static str>,
-    /// What is said of a row that is not as it was written.
-    pub(super) what: &'static str,
+/// The CRC of some columns of a table.
+pub(crate) struct ColumnChecksum {
+    pub(crate) table: &'static str,
+    /// The schema version that introduced it.
+    pub(crate) since: u32,
+    pub(crate) columns: &'static [&'static str],
+    /// The column that stores it.
+    pub(crate) checksum: &'static str,
+    /// A flag column that is counted above the 32 bits of the CRC, because statements change it
+    /// without reading the row.
+    pub(crate) flag: Option<&'static str>,
+    /// The damage report for a row that does not match.
+    pub(crate) mismatch: &'static str,
 }
 
-/// A sum of numbers that statements can say: each with what it is multiplied by.
-pub(super) struct Counted {
-    pub(super) table: &'static str,
-    pub(super) terms: &'static [(&'static str, i64)],
-    pub(super) more: i64,
-    pub(super) sum: &'static str,
-    pub(super) what: &'static str,
+/// A linear sum of integer columns that SQL statements can compute.
+pub(crate) struct LinearChecksum {
+    pub(crate) table: &'static str,
+    /// The columns with their factors.
+    pub(crate) terms: &'static [(&'static str, i64)],
+    pub(crate) constant: i64,
+    /// The column that stores it.
+    pub(crate) checksum: &'static str,
+    /// The damage report for a row that does not match.
+    pub(crate) mismatch: &'static str,
 }
 
-pub(super) const FIRST: u32 = 14;
-pub(crate) const SECOND: u32 = 17;
+/// The schema versions that introduced checksums of side tables.
+pub(crate) const FIRST_SCHEMA: u32 = 14;
+pub(crate) const SECOND_SCHEMA: u32 = 17;
 
-const fn summed(
+/// The columns that a token's checksum (`crc`) covers.
+pub(crate) const TOKEN_COLUMNS: [&str; 9] =
+    ["id", "hash", "kind", "name", "scopes", "sessions", "tags", "created", "expires"];
+/// The columns that the checksum of a source checkpoint (`crc`) covers; NULL counts as an empty text.
+pub(crate) const SOURCE_COLUMNS: [&str; 10] = [
+    "session",
+    "number",
+    "read",
+    "rest",
+    "offset",
+    "rest_offset",
+    "rest_order",
+    "last",
+    "roots",
+    "at",
+];
+
+const fn column_checksum(
     (table, since): (&'static str, u32),
     columns: &'static [&'static str],
-    crc: &'static str,
-    what: &'static str,
-) -> Summed {
-    Summed { table, since, columns, crc, above: None, what }
+    checksum: &'static str,
+    mismatch: &'static str,
+) -> ColumnChecksum {
+    ColumnChecksum { table, since, columns, checksum, flag: None, mismatch }
 }
 
-/// What is said of an entry of the audit log.
-pub(crate) const AUDIT: &str = "an entry of the audit log is not as it was written";
-const TOKENS: &str = "a count of tokens is not as it was written";
-const ACTIVE: &str = "a time of activity is not as it was written";
-const READ: &str = "how far packets or a file were read is not as it was written";
-const REQUEST: &str = "an answer to a request is not as it was written";
-const RUN: &str = "how an agent is run is not as it was written";
-const PICTURE: &str = "a picture is not as it was written";
-const NAMES: &str = "what a session is called is not as it was written";
+/// The damage report for an audit log entry.
+pub(crate) const AUDIT_MISMATCH: &str = "an audit log entry does not match its checksum";
+/// The damage report for a source checkpoint.
+pub(crate) const CHECKPOINT_MISMATCH: &str =
+    "a source checkpoint (how far packets or a file were read) does not match its checksum";
+/// The damage report for a token.
+pub(crate) const TOKEN_MISMATCH: &str =
+    "a token does not match its checksum: requests with it are refused";
+/// The damage report for an image.
+pub(crate) const IMAGE_MISMATCH: &str = "an image does not match its checksum";
+/// The damage report for the edited files of a tool call.
+pub(crate) const EDIT_MISMATCH: &str = "an edited file does not match its checksum";
+const USAGE_MISMATCH: &str = "a token count does not match its checksum";
+const ACTIVITY_MISMATCH: &str = "an activity time does not match its checksum";
+const REQUEST_MISMATCH: &str = "the response of an idempotent request does not match its checksum";
+const RUN_MISMATCH: &str = "the settings of a run do not match their checksum";
+const NAMES_MISMATCH: &str =
+    "the first prompt, agent session id or project of a session does not match its checksum";
 
-/// All checksums of the rows beside the logs.
-pub(super) const ALL: [Summed; 28] = [
-    summed(("audit", FIRST), &["at", "token", "action", "session", "detail"], "crc", AUDIT),
-    summed(("tag", FIRST), &["session", "tag"], "crc", "a tag is not as it was written"),
-    summed(
-        ("call", FIRST),
+/// The CRCs of all side tables.
+pub(crate) const COLUMN_CHECKSUMS: [ColumnChecksum; 28] = [
+    column_checksum(
+        ("audit", FIRST_SCHEMA),
+        &["at", "token", "action", "session", "detail"],
+        "crc",
+        AUDIT_MISMATCH,
+    ),
+    column_checksum(
+        ("tag", FIRST_SCHEMA),
+        &["session", "tag"],
+        "crc",
+        "a tag does not match its checksum",
+    ),
+    column_checksum(
+        ("call", FIRST_SCHEMA),
         &["key", "name", "at", "ms", "failed"],
         "crc",
-        "what is counted of a call is not as it was written",
+        "the statistics of a tool call do not match their checksum",
     ),
-    summed(
-        ("edit", FIRST),
+    column_checksum(
+        ("edit", FIRST_SCHEMA),
         &["key", "path", "added", "removed"],
         "crc",
-        "a changed file is not as it was written",
+        EDIT_MISMATCH,
     ),
-    summed(
-        ("usage", FIRST),
+    column_checksum(
+        ("usage", FIRST_SCHEMA),
         &["id", "input", "output", "cache_read", "cache_write", "cost"],
         "crc",
-        TOKENS,
+        USAGE_MISMATCH,
     ),
-    summed(("usage", FIRST), &["id", "at"], "at_crc", TOKENS),
-    summed(("usage", FIRST), &["id", "model"], "model_crc", TOKENS),
-    summed(
-        ("meta", SECOND),
+    column_checksum(("usage", FIRST_SCHEMA), &["id", "at"], "at_crc", USAGE_MISMATCH),
+    column_checksum(("usage", FIRST_SCHEMA), &["id", "model"], "model_crc", USAGE_MISMATCH),
+    column_checksum(
+        ("meta", SECOND_SCHEMA),
         &["key", "value"],
         "crc",
-        "a setting of the store is not as it was written",
+        "a store setting does not match its checksum",
     ),
-    summed(("session", SECOND), &["key", "prompt", "prompt_order"], "prompt_crc", NAMES),
-    summed(("session", SECOND), &["key", "native"], "native_crc", NAMES),
-    summed(("session", SECOND), &["key", "project"], "project_crc", NAMES),
-    summed(("blob", SECOND), &["hash", "mime", "size"], "crc", PICTURE),
-    summed(("blob_use", SECOND), &["session", "hash"], "crc", PICTURE),
-    summed(("source", SECOND), &["session", "number", "format"], "format_crc", READ),
-    summed(("source", SECOND), &["session", "number", "path"], "path_crc", READ),
-    Summed {
+    column_checksum(
+        ("session", SECOND_SCHEMA),
+        &["key", "prompt", "prompt_order"],
+        "prompt_crc",
+        NAMES_MISMATCH,
+    ),
+    column_checksum(("session", SECOND_SCHEMA), &["key", "native"], "native_crc", NAMES_MISMATCH),
+    column_checksum(("session", SECOND_SCHEMA), &["key", "project"], "project_crc", NAMES_MISMATCH),
+    column_checksum(("blob", SECOND_SCHEMA), &["hash", "mime", "size"], "crc", IMAGE_MISMATCH),
+    column_checksum(("blob_use", SECOND_SCHEMA), &["session", "hash"], "crc", IMAGE_MISMATCH),
+    column_checksum(
+        ("source", SECOND_SCHEMA),
+        &["session", "number", "format"],
+        "format_crc",
+        CHECKPOINT_MISMATCH,
+    ),
+    column_checksum(
+        ("source", SECOND_SCHEMA),
+        &["session", "number", "path"],
+        "path_crc",
+        CHECKPOINT_MISMATCH,
+    ),
+    ColumnChecksum {
         table: "source",
-        since: SECOND,
+        since: SECOND_SCHEMA,
         columns: &[
             "session", "number", "node", "size", "changed", "head", "tail", "tail_at", "parent",
             "parser",
         ],
-        crc: "file_crc",
-        above: Some("gone"),
-        what: READ,
+        checksum: "file_crc",
+        flag: Some("gone"),
+        mismatch: CHECKPOINT_MISMATCH,
     },
-    summed(("request", SECOND), &["session", "key", "first", "created"], "crc", REQUEST),
-    summed(("request", SECOND), &["session", "key", "answer"], "answer_crc", REQUEST),
-    summed(("request", SECOND), &["session", "key", "digest"], "digest_crc", REQUEST),
-    summed(
-        ("made", SECOND),
+    column_checksum(
+        ("request", SECOND_SCHEMA),
+        &["session", "key", "first", "created"],
+        "crc",
+        REQUEST_MISMATCH,
+    ),
+    column_checksum(
+        ("request", SECOND_SCHEMA),
+        &["session", "key", "answer"],
+        "answer_crc",
+        REQUEST_MISMATCH,
+    ),
+    column_checksum(
+        ("request", SECOND_SCHEMA),
+        &["session", "key", "digest"],
+        "digest_crc",
+        REQUEST_MISMATCH,
+    ),
+    column_checksum(
+        ("made", SECOND_SCHEMA),
         &["token", "maker"],
         "crc",
-        "which token made which is not as it was written",
+        "the parent of a token does not match its checksum",
     ),
-    summed(
-        ("forgotten", SECOND),
+    column_checksum(
+        ("forgotten", SECOND_SCHEMA),
         &["label", "at"],
         "crc",
-        "the name of a deleted session is not as it was written",
+        "the tombstone of a session label does not match its checksum",
     ),
-    summed(
-        ("first_answer", SECOND),
+    column_checksum(
+        ("first_answer", SECOND_SCHEMA),
         &["session", "answer"],
         "crc",
-        "which answer of a session was the first is not as it was written",
+        "the first answer of a session does not match its checksum",
     ),
-    summed(
-        ("damage", SECOND),
+    column_checksum(
+        ("damage", SECOND_SCHEMA),
         &["session", "first", "last", "name"],
         "crc",
-        "what was lost before is not as it was written",
+        "an earlier loss report does not match its checksum",
     ),
-    summed(
-        ("run", SECOND),
+    column_checksum(
+        ("run", SECOND_SCHEMA),
         &["session", "agent", "cwd", "native", "mode", "model", "runs", "directories"],
         "crc",
-        RUN,
+        RUN_MISMATCH,
     ),
-    summed(("run", SECOND), &["session", "node", "fence"], "lease_crc", RUN),
-    summed(("run", SECOND), &["session", "shown"], "shown_crc", RUN),
-    summed(
-        ("message", SECOND),
+    column_checksum(
+        ("run", SECOND_SCHEMA),
+        &["session", "node", "fence"],
+        "lease_crc",
+        RUN_MISMATCH,
+    ),
+    column_checksum(("run", SECOND_SCHEMA), &["session", "shown"], "shown_crc", RUN_MISMATCH),
+    column_checksum(
+        ("message", SECOND_SCHEMA),
         &["session", "number", "key", "digest", "body", "state", "after", "until", "created"],
         "crc",
-        "a message to an agent is not as it was written",
+        "a queued message does not match its checksum",
     ),
-    // Its records are added one by one (`files.rs`).
-    summed(
-        ("seen", SECOND),
+    // The checksums of its records are added one by one (`side_tables::of_records`).
+    column_checksum(
+        ("seen", SECOND_SCHEMA),
         &["session", "seq", "source"],
         "crc",
-        "which records were read is not as it was written",
+        "the list of read records does not match its checksum",
     ),
 ];
 
-/// The sums that statements can say.
-pub(super) const COUNTED: [Counted; 3] = [
-    Counted {
+/// The linear sums of all side tables.
+pub(crate) const LINEAR_CHECKSUMS: [LinearChecksum; 3] = [
+    LinearChecksum {
         table: "active",
         terms: &[("ms", 1_048_573), ("hour", 8191), ("session", 127)],
-        more: 0,
-        sum: "crc",
-        what: ACTIVE,
+        constant: 0,
+        checksum: "crc",
+        mismatch: ACTIVITY_MISMATCH,
     },
-    Counted {
+    LinearChecksum {
         table: "doomed",
         terms: &[("session", 8191)],
-        more: 127,
-        sum: "crc",
-        what: "which session was deleted is not as it was written",
+        constant: 127,
+        checksum: "crc",
+        mismatch: "a pending session deletion does not match its checksum",
     },
-    Counted {
+    LinearChecksum {
         table: "usage",
         terms: &[("session", 8191), ("sub", 127), ("kept", 31)],
-        more: 1,
-        sum: "who",
-        what: TOKENS,
+        constant: 1,
+        checksum: "who",
+        mismatch: USAGE_MISMATCH,
     },
 ];
 
-/// The key of a table by which its rows are found.
-pub(super) fn key(table: &str) -> &'static [&'static str] {
+/// The columns that identify a row of a table.
+pub(crate) fn key_columns(table: &str) -> &'static [&'static str] {
     match table {
         "audit" | "call" | "session" | "meta" => &["key"],
         "tag" => &["session", "tag"],

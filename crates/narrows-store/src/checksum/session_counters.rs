@@ -1,10 +1,9 @@
-//! What the times and counts of a session's row are checked by: a sum that statements can say, and
-//! change by what they change. What was changed by nobody stays wrong in it.
+//! The checksum of the times and counters in a session's row (column `figures`).
+//!
+//! It is a linear sum that SQL statements update by the difference of what they change. A column
+//! that changed without a statement therefore stays wrong in the sum.
 
-use crate::era;
-use std::sync::LazyLock;
-
-/// A column, and the number that stands for it.
+/// The covered columns, each with its factor.
 const COLUMNS: [(&str, i64); 9] = [
     ("created", 8191),
     ("updated", 16381),
@@ -16,64 +15,56 @@ const COLUMNS: [(&str, i64); 9] = [
     ("calls", 1021),
     ("failed", 509),
 ];
-/// A prime number: whatever an agent calls a time, a sum of these is a number.
-const PRIME: i64 = 4_294_967_291;
+/// A prime modulus for times: agents report arbitrary times, and the sum must not overflow.
+const TIME_MODULUS: i64 = 4_294_967_291;
 
-/// What a column counts as.
+/// The SQL of one column's term.
 fn term(name: &str, value: &str) -> String {
     match name {
-        "created" | "updated" | "heard" => format!("(({value}) % {PRIME})"),
+        "created" | "updated" | "heard" => format!("(({value}) % {TIME_MODULUS})"),
         _ => format!("({value})"),
     }
 }
 
-/// The sum, of what the columns are said to be.
-pub(crate) fn of(column: impl Fn(&str) -> String) -> String {
-    let terms = COLUMNS.map(|(name, by)| format!("{} * {by}", term(name, &column(name))));
+/// The SQL of the sum, with `column` giving the expression for each column.
+pub(crate) fn sum_sql(column: impl Fn(&str) -> String) -> String {
+    let terms = COLUMNS.map(|(name, factor)| format!("{} * {factor}", term(name, &column(name))));
     format!("({})", terms.join(" + "))
 }
 
-/// What becomes of a column.
-pub(crate) enum Change<'a> {
-    /// It is this.
+/// How a statement changes a column.
+pub(crate) enum ColumnChange<'a> {
+    /// Sets the column to this value.
     To(&'a str),
-    /// It is this if something holds: that comes first.
+    /// If the condition (first) holds, sets the column to the value (second).
     If(&'a str, &'a str),
-    /// It is by so much more, which is a count.
+    /// Adds this to the column, which is a counter.
     By(&'a str),
 }
 
-/// The sum, of the columns as they stand.
-pub(crate) fn standing() -> String {
-    of(str::to_owned)
+/// The SQL of the sum over the columns of a row.
+pub(crate) fn current_sum_sql() -> String {
+    sum_sql(str::to_owned)
 }
 
-/// The sum after some columns have changed.
-pub(crate) fn changed(columns: &[(&str, Change<'_>)]) -> String {
-    let more = columns.iter().filter_map(|(name, change)| {
-        let (_, by) = COLUMNS.iter().find(|(column, _)| column == name)?;
-        let is = term(name, &format!("session.{name}"));
-        let to = |value: &str| format!("({} - {is}) * {by}", term(name, value));
+/// The SQL of the sum after some columns have changed.
+pub(crate) fn changed_sum_sql(columns: &[(&str, ColumnChange<'_>)]) -> String {
+    let differences = columns.iter().filter_map(|(name, change)| {
+        let (_, factor) = COLUMNS.iter().find(|(column, _)| column == name)?;
+        let old = term(name, &format!("session.{name}"));
+        let to = |value: &str| format!("({} - {old}) * {factor}", term(name, value));
         Some(match change {
-            Change::To(value) => to(value),
-            Change::If(holds, value) => format!("CASE WHEN {holds} THEN {} ELSE 0 END", to(value)),
-            Change::By(more) => format!("({more}) * {by}"),
+            ColumnChange::To(value) => to(value),
+            ColumnChange::If(condition, value) => {
+                format!("CASE WHEN {condition} THEN {} ELSE 0 END", to(value))
+            }
+            ColumnChange::By(delta) => format!("({delta}) * {factor}"),
         })
     });
-    let terms: Vec<String> = [String::from("session.figures")].into_iter().chain(more).collect();
+    let terms: Vec<String> =
+        [String::from("session.figures")].into_iter().chain(differences).collect();
     terms.join(" + ")
 }
-
-/// Whether the columns are as they were written, and what follows from them is what it was.
-pub(crate) static HOLD: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "(figures IS NULL OR figures = {}) AND updated_era = updated >> {}
-         AND touched_era = touched >> {}",
-        standing(),
-        era::UPDATED,
-        era::TOUCHED
-    )
-});
 
 #[cfg(test)]
 mod tests {
@@ -81,16 +72,16 @@ mod tests {
     use rusqlite::Connection;
 
     #[test]
-    fn a_bit_of_any_of_them_changes_the_sum() {
+    fn counter_sum_changes_with_every_flipped_bit() {
         let db = Connection::open_in_memory().unwrap();
         let columns = COLUMNS.map(|(name, _)| name).join(", ");
         db.execute_batch(&format!("CREATE TABLE session ({columns}, figures)")).unwrap();
         let values = "1700000000000, 1700000000001, 1700000000002, 77, 123456789, 1, 2, 30, 4";
         db.execute_batch(&format!("INSERT INTO session VALUES ({values}, 0)")).unwrap();
-        let whole = standing();
-        db.execute_batch(&format!("UPDATE session SET figures = {whole}")).unwrap();
-        let holds = |db: &Connection| {
-            let sql = format!("SELECT figures = {whole} FROM session");
+        let current = current_sum_sql();
+        db.execute_batch(&format!("UPDATE session SET figures = {current}")).unwrap();
+        let matches = |db: &Connection| {
+            let sql = format!("SELECT figures = {current} FROM session");
             db.query_row(&sql, [], |r| r.get::<_, bool>(0)).unwrap()
         };
         for (name, _) in COLUMNS {
@@ -100,23 +91,23 @@ mod tests {
                      THEN {name} + (1 << {bit}) ELSE {name} - (1 << {bit}) END"
                 );
                 db.execute_batch(&flip).unwrap();
-                assert!(!holds(&db), "{name} {bit}");
+                assert!(!matches(&db), "{name} {bit}");
                 db.execute_batch(&flip).unwrap();
-                assert!(holds(&db), "{name} {bit}");
+                assert!(matches(&db), "{name} {bit}");
             }
-            let more = format!("{name} * 3 + 1");
-            let change = changed(&[(name, Change::To(&more))]);
-            db.execute_batch(&format!("UPDATE session SET figures = {change}, {name} = {more}"))
+            let value = format!("{name} * 3 + 1");
+            let sum = changed_sum_sql(&[(name, ColumnChange::To(&value))]);
+            db.execute_batch(&format!("UPDATE session SET figures = {sum}, {name} = {value}"))
                 .unwrap();
-            assert!(holds(&db), "{name}");
+            assert!(matches(&db), "{name}");
         }
-        let change = changed(&[
-            ("bytes", Change::By("7")),
-            ("created", Change::If("created > 5", "5")),
-            ("heard", Change::If("created < 0", "6")),
+        let sum = changed_sum_sql(&[
+            ("bytes", ColumnChange::By("7")),
+            ("created", ColumnChange::If("created > 5", "5")),
+            ("heard", ColumnChange::If("created < 0", "6")),
         ]);
         let set = "bytes = bytes + 7, created = 5";
-        db.execute_batch(&format!("UPDATE session SET figures = {change}, {set}")).unwrap();
-        assert!(holds(&db));
+        db.execute_batch(&format!("UPDATE session SET figures = {sum}, {set}")).unwrap();
+        assert!(matches(&db));
     }
 }

@@ -1,110 +1,98 @@
-//! Checksums of the rows beside the logs: tags, sums, calls, changed files, the audit log, sources,
-//! requests, runs, settings, and what a session's row has beside its header.
+//! Checksums of the rows outside the logs: tags, usage, tool calls, edited files, the audit log,
+//! sources, requests, runs, settings, and the parts of a session's row that its header checksum does
+//! not cover. The columns are listed in [`super::columns`].
 
-mod fill;
-mod table;
+use super::Checksum;
+use super::columns::{COLUMN_CHECKSUMS, ColumnChecksum, LINEAR_CHECKSUMS, LinearChecksum};
+use crate::db::{Row, Value};
 
-pub(crate) use fill::{fill_all, fill_first, fill_second};
-pub(crate) use table::{AUDIT, SECOND};
+/// The SQL condition of pending deletions that match their checksum ([`of_pending_delete`]).
+pub(crate) const PENDING_DELETE_MATCHES: &str = "(crc IS NULL OR crc = session * 8191 + 127)";
+/// What a flag adds to a checksum (`ColumnChecksum::flag`).
+pub(crate) const FLAG: i64 = 1 << 32;
 
-use crate::damage::{self, Damage};
-use crate::db::{Db, Row, Value, params};
-use crate::error::Result;
-use crate::figures;
-use crate::files;
-use crate::log::keys;
-use crate::sum::Sum;
-use std::ops::ControlFlow;
-use table::{ALL, COUNTED, Counted, Summed};
-
-/// Which rows of deleted sessions are as they were written.
-pub(crate) const DOOMED: &str = "(crc IS NULL OR crc = session * 8191 + 127)";
-/// Tables that are looked at as a whole.
-const WHOLE: [&str; 11] = [
-    "audit",
-    "meta",
-    "made",
-    "forgotten",
-    "first_answer",
-    "blob_use",
-    "request",
-    "run",
-    "message",
-    "damage",
-    "doomed",
-];
-/// Those that are looked at with their session, by the session and by the key of an event or an item.
-const OF_SESSION: [&str; 4] = ["tag", "usage", "active", "seen"];
-const BY_KEY: [&str; 2] = ["call", "edit"];
-
-/// What the times of activity are checked by: statements add to it.
-pub(crate) fn active_sum(session: i64, hour: i64, ms: u64) -> i64 {
+/// The checksum of an hour of activity. Statements add to it.
+pub(crate) fn of_activity(session: i64, hour: i64, ms: u64) -> i64 {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX).wrapping_mul(1_048_573);
     ms.wrapping_add(hour.wrapping_mul(8191)).wrapping_add(session.wrapping_mul(127))
 }
 
-/// What the mark of a deleted session is checked by.
-pub(crate) fn doomed_sum(session: i64) -> i64 {
+/// The checksum of a pending session deletion.
+pub(crate) fn of_pending_delete(session: i64) -> i64 {
     session.wrapping_mul(8191).wrapping_add(127)
 }
 
-/// What is checked of whose a count of tokens is, and whether it is final.
-pub(crate) fn usage_sum(session: i64, sub: bool, kept: bool) -> i64 {
-    session.wrapping_mul(8191).wrapping_add(i64::from(sub) * 127 + i64::from(kept) * 31 + 1)
+/// The checksum of the owner of a token count, and of whether the count is final.
+pub(crate) fn of_usage_owner(session: i64, is_subagent: bool, is_final: bool) -> i64 {
+    let flags = i64::from(is_subagent) * 127 + i64::from(is_final) * 31;
+    session.wrapping_mul(8191).wrapping_add(flags + 1)
 }
 
-/// What the marks that hide a session are checked by: the session in whose place another is listed, and
-/// whether it is left out.
-pub(crate) fn hidden(copy_of: &str, left_out: &str) -> String {
-    format!("(coalesce({copy_of}, 0) * 8191 + {left_out} * 524287 + 1)")
+/// The SQL of the checksum of what hides a session: the session that is listed in its place, and
+/// whether it is excluded.
+pub(crate) fn visibility_sql(copy_of: &str, excluded: &str) -> String {
+    format!("(coalesce({copy_of}, 0) * 8191 + {excluded} * 524287 + 1)")
 }
 
-/// The checksum of what stands in some columns; none if one of them cannot be read.
-fn value_sum<'a>(summed: &Summed, get: impl Fn(&str) -> Option<Value<'a>>) -> Option<i64> {
-    let mut sum = Sum::default();
-    for name in summed.columns {
-        sum.add(&get(name)?);
+/// The sum of the checksums of 8-byte record ids: appending records adds theirs.
+pub(crate) fn of_records(records: &[u8]) -> i64 {
+    records.chunks(8).map(|record| i64::from(crc32fast::hash(record))).sum()
+}
+
+/// The checksum of some columns; none if one of them cannot be read.
+pub(crate) fn of_columns<'a>(
+    spec: &ColumnChecksum,
+    get: impl Fn(&str) -> Option<Value<'a>>,
+) -> Option<i64> {
+    let mut checksum = Checksum::default();
+    for name in spec.columns {
+        checksum.add(&get(name)?);
     }
-    let more = match (summed.above, summed.table) {
-        (Some(above), _) => match get(above)? {
-            Value::Int(n) => n.wrapping_mul(files::GONE),
+    let extra = match (spec.flag, spec.table) {
+        (Some(flag), _) => match get(flag)? {
+            Value::Int(n) => n.wrapping_mul(FLAG),
             _ => return None,
         },
         (None, "seen") => match get("records")? {
-            Value::Bytes(records) => files::records_sum(records),
+            Value::Bytes(records) => of_records(records),
             _ => return None,
         },
         _ => 0,
     };
-    Some(sum.end().wrapping_add(more))
+    Some(checksum.finish().wrapping_add(extra))
 }
 
-fn counted<'a>(counted: &Counted, get: impl Fn(&str) -> Option<Value<'a>>) -> Option<i64> {
-    counted.terms.iter().try_fold(counted.more, |sum, (name, by)| match get(name)? {
-        Value::Int(n) => Some(sum.wrapping_add(n.wrapping_mul(*by))),
+fn linear<'a>(spec: &LinearChecksum, get: impl Fn(&str) -> Option<Value<'a>>) -> Option<i64> {
+    spec.terms.iter().try_fold(spec.constant, |sum, (name, factor)| match get(name)? {
+        Value::Int(n) => Some(sum.wrapping_add(n.wrapping_mul(*factor))),
         _ => None,
     })
 }
 
-/// Whether a row has checksums that say what it is; none where it has none.
-pub(crate) fn proof<'a>(table: &str, get: impl Fn(&str) -> Value<'a>) -> Option<bool> {
-    let (mut proof, some) = (None, |name: &str| Some(get(name)));
-    let mut is = |kept: Value<'a>, sum: Option<i64>| match kept {
-        Value::Null => {}
-        Value::Int(kept) => proof = Some(proof.unwrap_or(true) && Some(kept) == sum),
-        _ => proof = Some(false),
-    };
-    for summed in ALL.iter().filter(|summed| summed.table == table) {
-        is(get(summed.crc), value_sum(summed, some));
-    }
-    for sum in COUNTED.iter().filter(|sum| sum.table == table) {
-        is(get(sum.sum), counted(sum, some));
-    }
-    proof
+/// Replaces NULL by the empty text, as the checksum of a source checkpoint does.
+pub(crate) fn or_empty(value: Value<'_>) -> Value<'_> {
+    if value == Value::Null { Value::Text("") } else { value }
 }
 
-/// Whether a row is as it was written, as far as that can be known.
-pub(crate) fn is_sound(table: &str, row: &Row<'_>, at: impl Fn(&str) -> usize) -> bool {
+/// Whether a row matches all its checksums; none if it has no checksum.
+pub(crate) fn verify<'a>(table: &str, get: impl Fn(&str) -> Value<'a>) -> Option<bool> {
+    let (mut verdict, readable) = (None, |name: &str| Some(get(name)));
+    let mut compare = |stored: Value<'a>, computed: Option<i64>| match stored {
+        Value::Null => {}
+        Value::Int(stored) => verdict = Some(verdict.unwrap_or(true) && Some(stored) == computed),
+        _ => verdict = Some(false),
+    };
+    for spec in COLUMN_CHECKSUMS.iter().filter(|spec| spec.table == table) {
+        compare(get(spec.checksum), of_columns(spec, readable));
+    }
+    for spec in LINEAR_CHECKSUMS.iter().filter(|spec| spec.table == table) {
+        compare(get(spec.checksum), linear(spec, readable));
+    }
+    verdict
+}
+
+/// Whether a row contradicts none of its checksums. `at` gives the index of a column.
+pub(crate) fn row_matches(table: &str, row: &Row<'_>, at: impl Fn(&str) -> usize) -> bool {
     let failed = std::cell::Cell::new(false);
     let get = |name: &str| {
         row.value(at(name)).unwrap_or_else(|_| {
@@ -112,27 +100,23 @@ pub(crate) fn is_sound(table: &str, row: &Row<'_>, at: impl Fn(&str) -> usize) -
             Value::Null
         })
     };
-    proof(table, get).unwrap_or(true) && !failed.get()
+    verify(table, get).unwrap_or(true) && !failed.get()
 }
 
-/// All columns that are looked at.
-pub(crate) fn columns(table: &str) -> Vec<&'static str> {
+/// All columns of a table that its checksums cover, and the checksums.
+pub(crate) fn covered_columns(table: &str) -> Vec<&'static str> {
     let mut all = Vec::new();
     let mut add = |name: &'static str| {
         if !all.contains(&name) {
             all.push(name);
         }
     };
-    for summed in ALL.iter().filter(|summed| summed.table == table) {
-        summed
-            .columns
-            .iter()
-            .chain([&summed.crc])
-            .chain(summed.above.as_ref())
-            .for_each(|n| add(n));
+    for spec in COLUMN_CHECKSUMS.iter().filter(|spec| spec.table == table) {
+        let names = spec.columns.iter().chain([&spec.checksum]).chain(spec.flag.as_ref());
+        names.for_each(|name| add(name));
     }
-    for sum in COUNTED.iter().filter(|sum| sum.table == table) {
-        sum.terms.iter().map(|(name, _)| name).chain([&sum.sum]).for_each(|n| add(n));
+    for spec in LINEAR_CHECKSUMS.iter().filter(|spec| spec.table == table) {
+        spec.terms.iter().map(|(name, _)| name).chain([&spec.checksum]).for_each(|name| add(name));
     }
     if table == "seen" {
         add("records");
@@ -140,92 +124,9 @@ pub(crate) fn columns(table: &str) -> Vec<&'static str> {
     all
 }
 
-/// What is said of a row that is not as it was written.
-fn said_of(table: &str) -> &'static str {
-    let summed = ALL.iter().map(|summed| (summed.table, summed.what));
-    let counted = COUNTED.iter().map(|sum| (sum.table, sum.what));
-    summed.chain(counted).find(|(of, _)| *of == table).map_or("", |(_, what)| what)
-}
-
-/// Whether some rows of a table are as they were written.
-fn are_sound(db: &Db<'_>, table: &str, clause: &str, values: &[Value<'_>]) -> Result<bool> {
-    let names = columns(table);
-    let sql = format!("SELECT \"{}\" FROM {table} {clause}", names.join("\", \""));
-    let at = |name: &str| names.iter().position(|n| *n == name).unwrap_or(names.len());
-    let mut all = true;
-    db.each(&sql, values, |row| {
-        all = is_sound(table, row, at);
-        Ok(if all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-    })?;
-    Ok(all)
-}
-
-/// The same; one that is not is told.
-fn look(db: &Db<'_>, table: &str, clause: &str, values: &[Value<'_>], session: i64) -> Result<()> {
-    if !are_sound(db, table, clause, values)? {
-        damage::found(Damage { session, ..Damage::other(said_of(table)) });
-    }
-    Ok(())
-}
-
-/// Whether what a session's row has beside its header is as it was written: its times and counts, and
-/// what it is called.
-pub(crate) fn row_holds(db: &Db<'_>, session: i64) -> Result<bool> {
-    let sql = format!("SELECT {} FROM session WHERE key = ?1", figures::HOLD.as_str());
-    let figures = db.optional(&sql, &params![session], |r| r.get::<bool>(0))?;
-    Ok(figures != Some(false) && names_hold(db, session)?)
-}
-
-/// Only what it is called.
-pub(crate) fn names_hold(db: &Db<'_>, session: i64) -> Result<bool> {
-    are_sound(db, "session", "WHERE key = ?1", &params![session])
-}
-
-/// Looks at the marks of what was deleted and of what was lost before.
-pub(crate) fn marks(db: &Db<'_>) -> Result<()> {
-    ["doomed", "damage"].iter().try_for_each(|table| look(db, table, "", &[], 0))
-}
-
-/// Looks at the tables that are of no session, or small.
-pub(crate) fn whole(db: &Db<'_>) -> Result<()> {
-    WHOLE.iter().try_for_each(|table| look(db, table, "", &[], 0))
-}
-
-/// Looks at the rows beside the log of a session, and at what its own row has beside its header.
-pub(crate) fn of_session(db: &Db<'_>, session: i64) -> Result<()> {
-    look(db, "session", "WHERE key = ?1", &params![session], session)?;
-    for table in OF_SESSION {
-        look(db, table, "WHERE session = ?1", &params![session], session)?;
-    }
-    let (first, last) = keys(session);
-    for table in BY_KEY {
-        look(db, table, "WHERE key BETWEEN ?1 AND ?2", &params![first, last], session)?;
-    }
-    Ok(())
-}
-
-/// Whether rows name sessions that are not there: then they are of another one.
-pub(crate) fn strays(db: &Db<'_>) -> Result<()> {
-    let known =
-        "SELECT 1 FROM session WHERE key = ?1 UNION ALL SELECT 1 FROM doomed WHERE session = ?1";
-    let by_session = OF_SESSION.map(|table| (table, "session", 0));
-    let by_key = ["event", "item", "call", "edit"].map(|table| (table, "key", 32));
-    for (table, column, bits) in by_session.into_iter().chain(by_key) {
-        let sql =
-            format!("SELECT {column} FROM {table} WHERE {column} >= ?1 ORDER BY {column} LIMIT 1");
-        let mut next = i64::MIN;
-        // One row of each session is looked at.
-        while let Some(found) = db.optional(&sql, &params![next], |r| r.get::<i64>(0))? {
-            let session = found >> bits;
-            if !db.exists(known, &params![session])? {
-                let what = format!("rows of `{table}` are of no session that there is");
-                damage::found(Damage::other(what));
-            }
-            let Some(after) = session.checked_add(1).and_then(|n| n.checked_mul(1 << bits)) else {
-                break;
-            };
-            next = after;
-        }
-    }
-    Ok(())
+/// The damage report for a row of a table that does not match.
+pub(crate) fn mismatch(table: &str) -> &'static str {
+    let columns = COLUMN_CHECKSUMS.iter().map(|spec| (spec.table, spec.mismatch));
+    let linear = LINEAR_CHECKSUMS.iter().map(|spec| (spec.table, spec.mismatch));
+    columns.chain(linear).find(|(name, _)| *name == table).map_or("", |(_, mismatch)| mismatch)
 }

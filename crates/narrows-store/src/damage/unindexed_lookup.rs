@@ -1,58 +1,58 @@
-//! Sessions that an index does not lead to any more though they are there: they are looked for without
-//! it, and the damage is said.
+//! Looks up sessions without an index, when a damaged index no longer leads to them.
 
-use crate::damage::{Damage, Damages};
+use super::{Damage, DamageRegistry};
 use crate::db::{Db, Value};
 use crate::error::Result;
 use std::time::{Duration, Instant};
 
-/// Of the time, at most one part in so many goes into looking for what may not be there at all.
-const SHARE: u32 = 20;
-/// Whether the indexes of names are damaged is seen by what the database calls them.
-const INDEXES: &str = "index sqlite_autoindex_session";
+/// A scan is followed by a pause of this many times its duration: at most about 5 % of the time goes
+/// into scans for names that may not exist.
+const BACKOFF_FACTOR: u32 = 20;
+/// How SQLite names the indexes of ids and labels; a damage report with it means that they are damaged.
+const NAME_INDEX: &str = "index sqlite_autoindex_session";
 
-/// When it may be looked without an index next.
+/// When the next scan may start.
 #[derive(Debug, Default)]
-pub(crate) struct Pause(Option<Instant>);
+pub(crate) struct ScanBackoff(Option<Instant>);
 
-impl Pause {
+impl ScanBackoff {
     fn is_over(&self) -> bool {
         self.0.is_none_or(|at| Instant::now() >= at)
     }
 
-    fn begin(&mut self, took: Duration) {
-        self.0 = Some(Instant::now() + took * SHARE);
+    fn start(&mut self, scan: Duration) {
+        self.0 = Some(Instant::now() + scan * BACKOFF_FACTOR);
     }
 }
 
-/// The key of a session that no index led to. While nothing is known of damage, this looks only now
-/// and then: most of those who ask for what is not there are right that it is not.
-pub(crate) fn key_of(
+/// Finds the key of a session that no index leads to. While no damage of the indexes is known, scans
+/// are rare: most requests for a missing session are right that it does not exist.
+pub(crate) fn find_session_key(
     db: &Db<'_>,
-    damages: &Damages,
+    damage: &DamageRegistry,
     column: &str,
     name: &str,
 ) -> Result<Option<i64>> {
     if db.is_postgres() {
         return Ok(None);
     }
-    let known = damages.says(INDEXES);
-    if !known && !damages.pause().is_over() {
+    let is_reported = damage.mentions(NAME_INDEX);
+    if !is_reported && !damage.scan_backoff().is_over() {
         return Ok(None);
     }
-    let began = Instant::now();
+    let start = Instant::now();
     let sql = format!("SELECT key FROM session NOT INDEXED WHERE {column} = ?1");
     let found = db.optional(&sql, &[Value::Text(name)], |r| r.get(0));
-    damages.pause().begin(began.elapsed());
+    damage.scan_backoff().start(start.elapsed());
     let found = match found {
-        // Other rows are damaged: that is said elsewhere.
+        // Other rows are damaged; they are reported where they are read.
         Err(error) if error.is_unreadable() => None,
         found => found?,
     };
-    if found.is_some() && !known {
+    if found.is_some() && !is_reported {
         let number = if column == "id" { 1 } else { 2 };
-        let what = format!("a session is missing from {INDEXES}_{number}");
-        damages.keep(vec![Damage::database(what)]);
+        let detail = format!("a session is missing from {NAME_INDEX}_{number}");
+        damage.add(vec![Damage::database(detail)]);
     }
     Ok(found)
 }

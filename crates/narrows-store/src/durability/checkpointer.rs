@@ -1,99 +1,108 @@
-//! The write-ahead log of SQLite: what was committed is moved into the database beside the writing.
+//! WAL checkpoints: a thread copies committed pages from the write-ahead log into the database, so that
+//! commits do not wait for it.
 
+use super::file_guard::FileGuard;
 use crate::connection::open_mover;
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
-use crate::intact::Intact;
-use crate::link::AfterCommits;
 use rusqlite::Connection;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A write-ahead log of this size is moved into the database.
-const MOVE_FROM: u64 = 4 << 20;
-const MOVE_FRAMES: i64 = 1000;
-const MOVE_EVERY: Duration = Duration::from_millis(50);
-/// So many commits pass between two looks at it.
-const LOOK_EVERY: u32 = 16;
-/// One of this size must start anew: the writer waits for that.
-const RESTART_FROM: u64 = 128 << 20;
+/// The size of the WAL file from which on it is checkpointed.
+const CHECKPOINT_MIN_BYTES: u64 = 4 << 20;
+/// The number of frames from which on they are checkpointed.
+const CHECKPOINT_MIN_FRAMES: i64 = 1000;
+const CHECKPOINT_INTERVAL: Duration = Duration::from_millis(50);
+/// Commits between two looks of the writer at the WAL.
+const COMMITS_PER_RESTART_CHECK: u32 = 16;
+/// From this size on the writer waits until the WAL can restart.
+const FORCED_RESTART_BYTES: u64 = 128 << 20;
 
-/// Lets the log start anew when it can: to write over a file costs half of what it costs to make it
-/// grow. The mover has moved nearly all of it by then, and whoever reads is not waited for. When
-/// the log has grown large nevertheless, everybody waits until it can.
-pub(crate) fn restart_wal(dir: &DataDir, intact: Arc<Intact>) -> AfterCommits {
+/// Runs on the writer's connection after some commits.
+pub(crate) type AfterCommits = Box<dyn FnMut(&Connection, u32) + Send>;
+
+/// Restarts the WAL whenever possible: overwriting it costs about half as much as growing it. The
+/// checkpointer has copied nearly all of it by then, and readers are not waited for. Only when the WAL
+/// has grown large nevertheless, everything waits until it can restart.
+pub(crate) fn restart_wal(dir: &DataDir, guard: Arc<FileGuard>) -> AfterCommits {
     let wal = dir.wal();
     let mut commits = 0_u32;
-    Box::new(move |db, more| {
-        commits += more;
-        if commits < LOOK_EVERY {
+    Box::new(move |db, new_commits| {
+        commits += new_commits;
+        if commits < COMMITS_PER_RESTART_CHECK {
             return;
         }
         commits = 0;
-        if intact.look().is_err() {
+        if guard.check().is_err() {
             return;
         }
-        let moved = match wal_state(db, "NOOP") {
-            Ok(Moved { frames, waiting, .. }) if frames > MOVE_FRAMES && waiting <= MOVE_FRAMES => {
-                wal_state(db, "PASSIVE")
+        let status = match checkpoint(db, "NOOP") {
+            Ok(WalStatus { frames, pending, .. })
+                if frames > CHECKPOINT_MIN_FRAMES && pending <= CHECKPOINT_MIN_FRAMES =>
+            {
+                checkpoint(db, "PASSIVE")
             }
-            Ok(_) if std::fs::metadata(&wal).is_ok_and(|m| m.len() > RESTART_FROM) => {
-                wal_state(db, "RESTART")
+            Ok(_) if std::fs::metadata(&wal).is_ok_and(|m| m.len() > FORCED_RESTART_BYTES) => {
+                checkpoint(db, "RESTART")
             }
             other => other,
         };
-        if let Err(error) = moved {
-            tracing::warn!(%error, "the write-ahead log could not start anew");
+        if let Err(error) = status {
+            tracing::warn!(%error, "cannot restart the write-ahead log");
         }
-        // What was moved made it longer.
-        let _ = intact.look();
+        // A checkpoint makes the database longer.
+        let _ = guard.check();
     })
 }
 
-/// Moves what was committed from the log into the database, without holding anybody up. When
-/// something was removed, the log is emptied: it would hold that for long.
-pub(crate) struct Mover {
-    on: Arc<AtomicBool>,
+/// The thread that checkpoints. After a deletion it truncates the WAL, which would otherwise hold the
+/// deleted content for long.
+pub(crate) struct Checkpointer {
+    is_running: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Mover {
+impl Checkpointer {
     pub(crate) fn start(
         dir: &DataDir,
-        removed: Arc<AtomicBool>,
-        intact: Arc<Intact>,
-    ) -> Result<Mover> {
-        let on = Arc::new(AtomicBool::new(true));
-        let (db, wal, goes_on) = (open_mover(dir)?, dir.wal(), Arc::clone(&on));
+        has_deleted: Arc<AtomicBool>,
+        guard: Arc<FileGuard>,
+    ) -> Result<Checkpointer> {
+        let is_running = Arc::new(AtomicBool::new(true));
+        let (db, wal, runs) = (open_mover(dir)?, dir.wal(), Arc::clone(&is_running));
         let run = move || {
-            while goes_on.load(Ordering::Relaxed) {
-                std::thread::park_timeout(MOVE_EVERY);
-                if intact.look().is_err() {
+            while runs.load(Ordering::Relaxed) {
+                std::thread::park_timeout(CHECKPOINT_INTERVAL);
+                if guard.check().is_err() {
                     continue;
                 }
-                if removed.swap(false, Ordering::Relaxed) && move_wal(&db, "TRUNCATE").is_none() {
-                    removed.store(true, Ordering::Relaxed);
-                }
-                if std::fs::metadata(&wal).map_or(0, |m| m.len()) >= MOVE_FROM
-                    && move_wal(&db, "NOOP").is_some_and(|waiting| waiting > MOVE_FRAMES)
+                if has_deleted.swap(false, Ordering::Relaxed)
+                    && try_checkpoint(&db, "TRUNCATE").is_none()
                 {
-                    move_wal(&db, "PASSIVE");
+                    has_deleted.store(true, Ordering::Relaxed);
                 }
-                let _ = intact.look();
+                if std::fs::metadata(&wal).map_or(0, |m| m.len()) >= CHECKPOINT_MIN_BYTES
+                    && try_checkpoint(&db, "NOOP")
+                        .is_some_and(|pending| pending > CHECKPOINT_MIN_FRAMES)
+                {
+                    try_checkpoint(&db, "PASSIVE");
+                }
+                let _ = guard.check();
             }
-            intact.before_close(&db);
+            guard.before_close(&db);
         };
-        let thread = std::thread::Builder::new().name("narrows-mover".to_owned()).spawn(run);
+        let thread = std::thread::Builder::new().name("narrows-wal".to_owned()).spawn(run);
         let thread = thread.map_err(|e| Error::Io(e.to_string()))?;
-        Ok(Mover { on, thread: Some(thread) })
+        Ok(Checkpointer { is_running, thread: Some(thread) })
     }
 }
 
-impl Drop for Mover {
+impl Drop for Checkpointer {
     fn drop(&mut self) {
-        self.on.store(false, Ordering::Relaxed);
+        self.is_running.store(false, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let _ = thread.join();
@@ -101,22 +110,23 @@ impl Drop for Mover {
     }
 }
 
-/// The log after it was moved.
-struct Moved {
-    busy: bool,
-    /// What is in it (the file itself keeps its size when it starts anew), and what still waits.
+/// The WAL after a checkpoint.
+struct WalStatus {
+    is_busy: bool,
+    /// Frames in the WAL. The file keeps its size when the WAL restarts.
     frames: i64,
-    waiting: i64,
+    /// Frames that are not in the database yet.
+    pending: i64,
 }
 
-fn wal_state(db: &Connection, how: &str) -> rusqlite::Result<Moved> {
-    db.prepare_cached(&format!("PRAGMA wal_checkpoint({how})"))?.query_row([], |r| {
-        let (busy, frames, moved): (bool, i64, i64) = (r.get(0)?, r.get(1)?, r.get(2)?);
-        Ok(Moved { busy, frames, waiting: frames - moved })
+fn checkpoint(db: &Connection, mode: &str) -> rusqlite::Result<WalStatus> {
+    db.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?.query_row([], |r| {
+        let (is_busy, frames, copied): (bool, i64, i64) = (r.get(0)?, r.get(1)?, r.get(2)?);
+        Ok(WalStatus { is_busy, frames, pending: frames - copied })
     })
 }
 
-/// How much of the log waits then; none when somebody was in the way.
-fn move_wal(db: &Connection, how: &str) -> Option<i64> {
-    wal_state(db, how).ok().filter(|m| !m.busy).map(|m| m.waiting)
+/// The frames that are still pending; none if another connection was in the way.
+fn try_checkpoint(db: &Connection, mode: &str) -> Option<i64> {
+    checkpoint(db, mode).ok().filter(|status| !status.is_busy).map(|status| status.pending)
 }

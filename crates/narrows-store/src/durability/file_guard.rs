@@ -1,7 +1,7 @@
-//! Whether the file of a database is still as long as it was. What is moved from the write-ahead log
-//! into one that was cut does not make it whole, and the log may be all that is left.
+//! Notices that the database file was truncated. A checkpoint into a truncated database does not make it
+//! whole, and the write-ahead log may be all that is left.
 
-use crate::damage::{Damages, Part};
+use crate::damage::DamageRegistry;
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
 use rusqlite::Connection;
@@ -10,50 +10,50 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What is known of the file; a database grows, and is never made smaller.
+/// The largest size that the database file had; it grows and is never shrunk by narrows.
 #[derive(Debug)]
-pub(crate) struct Intact {
+pub(crate) struct FileGuard {
     database: PathBuf,
-    size: AtomicU64,
-    cut: AtomicBool,
-    damages: Arc<Damages>,
+    max_bytes: AtomicU64,
+    was_truncated: AtomicBool,
+    damage: Arc<DamageRegistry>,
 }
 
-impl Intact {
-    pub(crate) fn new(dir: &DataDir, damages: &Arc<Damages>) -> Arc<Intact> {
-        let intact = Intact {
+impl FileGuard {
+    pub(crate) fn new(dir: &DataDir, damage: &Arc<DamageRegistry>) -> Arc<FileGuard> {
+        let guard = FileGuard {
             database: dir.database(),
-            size: AtomicU64::new(0),
-            cut: AtomicBool::new(false),
-            damages: Arc::clone(damages),
+            max_bytes: AtomicU64::new(0),
+            was_truncated: AtomicBool::new(false),
+            damage: Arc::clone(damage),
         };
-        intact.size.store(intact.now(), Ordering::Relaxed);
-        Arc::new(intact)
+        guard.max_bytes.store(guard.file_bytes(), Ordering::Relaxed);
+        Arc::new(guard)
     }
 
-    fn now(&self) -> u64 {
+    fn file_bytes(&self) -> u64 {
         std::fs::metadata(&self.database).map_or(0, |about| about.len())
     }
 
-    /// Refuses once it has become shorter: whatever makes it grow again does not bring back what it held.
-    pub(crate) fn look(&self) -> Result<()> {
-        // What was known before: others may see it grow meanwhile.
-        let known = self.size.load(Ordering::SeqCst);
-        let size = self.now();
-        if known > size {
-            self.cut.store(true, Ordering::Relaxed);
+    /// Fails once the file has become shorter, also if it grows again: growing does not bring back what
+    /// it held.
+    pub(crate) fn check(&self) -> Result<()> {
+        // The maximum is read before the size: other threads may see the file grow in between.
+        let max_bytes = self.max_bytes.load(Ordering::SeqCst);
+        let bytes = self.file_bytes();
+        if max_bytes > bytes {
+            self.was_truncated.store(true, Ordering::Relaxed);
         }
-        self.size.fetch_max(size, Ordering::SeqCst);
-        if self.cut.load(Ordering::Relaxed) {
-            return Err(Error::Damaged("the database was cut short while it is used".to_owned()));
+        self.max_bytes.fetch_max(bytes, Ordering::SeqCst);
+        if self.was_truncated.load(Ordering::Relaxed) {
+            return Err(Error::Damaged("the database was truncated while in use".to_owned()));
         }
         Ok(())
     }
 
-    /// A connection that is closed leaves the write-ahead log as it is, if the database is damaged.
+    /// Makes the closing of a connection leave the write-ahead log alone if the database is damaged.
     pub(crate) fn before_close(&self, db: &Connection) {
-        let is_damaged = || self.damages.all().iter().any(|found| found.part == Part::Database);
-        if self.look().is_err() || is_damaged() {
+        if self.check().is_err() || self.damage.has_database_damage() {
             let _ = db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
     }
@@ -64,23 +64,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_looks_while_it_grows_finds_it_whole() {
+    fn file_guard_accepts_growth_and_rejects_truncation() {
         let dir = tempfile::tempdir().unwrap();
         let dir = DataDir::open(&dir.path().join("data")).unwrap();
         let file = std::fs::File::create(dir.database()).unwrap();
-        let intact = Intact::new(&dir, &Arc::default());
+        let guard = FileGuard::new(&dir, &Arc::default());
         std::thread::scope(|threads| {
-            let looks = || (0..4000).all(|_| intact.look().is_ok());
-            let others = [threads.spawn(looks), threads.spawn(looks), threads.spawn(looks)];
+            let checks = || (0..4000).all(|_| guard.check().is_ok());
+            let checkers = [threads.spawn(checks), threads.spawn(checks), threads.spawn(checks)];
             for size in 0.. {
                 file.set_len(size).unwrap();
-                if others.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+                if checkers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
                     break;
                 }
             }
-            assert!(others.into_iter().all(|other| other.join().unwrap()));
+            assert!(checkers.into_iter().all(|checker| checker.join().unwrap()));
         });
         file.set_len(0).unwrap();
-        assert!(intact.look().is_err());
+        assert!(guard.check().is_err());
     }
 }

@@ -1,297 +1,239 @@
-//! What was durable last, in a file beside the database: whether the write-ahead log was lost, cut or
-//! damaged since is known when the store is opened.
+//! Detects a write-ahead log that was lost, truncated or damaged since the store was last open.
 //!
-//! A place for each of the sessions that were written last says where its log ends. It is written
-//! right after the commit and never waited for: it may lack the newest commits after a power cut, and
-//! is never ahead of what was durable.
+//! A file beside the database holds the ends of the logs that were written last. It is updated right
+//! after each commit and never synced: after a power cut it may lack the newest commits, but it is never
+//! ahead of what was durable.
 
-use crate::damage::{Damage, Part};
+use super::file_guard::FileGuard;
+use super::log_end_file::{ID_BYTES, LogEnd, LogEndFile, SLOT_COUNT};
+use crate::checksum;
+use crate::damage::{Damage, DamageKind};
 use crate::db::{Db, params};
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
-use crate::intact::Intact;
 use crate::names::{new_epoch, now};
-use crate::sessions::name_sum;
 use rusqlite::Connection;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::{File, Metadata, OpenOptions};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-const FILE: &str = "narrows.durable";
-/// Sessions whose ends are kept; of more, those that were written last.
-const PLACES: u64 = 1024;
-/// Bytes of a place: key, last event, the session's id, checksum.
-const SIZE: usize = 64;
-const ID: usize = 40;
-/// After the places: the highest key that a session ever had.
-const HIGHEST: u64 = PLACES;
-
 thread_local! {
-    static WRITTEN: RefCell<Vec<(i64, Option<u64>)>> = const { RefCell::new(Vec::new()) };
+    static UNCOMMITTED: RefCell<Vec<(i64, Option<u64>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A log ends here when the transaction is durable; a session that is deleted has no end.
-pub(crate) fn wrote(session: i64, last: Option<u64>) {
-    WRITTEN.with_borrow_mut(|written| written.push((session, last)));
+/// Notes where a log ends once the current transaction is durable; none for a deleted session.
+pub(crate) fn note_log_end(session: i64, last: Option<u64>) {
+    UNCOMMITTED.with_borrow_mut(|ends| ends.push((session, last)));
 }
 
-fn written() -> Vec<(i64, Option<u64>)> {
-    WRITTEN.with_borrow_mut(std::mem::take)
+fn take_uncommitted() -> Vec<(i64, Option<u64>)> {
+    UNCOMMITTED.with_borrow_mut(std::mem::take)
 }
 
-/// What is said of a file that was taken away from a store in use.
-pub(crate) const GONE: &str = "is no longer in the data directory: it was deleted or replaced; nothing is kept until a restart";
+/// The error for a file that was removed from a store in use.
+pub(crate) const FILE_REPLACED: &str = "is no longer in the data directory: it was deleted or replaced; nothing is stored until a restart";
 
-/// A file by what the disk calls it.
-type Node = (u64, u64);
+/// The device and inode of a file.
+type FileId = (u64, u64);
 
-fn node(about: &Metadata) -> Node {
+fn file_id(about: &Metadata) -> FileId {
     (about.dev(), about.ino())
 }
 
-/// The ends of logs, kept beside the database.
+/// The log ends of an open store.
 #[derive(Debug)]
-pub(crate) struct Durable {
-    file: Option<File>,
-    places: HashMap<i64, (u64, String)>,
-    next: u64,
-    highest: i64,
+pub(crate) struct LogEnds {
+    file: LogEndFile,
+    /// The slot and the id of each session that has a slot.
+    slots: HashMap<i64, (u64, String)>,
+    next_slot: u64,
+    highest_key: i64,
     database: PathBuf,
     wal: PathBuf,
-    known: Option<Node>,
-    known_wal: Option<Node>,
-    intact: Option<Arc<Intact>>,
+    database_id: Option<FileId>,
+    wal_id: Option<FileId>,
+    guard: Arc<FileGuard>,
 }
 
-impl Durable {
-    /// Compares what was durable with what is there; what is missing is remembered in the database.
-    pub(crate) fn open(dir: &DataDir, db: &Connection, intact: &Arc<Intact>) -> Result<Durable> {
-        let path = dir.path().join(FILE);
-        let mut options = OpenOptions::new();
-        options.create(true).read(true).write(true).truncate(false).mode(0o600);
-        // Best effort: without it everything works, and less is known after a loss.
-        let file = options.open(&path).ok();
-        let mut durable = Durable {
+impl LogEnds {
+    /// Compares the durable log ends with the database, and records what is missing in the table
+    /// `damage`.
+    pub(crate) fn open(dir: &DataDir, db: &Connection, guard: &Arc<FileGuard>) -> Result<LogEnds> {
+        let file = LogEndFile::open(dir);
+        let highest_key = file.highest_key();
+        let mut ends = LogEnds {
             file,
-            places: HashMap::new(),
-            next: 0,
-            highest: 0,
+            slots: HashMap::new(),
+            next_slot: 0,
+            highest_key,
             database: dir.database(),
             wal: dir.wal(),
-            known: std::fs::metadata(dir.database()).ok().as_ref().map(node),
-            known_wal: None,
-            intact: Some(Arc::clone(intact)),
+            database_id: std::fs::metadata(dir.database()).ok().as_ref().map(file_id),
+            wal_id: None,
+            guard: Arc::clone(guard),
         };
-        durable.highest = durable.highest_kept();
-        durable.compare(db)?;
-        durable.keep_keys(db)?;
-        Ok(durable)
+        ends.record_losses(db)?;
+        ends.reserve_keys(db)?;
+        Ok(ends)
     }
 
-    /// Keys that lost sessions had are not given again: what is known of them would be taken for
-    /// something of the new ones.
-    fn keep_keys(&mut self, db: &Connection) -> Result<()> {
-        let lost = lost(&Db::Sqlite(db))?.into_iter().map(|damage| damage.session);
-        self.highest = lost.max().unwrap_or(0).max(self.highest);
-        raise_keys(db, self.highest)
+    /// Reserves the keys of lost sessions: a new session with such a key would inherit the damage
+    /// reports of the lost one.
+    fn reserve_keys(&mut self, db: &Connection) -> Result<()> {
+        let lost = recorded_losses(&Db::Sqlite(db))?.into_iter().map(|damage| damage.session);
+        self.highest_key = lost.max().unwrap_or(0).max(self.highest_key);
+        reserve_keys_up_to(db, self.highest_key)
     }
 
-    /// The highest key that is known.
-    fn highest_kept(&self) -> i64 {
-        let mut bytes = vec![0; SIZE];
-        let read = |file: &File| file.read_exact_at(&mut bytes, HIGHEST * SIZE as u64).ok();
-        let own = self.file.as_ref().and_then(read).and_then(|()| Kept::read(&bytes));
-        let kept = self.kept().into_iter().map(|(_, kept)| kept.session).max();
-        own.map_or(0, |own| own.session).max(kept.unwrap_or(0))
+    /// The highest key that a session of a data directory ever had, as far as known.
+    pub(crate) fn highest_key(dir: &DataDir) -> i64 {
+        LogEndFile::open_read_only(dir).highest_key()
     }
 
-    /// The highest key that a session of a data directory ever had, as far as it is known.
-    pub(crate) fn highest(dir: &DataDir) -> i64 {
-        Durable::beside(dir).highest_kept()
+    /// Removes the log ends of a database that was replaced.
+    pub(crate) fn remove(dir: &DataDir) {
+        LogEndFile::remove(dir);
     }
 
-    /// Forgets everything: what is there now is what there is.
-    pub(crate) fn forget(dir: &DataDir) {
-        let _ = std::fs::remove_file(dir.path().join(FILE));
+    /// The log ends that were durable in a data directory: session key, last event, session id.
+    pub(crate) fn read(dir: &DataDir) -> Vec<(i64, u64, String)> {
+        let ends = LogEndFile::open_read_only(dir).read_all();
+        ends.into_iter().map(|(_, end)| (end.session, end.last, end.id)).collect()
     }
 
-    /// The ends of logs that were durable in a data directory: session, last event, the session's id.
-    pub(crate) fn ends(dir: &DataDir) -> Vec<(i64, u64, String)> {
-        let kept = Durable::beside(dir).kept();
-        kept.into_iter().map(|(_, k)| (k.session, k.last, k.id)).collect()
-    }
-
-    /// Of a data directory that is only read.
-    fn beside(dir: &DataDir) -> Durable {
-        Durable {
-            file: File::open(dir.path().join(FILE)).ok(),
-            places: HashMap::new(),
-            next: 0,
-            highest: 0,
-            database: dir.database(),
-            wal: dir.wal(),
-            known: None,
-            known_wal: None,
-            intact: None,
-        }
-    }
-
-    /// How many sessions were in a database that is not in its data directory any more; none when it
-    /// is there, or never was.
-    pub(crate) fn gone(dir: &DataDir) -> Option<usize> {
+    /// The number of sessions in a database that is no longer in its data directory; none if it is
+    /// there, or never was.
+    pub(crate) fn missing_database(dir: &DataDir) -> Option<usize> {
         if dir.database().exists() {
             return None;
         }
-        let wal = std::fs::metadata(dir.wal()).is_ok_and(|wal| wal.len() > 0);
-        let sessions = Durable::ends(dir).len();
-        (wal || sessions > 0).then_some(sessions)
+        let has_wal = std::fs::metadata(dir.wal()).is_ok_and(|wal| wal.len() > 0);
+        let sessions = LogEnds::read(dir).len();
+        (has_wal || sessions > 0).then_some(sessions)
     }
 
-    /// The places that can be read.
-    fn kept(&self) -> Vec<(u64, Kept)> {
-        let Some(file) = &self.file else { return Vec::new() };
-        let mut bytes = vec![0; SIZE];
-        let mut kept = Vec::new();
-        for place in 0..PLACES {
-            if file.read_exact_at(&mut bytes, place * SIZE as u64).is_err() {
-                break;
-            }
-            kept.extend(Kept::read(&bytes).map(|one| (place, one)));
-        }
-        kept
-    }
-
-    fn compare(&mut self, db: &Connection) -> Result<()> {
-        let mut lost = Vec::new();
-        for (place, Kept { session, last, id }) in self.kept() {
-            let found = match end(db, session, &id) {
-                // A row that cannot be read is told by whoever reads it.
+    fn record_losses(&mut self, db: &Connection) -> Result<()> {
+        let mut losses = Vec::new();
+        for (slot, LogEnd { session, last, id }) in self.file.read_all() {
+            let stored = match stored_log_end(db, session, &id) {
+                // A row that cannot be read is reported by its readers.
                 Err(Error::Damaged(_)) => continue,
-                found => found?,
+                stored => stored?,
             };
-            let is = found.unwrap_or(0);
-            if found.is_none() && is_deleted(db, session) {
-                self.put(place, &Kept::NONE);
-                continue;
-            }
-            if found.is_none() {
-                lost.push((session, 0, last, id));
-                self.put(place, &Kept::NONE);
-                continue;
-            }
-            if is < last {
-                lost.push((session, is + 1, last, id.clone()));
-                self.put(place, &Kept { session, last: is, id: id.clone() });
-            }
-            self.places.insert(session, (place, id));
-            self.next = self.next.max(place + 1);
-        }
-        if !lost.is_empty() {
-            let tx = db.unchecked_transaction()?;
-            for (session, first, last, name) in lost {
-                if first > 0 {
-                    anew(&tx, session)?;
+            let Some(stored) = stored else {
+                if !is_deleted(db, session) {
+                    losses.push((session, 0, last, id));
                 }
-                let sum = crate::sum::of(&params![session, first, last, name]);
-                Db::Sqlite(&tx).later(
-                    "INSERT INTO damage (session, first, last, name, at, crc)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (session, first)
-                     DO UPDATE SET last = excluded.last, name = excluded.name, crc = excluded.crc
-                     WHERE excluded.last > damage.last",
-                    &params![session, first, last, name, now(), sum],
-                )?;
+                self.file.write(slot, &LogEnd::EMPTY);
+                continue;
+            };
+            if stored < last {
+                losses.push((session, stored + 1, last, id.clone()));
+                self.file.write(slot, &LogEnd { session, last: stored, id: id.clone() });
             }
-            tx.commit()?;
-            // If this log is lost too, it is still known what the one before held.
-            let _ = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            self.slots.insert(session, (slot, id));
+            self.next_slot = self.next_slot.max(slot + 1);
         }
+        if losses.is_empty() {
+            return Ok(());
+        }
+        let tx = db.unchecked_transaction()?;
+        for (session, first, last, name) in losses {
+            if first > 0 {
+                start_new_epoch(&tx, session)?;
+            }
+            let crc = checksum::of_values(&params![session, first, last, name]);
+            Db::Sqlite(&tx).later(
+                "INSERT INTO damage (session, first, last, name, at, crc)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (session, first)
+                 DO UPDATE SET last = excluded.last, name = excluded.name, crc = excluded.crc
+                 WHERE excluded.last > damage.last",
+                &params![session, first, last, name, now(), crc],
+            )?;
+        }
+        tx.commit()?;
+        // The report must survive the loss of the next write-ahead log, too.
+        let _ = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         Ok(())
     }
 
-    /// Whether the files that are written are still those in the data directory: what goes into others
-    /// is seen by nobody after a restart.
+    /// Fails if the open files are no longer those in the data directory: what is written to others is
+    /// gone after a restart.
     pub(crate) fn check_files(&mut self) -> Result<()> {
-        let of = |path: &PathBuf| std::fs::metadata(path).ok().as_ref().map(node);
-        let gone = |what: &str| {
-            let what = format!("{what} {GONE}");
-            Err(Error::Io(what))
-        };
-        if self.known.is_some() && of(&self.database) != self.known {
-            return gone("the database");
+        let id_of = |path: &PathBuf| std::fs::metadata(path).ok().as_ref().map(file_id);
+        let replaced = |name: &str| Err(Error::Io(format!("{name} {FILE_REPLACED}")));
+        if self.database_id.is_some() && id_of(&self.database) != self.database_id {
+            return replaced("the database");
         }
-        self.intact.as_ref().map_or(Ok(()), |intact| intact.look())?;
-        let wal = of(&self.wal);
-        if self.known_wal.is_some() && wal != self.known_wal {
-            return gone("the write-ahead log");
+        self.guard.check()?;
+        let wal = id_of(&self.wal);
+        if self.wal_id.is_some() && wal != self.wal_id {
+            return replaced("the write-ahead log");
         }
-        self.known_wal = wal;
+        self.wal_id = wal;
         Ok(())
     }
 
-    /// What was done in the last transaction was rolled back.
-    pub(crate) fn roll_back() {
-        drop(written());
+    /// Drops the log ends of a transaction that was rolled back.
+    pub(crate) fn discard_uncommitted() {
+        drop(take_uncommitted());
     }
 
-    /// What was done in the last transaction is durable.
-    pub(crate) fn committed(&mut self, db: &Connection) {
-        for (session, last) in written() {
+    /// Writes the log ends of a transaction that is durable.
+    pub(crate) fn write_committed(&mut self, db: &Connection) {
+        for (session, last) in take_uncommitted() {
             match last {
-                Some(last) => self.keep(db, session, last),
+                Some(last) => self.write(db, session, last),
                 None => {
-                    if let Some((place, _)) = self.places.remove(&session) {
-                        self.put(place, &Kept::NONE);
+                    if let Some((slot, _)) = self.slots.remove(&session) {
+                        self.file.write(slot, &LogEnd::EMPTY);
                     }
                 }
             }
         }
     }
 
-    fn keep(&mut self, db: &Connection, session: i64, last: u64) {
-        if !self.places.contains_key(&session) {
+    fn write(&mut self, db: &Connection, session: i64, last: u64) {
+        if !self.slots.contains_key(&session) {
             let sql = "SELECT id FROM session WHERE key = ?1";
             let id = Db::Sqlite(db).optional(sql, &params![session], |r| r.get::<String>(0));
             let Ok(Some(id)) = id else { return };
-            let place = self.next % PLACES;
-            self.next += 1;
-            if self.next > PLACES {
-                self.places.retain(|_, (taken, _)| *taken != place);
+            let slot = self.next_slot % SLOT_COUNT;
+            self.next_slot += 1;
+            if self.next_slot > SLOT_COUNT {
+                self.slots.retain(|_, (used, _)| *used != slot);
             }
-            self.places.insert(session, (place, id));
+            self.slots.insert(session, (slot, id));
         }
-        if session > self.highest {
-            self.highest = session;
-            self.put(HIGHEST, &Kept { session, last: 0, id: String::new() });
+        if session > self.highest_key {
+            self.highest_key = session;
+            self.file.write_highest_key(session);
         }
-        if let Some((place, id)) = self.places.get(&session) {
-            self.put(*place, &Kept { session, last, id: id.clone() });
-        }
-    }
-
-    fn put(&self, place: u64, kept: &Kept) {
-        if let Some(file) = &self.file {
-            let _ = file.write_all_at(&kept.bytes(), place * SIZE as u64);
+        if let Some((slot, id)) = self.slots.get(&session) {
+            self.file.write(*slot, &LogEnd { session, last, id: id.clone() });
         }
     }
 }
 
-/// Where the log of a session ends now, if it is there: another one may have its key.
-fn end(db: &Connection, session: i64, id: &str) -> Result<Option<u64>> {
+/// The last event of a session in the database; none if the session is missing or another session has
+/// its key.
+fn stored_log_end(db: &Connection, session: i64, id: &str) -> Result<Option<u64>> {
     let sql = "SELECT seq, id FROM session WHERE key = ?1";
-    let found = Db::Sqlite(db)
+    let row = Db::Sqlite(db)
         .optional(sql, &params![session], |r| Ok((r.get(0)?, r.get::<String>(1)?)))?;
-    Ok(found.filter(|(_, is)| id.is_empty() || id.len() >= ID || is == id).map(|(seq, _)| seq))
+    let is_same = |stored: &str| id.is_empty() || id.len() >= ID_BYTES || stored == id;
+    Ok(row.filter(|(_, stored)| is_same(stored)).map(|(seq, _)| seq))
 }
 
-/// No key up to this one is given to a session any more.
-pub(crate) fn raise_keys(db: &Connection, highest: i64) -> Result<()> {
+/// Makes new sessions get keys above `highest`.
+pub(crate) fn reserve_keys_up_to(db: &Connection, highest: i64) -> Result<()> {
     let db = Db::Sqlite(db);
-    let given = "SELECT seq FROM sqlite_sequence WHERE name = 'session'";
-    match db.optional(given, &[], |r| r.get::<i64>(0)) {
-        Ok(Some(given)) if given >= highest => Ok(()),
+    let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'session'";
+    match db.optional(sql, &[], |r| r.get::<i64>(0)) {
+        Ok(Some(reserved)) if reserved >= highest => Ok(()),
         Ok(None) if highest == 0 => Ok(()),
         Ok(Some(_)) => {
             let raise = "UPDATE sqlite_sequence SET seq = ?1 WHERE name = 'session'";
@@ -301,83 +243,49 @@ pub(crate) fn raise_keys(db: &Connection, highest: i64) -> Result<()> {
             let raise = "INSERT INTO sqlite_sequence VALUES ('session', ?1)";
             db.execute(raise, &params![highest]).map(|_| ())
         }
-        // Then no session can be made either.
+        // Then no session can be created either.
         Err(error) if error.is_unreadable() => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Whether a session was deleted: a crash may come before that is kept here.
+/// Whether a session was deleted: a crash may come before its slot is emptied.
 pub(crate) fn is_deleted(db: &Connection, session: i64) -> bool {
     let sql = "SELECT 1 FROM doomed WHERE session = ?1";
     Db::Sqlite(db).exists(sql, &params![session]).unwrap_or(false)
 }
 
-/// What was durable once and is not there, for whoever only reads. `ends` are to be read before.
-pub(crate) fn missing(db: &Connection, ends: Vec<(i64, u64, String)>) -> Vec<Damage> {
-    let lost = |(session, last, what): (i64, u64, String)| {
-        let is = end(db, session, &what).ok()?;
-        let first = match is {
-            Some(is) if is >= last => return None,
+/// The losses that a read-only connection sees. `ends` ([`LogEnds::read`]) must be read before the
+/// database is opened.
+pub(crate) fn find_losses(db: &Connection, ends: Vec<(i64, u64, String)>) -> Vec<Damage> {
+    let loss = |(session, last, id): (i64, u64, String)| {
+        let first = match stored_log_end(db, session, &id).ok()? {
+            Some(stored) if stored >= last => return None,
             None if is_deleted(db, session) => return None,
-            is => is.map_or(0, |is| is + 1),
+            stored => stored.map_or(0, |stored| stored + 1),
         };
-        Some(Damage { what, ..Damage::new(session, Part::Lost, first, last) })
+        Some(Damage { what: id, ..Damage::new(session, DamageKind::Lost, first, last) })
     };
-    ends.into_iter().filter_map(lost).collect()
+    ends.into_iter().filter_map(loss).collect()
 }
 
-/// A log that lost its end begins a new life: whoever has seen more of it is told to read it again,
-/// and does not take what comes for what it has seen.
-fn anew(db: &Connection, session: i64) -> Result<()> {
+/// Starts a new epoch for a log that lost its end: clients that have seen more of it reload, and do not
+/// take new events for those they have seen.
+fn start_new_epoch(db: &Connection, session: i64) -> Result<()> {
     let db = Db::Sqlite(db);
     let sql = "SELECT id, label FROM session WHERE key = ?1";
     let names = db.optional(sql, &params![session], |r| Ok((r.get(0)?, r.get(1)?)))?;
     let Some((id, label)): Option<(String, Option<String>)> = names else { return Ok(()) };
     let epoch = new_epoch()?;
-    let sum = name_sum(&id, &epoch, label.as_deref());
+    let crc = checksum::of_session_names(&id, &epoch, label.as_deref());
     let sql = "UPDATE session SET epoch = ?2, name_crc = ?3 WHERE key = ?1";
-    db.later(sql, &params![session, epoch, sum])
+    db.later(sql, &params![session, epoch, crc])
 }
 
-/// One place.
-struct Kept {
-    session: i64,
-    last: u64,
-    id: String,
-}
-
-impl Kept {
-    const NONE: Kept = Kept { session: 0, last: 0, id: String::new() };
-
-    fn bytes(&self) -> [u8; SIZE] {
-        let mut bytes = [0; SIZE];
-        bytes[..8].copy_from_slice(&self.session.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.last.to_le_bytes());
-        let id = self.id.as_bytes();
-        let length = id.len().min(ID);
-        bytes[16..16 + length].copy_from_slice(&id[..length]);
-        let sum = crc32fast::hash(&bytes[..SIZE - 8]);
-        bytes[SIZE - 4..].copy_from_slice(&sum.to_le_bytes());
-        bytes
-    }
-
-    fn read(bytes: &[u8]) -> Option<Kept> {
-        let number = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
-        let sum = bytes.get(SIZE - 4..)?.try_into().ok().map(u32::from_le_bytes)?;
-        let session = i64::try_from(number(0)?).ok().filter(|session| *session > 0)?;
-        if sum != crc32fast::hash(bytes.get(..SIZE - 8)?) {
-            return None;
-        }
-        let id = bytes.get(16..16 + ID)?.split(|b| *b == 0).next()?;
-        Some(Kept { session, last: number(8)?, id: String::from_utf8(id.to_vec()).ok()? })
-    }
-}
-
-/// What was lost, as the database remembers it.
-pub(crate) fn lost(db: &Db<'_>) -> Result<Vec<Damage>> {
+/// The losses that the database records.
+pub(crate) fn recorded_losses(db: &Db<'_>) -> Result<Vec<Damage>> {
     db.all("SELECT session, first, last, name FROM damage ORDER BY session", &[], |r| {
         let what = r.get(3)?;
-        Ok(Damage { what, ..Damage::new(r.get(0)?, Part::Lost, r.get(1)?, r.get(2)?) })
+        Ok(Damage { what, ..Damage::new(r.get(0)?, DamageKind::Lost, r.get(1)?, r.get(2)?) })
     })
 }

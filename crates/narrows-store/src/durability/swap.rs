@@ -1,106 +1,103 @@
-//! Putting a repaired database in the place of the damaged one: whenever the process is killed, either
-//! the old store or the new one is there.
+//! Replaces a damaged database by a repaired one atomically: whenever the process is killed, either the
+//! old store or the new one is there.
 //!
-//! The new database is made in a folder of its own. When it is whole and on the disk, the folder gets
-//! another name: from then on it counts, and whoever opens the store next finishes what is left to do.
+//! The new database is written into a folder of its own. When it is complete and synced, the folder is
+//! renamed; this commits the swap, and the next process that opens the store finishes it.
 
+use super::file_error;
+use super::log_ends::LogEnds;
+use super::wal_frames;
 use crate::dir::DataDir;
-use crate::durable::Durable;
-use crate::error::{Error, Result};
-use crate::frames;
+use crate::error::Result;
 use crate::names::now;
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where a new database is being made, and where one is that counts.
-const MAKING: &str = "narrows.repairing";
-const MADE: &str = "narrows.repaired";
-/// In the latter: what the old database is to be called.
-const ASIDE: &str = "aside";
-
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let shown = path.display().to_string();
-    move |e| match e.kind() {
-        io::ErrorKind::StorageFull => Error::Full,
-        io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly,
-        _ => Error::Io(format!("{shown}: {e}")),
-    }
-}
+/// The folder of an unfinished new database, and its name after the swap is committed.
+const UNCOMMITTED_DIR: &str = "narrows.repairing";
+const COMMITTED_DIR: &str = "narrows.repaired";
+/// A file in the committed folder: the new name of the old database.
+const OLD_NAME_FILE: &str = "aside";
 
 fn sync(path: &Path) -> Result<()> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(failed(path))
+    File::open(path).and_then(|file| file.sync_all()).map_err(file_error(path))
 }
 
-/// An empty folder for a new database.
-pub(super) fn begin(dir: &DataDir) -> Result<DataDir> {
-    give_up(dir);
-    DataDir::open(&dir.path().join(MAKING))
+/// Creates an empty folder for the new database.
+pub(crate) fn begin(dir: &DataDir) -> Result<DataDir> {
+    abort(dir);
+    DataDir::open(&dir.path().join(UNCOMMITTED_DIR))
 }
 
-/// Removes what was made so far.
-pub(super) fn give_up(dir: &DataDir) {
-    let _ = fs::remove_dir_all(dir.path().join(MAKING));
+/// Removes an uncommitted new database.
+pub(crate) fn abort(dir: &DataDir) {
+    let _ = fs::remove_dir_all(dir.path().join(UNCOMMITTED_DIR));
 }
 
-/// The new database counts from now on; returns what the old one is called.
-pub(super) fn count(dir: &DataDir) -> Result<PathBuf> {
-    let (making, made) = (dir.path().join(MAKING), dir.path().join(MADE));
+/// Commits and finishes the swap; returns the path of the old database.
+pub(crate) fn commit(dir: &DataDir) -> Result<PathBuf> {
+    let (uncommitted, committed) =
+        (dir.path().join(UNCOMMITTED_DIR), dir.path().join(COMMITTED_DIR));
     let name = format!("narrows.db.before-{}", now());
-    let aside = making.join(ASIDE);
-    fs::write(&aside, &name).map_err(failed(&aside))?;
-    for path in [&making.join("narrows.db"), &aside, &making] {
+    let old_name = uncommitted.join(OLD_NAME_FILE);
+    fs::write(&old_name, &name).map_err(file_error(&old_name))?;
+    for path in [&uncommitted.join("narrows.db"), &old_name, &uncommitted] {
         sync(path)?;
     }
-    fs::rename(&making, &made).map_err(failed(&made))?;
+    fs::rename(&uncommitted, &committed).map_err(file_error(&committed))?;
     sync(dir.path())?;
     finish(dir)?;
     Ok(dir.path().join(name))
 }
 
-/// Does what [`finish`] does for whoever only reads, if nobody writes.
-pub(crate) fn finish_if_free(dir: &DataDir) -> Result<()> {
-    match dir.path().join(MADE).exists().then(|| dir.lock()) {
+/// Finishes a committed swap before a read-only open, unless another process has the lock.
+pub(crate) fn finish_if_unlocked(dir: &DataDir) -> Result<()> {
+    match dir.path().join(COMMITTED_DIR).exists().then(|| dir.lock()) {
         Some(Ok(_lock)) => finish(dir),
         _ => Ok(()),
     }
 }
 
-/// Puts a new database that counts in its place, for whoever has the right to write.
+/// Finishes a committed swap. Needs the lock of the data directory.
 pub(crate) fn finish(dir: &DataDir) -> Result<()> {
-    let made = dir.path().join(MADE);
-    if !made.exists() {
+    let committed = dir.path().join(COMMITTED_DIR);
+    if !committed.exists() {
         return Ok(());
     }
-    let fresh = made.join("narrows.db");
-    if fresh.exists() {
-        let name = fs::read_to_string(made.join(ASIDE)).map_err(failed(&made))?;
+    let new = committed.join("narrows.db");
+    if new.exists() {
+        let name =
+            fs::read_to_string(committed.join(OLD_NAME_FILE)).map_err(file_error(&committed))?;
         let aside = dir.path().join(&name);
         let database = dir.database();
-        // Its write-ahead log must never come to the new one: both go before that comes.
+        // The old write-ahead log must never be applied to the new database: both old files are moved
+        // before the new one arrives.
         if !aside.exists() && database.exists() {
-            fs::rename(&database, &aside).map_err(failed(&database))?;
+            fs::rename(&database, &aside).map_err(file_error(&database))?;
         }
         let wal = dir.wal();
         if wal.exists() {
-            fs::rename(&wal, dir.path().join(format!("{name}-wal"))).map_err(failed(&wal))?;
+            fs::rename(&wal, dir.path().join(format!("{name}-wal"))).map_err(file_error(&wal))?;
         }
         let _ = fs::remove_file(dir.path().join("narrows.db-shm"));
-        frames::set_aside(dir, &name);
-        // What was durable before is not missed again.
-        Durable::forget(dir);
+        wal_frames::move_copies_aside(dir, &name);
+        // The log ends of the old database would report its losses again.
+        LogEnds::remove(dir);
         sync(dir.path())?;
-        fs::rename(&fresh, &database).map_err(failed(&database))?;
+        fs::rename(&new, &database).map_err(file_error(&database))?;
         sync(dir.path())?;
     }
-    fs::remove_dir_all(&made).map_err(failed(&made))
+    fs::remove_dir_all(&committed).map_err(file_error(&committed))
 }
+
+// The old name, for callers that still use it.
+pub(crate) use finish_if_unlocked as finish_if_free;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The steps, in their order, of which any number may be done when the process is killed.
+    /// The steps of a swap; the process may be killed after any of them.
     fn steps(dir: &Path) -> Vec<Box<dyn Fn() + '_>> {
         let at = move |name: &str| dir.join(name);
         let rename = move |from: &str, to: &str| {
@@ -117,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_swap_that_is_cut_off_anywhere_is_finished() {
+    fn interrupted_swap_is_finished_after_any_step() {
         for done in 0..=4 {
             let dir = tempfile::tempdir().expect("a folder");
             let dir = DataDir::open(&dir.path().join("data")).expect("a data directory");
@@ -125,7 +122,7 @@ mod tests {
                 fs::write(dir.path().join(name), text).expect("written");
             };
             let read = |name: &str| fs::read_to_string(dir.path().join(name)).ok();
-            fs::create_dir(dir.path().join(MADE)).expect("a folder");
+            fs::create_dir(dir.path().join(COMMITTED_DIR)).expect("a folder");
             for (name, text) in [
                 ("narrows.db", "old"),
                 ("narrows.db-wal", "old wal"),
@@ -136,18 +133,22 @@ mod tests {
                 write(name, text);
             }
             steps(dir.path()).iter().take(done).for_each(|step| step());
-            // Whoever only reads finishes it too, unless somebody writes.
+            // A reader finishes it too, unless another process has the lock.
             let lock = dir.lock().expect("free");
-            finish_if_free(&dir).expect("finished");
-            assert!(dir.path().join(MADE).exists());
+            finish_if_unlocked(&dir).expect("finished");
+            assert!(dir.path().join(COMMITTED_DIR).exists());
             drop(lock);
-            if done % 2 == 0 { finish(&dir) } else { finish_if_free(&dir) }.expect("finished");
+            if done % 2 == 0 { finish(&dir) } else { finish_if_unlocked(&dir) }.expect("finished");
             assert_eq!(read("narrows.db").as_deref(), Some("new"), "{done}");
             assert_eq!(read("old").as_deref(), Some("old"), "{done}");
             assert_eq!(read("old-wal").as_deref(), Some("old wal"), "{done}");
-            assert_eq!(read("narrows.db-wal"), None, "{done}: it must not come to the new one");
+            assert_eq!(
+                read("narrows.db-wal"),
+                None,
+                "{done}: the old WAL must not be applied to the new database"
+            );
             assert_eq!(read("narrows.durable"), None, "{done}");
-            assert!(!dir.path().join(MADE).exists(), "{done}");
+            assert!(!dir.path().join(COMMITTED_DIR).exists(), "{done}");
             finish(&dir).expect("nothing to do");
         }
     }

@@ -1,12 +1,12 @@
-//! The frames of a write-ahead log, read without SQLite. One frame that is not as it was written makes
-//! SQLite give up all that stand behind it, and write over them: so the log is looked at before it is
-//! opened. The checksum of a frame goes on from the one that is kept with the frame before it; so each can
-//! be looked at by itself.
+//! Reads the frames of a write-ahead log without SQLite. SQLite ignores and later overwrites all frames
+//! after a damaged one, so a WAL with valid frames behind damage is copied before it is opened. Each
+//! frame can be verified by itself: its checksum continues from the one stored in the frame before it.
 
+use super::file_error;
+use super::log_ends::{self, LogEnds};
 use crate::damage::Damage;
-use crate::dir::DataDir;
-use crate::durable::{self, Durable};
-use crate::error::{Error, Result};
+use crate::dir::{DataDir, make_private};
+use crate::error::Result;
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -14,45 +14,46 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a page, in every store.
-pub(crate) const SIZE: usize = 4096;
-/// Bytes before the first frame, and before the page of each frame.
-const LOG_HEAD: usize = 32;
-const FRAME_HEAD: usize = 24;
-/// How a write-ahead log begins; the last bit says how its checksums read numbers.
+/// Bytes of a database page, in every store.
+pub(crate) const PAGE_BYTES: usize = 4096;
+/// Bytes of the header of the WAL, and of the header of each frame.
+const WAL_HEADER_BYTES: usize = 32;
+const FRAME_HEADER_BYTES: usize = 24;
+/// Bytes of a frame.
+const FRAME_BYTES: usize = FRAME_HEADER_BYTES + PAGE_BYTES;
+/// The first bytes of a WAL; the lowest bit is the byte order of its checksums.
 const MAGIC: u32 = 0x377f_0682;
-/// Copies of damaged logs that are kept.
-const COPIES: u32 = 3;
+/// The most copies of damaged WALs that are kept.
+const MAX_COPIES: u32 = 3;
 
-/// What a write-ahead log holds.
+/// The valid frames of a write-ahead log, also behind damaged ones.
 #[derive(Debug, Default)]
-pub(crate) struct Frames {
-    /// Where the newest version of each page stands that SQLite reads.
-    pub(crate) newest: HashMap<u32, u64>,
-    /// How many pages the database has then.
-    pub(crate) pages: u32,
-    /// Both with what stands behind frames that are damaged.
-    pub(crate) all: HashMap<u32, u64>,
-    pub(crate) all_pages: u32,
-    /// Whole frames behind a damaged one, up to the last commit, and commits among them.
-    pub(crate) behind: u64,
-    pub(crate) commits: u64,
+pub(crate) struct WalFrames {
+    /// The offset of the newest committed version of each page.
+    pub(crate) pages: HashMap<u32, u64>,
+    /// Pages of the database after the last commit.
+    pub(crate) page_count: u32,
+    /// Valid frames behind a damaged one, up to the last commit.
+    pub(crate) frames_behind_damage: u64,
+    /// Commits behind a damaged frame.
+    pub(crate) commits_behind_damage: u64,
 }
 
-pub(crate) fn number(bytes: &[u8]) -> u32 {
+/// Reads a big-endian number.
+pub(crate) fn read_u32(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).fold(0, |n, byte| n << 8 | u32::from(*byte))
 }
 
-fn sum_at(bytes: &[u8]) -> (u32, u32) {
-    (number(bytes), number(bytes.get(4..).unwrap_or_default()))
+fn read_checksum(bytes: &[u8]) -> (u32, u32) {
+    (read_u32(bytes), read_u32(bytes.get(4..).unwrap_or_default()))
 }
 
-/// The checksum of a write-ahead log, which goes on from frame to frame.
-fn check((mut a, mut b): (u32, u32), bytes: &[u8], big: bool) -> (u32, u32) {
+/// Continues the running checksum of a WAL.
+fn extend_checksum((mut a, mut b): (u32, u32), bytes: &[u8], is_big_endian: bool) -> (u32, u32) {
     for pair in bytes.chunks_exact(8) {
         let word = |at: usize| {
-            let word = number(&pair[at..]);
-            if big { word } else { word.swap_bytes() }
+            let word = read_u32(&pair[at..]);
+            if is_big_endian { word } else { word.swap_bytes() }
         };
         a = a.wrapping_add(word(0)).wrapping_add(b);
         b = b.wrapping_add(word(4)).wrapping_add(a);
@@ -60,196 +61,194 @@ fn check((mut a, mut b): (u32, u32), bytes: &[u8], big: bool) -> (u32, u32) {
     (a, b)
 }
 
-/// How the frames of a log are known.
-struct Head {
+/// What the header of a WAL says of its frames.
+struct WalHeader {
     salt: [u8; 8],
-    big: bool,
-    /// Whether it is as it was written.
-    whole: bool,
-    sum: (u32, u32),
+    /// The byte order of checksums.
+    is_big_endian: bool,
+    /// Whether the header matches its checksum.
+    is_intact: bool,
+    checksum: (u32, u32),
 }
 
-impl Head {
-    fn read(wal: &File) -> Option<Head> {
-        let mut head = [0; LOG_HEAD];
-        wal.read_exact_at(&mut head, 0).ok()?;
-        let big = number(&head) & 1 == 1;
-        let sum = sum_at(&head[24..]);
-        let whole = number(&head) | 1 == MAGIC | 1
-            && number(&head[8..]) as usize == SIZE
-            && check((0, 0), &head[..24], big) == sum;
-        let mut salt: [u8; 8] = head[16..24].try_into().ok()?;
-        if whole {
-            return Some(Head { salt, big, whole, sum });
+impl WalHeader {
+    fn read(wal: &File) -> Option<WalHeader> {
+        let mut header = [0; WAL_HEADER_BYTES];
+        wal.read_exact_at(&mut header, 0).ok()?;
+        let is_big_endian = read_u32(&header) & 1 == 1;
+        let checksum = read_checksum(&header[24..]);
+        let is_intact = read_u32(&header) | 1 == MAGIC | 1
+            && read_u32(&header[8..]) as usize == PAGE_BYTES
+            && extend_checksum((0, 0), &header[..24], is_big_endian) == checksum;
+        let mut salt: [u8; 8] = header[16..24].try_into().ok()?;
+        if is_intact {
+            return Some(WalHeader { salt, is_big_endian, is_intact, checksum });
         }
-        // Nothing of it can be believed: the frames know it, too.
-        let mut frame = [0; FRAME_HEAD];
-        wal.read_exact_at(&mut frame, LOG_HEAD as u64).ok()?;
+        // The header cannot be trusted: take the salt from the first frame and try the byte order.
+        let mut frame = [0; FRAME_HEADER_BYTES];
+        wal.read_exact_at(&mut frame, WAL_HEADER_BYTES as u64).ok()?;
         salt.copy_from_slice(&frame[8..16]);
-        Some(Head { salt, big: second_is_whole(wal, true), whole, sum })
+        let is_big_endian = second_frame_matches(wal, true);
+        Some(WalHeader { salt, is_big_endian, is_intact, checksum })
     }
 }
 
-/// Whether the second frame is whole, if numbers are read like this.
-fn second_is_whole(wal: &File, big: bool) -> bool {
-    let mut frames = vec![0; 2 * (FRAME_HEAD + SIZE)];
-    if wal.read_exact_at(&mut frames, LOG_HEAD as u64).is_err() {
+/// Whether the second frame matches its checksum with this byte order.
+fn second_frame_matches(wal: &File, is_big_endian: bool) -> bool {
+    let mut frames = vec![0; 2 * FRAME_BYTES];
+    if wal.read_exact_at(&mut frames, WAL_HEADER_BYTES as u64).is_err() {
         return false;
     }
-    let (first, second) = frames.split_at(FRAME_HEAD + SIZE);
-    frame_sum(sum_at(&first[16..]), second, big) == sum_at(&second[16..])
+    let (first, second) = frames.split_at(FRAME_BYTES);
+    frame_checksum(read_checksum(&first[16..]), second, is_big_endian)
+        == read_checksum(&second[16..])
 }
 
-fn frame_sum(before: (u32, u32), frame: &[u8], big: bool) -> (u32, u32) {
-    check(check(before, &frame[..8], big), &frame[FRAME_HEAD..], big)
+fn frame_checksum(previous: (u32, u32), frame: &[u8], is_big_endian: bool) -> (u32, u32) {
+    let header = extend_checksum(previous, &frame[..8], is_big_endian);
+    extend_checksum(header, &frame[FRAME_HEADER_BYTES..], is_big_endian)
 }
 
-impl Frames {
-    pub(crate) fn of(wal: &File) -> Frames {
-        let mut frames = Frames::default();
-        let Some(head) = Head::read(wal) else { return frames };
-        let (mut before, mut in_order) = (head.sum, head.whole);
-        let (mut waiting, mut later, mut behind) = (Vec::new(), Vec::new(), 0);
-        let mut frame = vec![0; FRAME_HEAD + SIZE];
-        let mut at = LOG_HEAD as u64;
-        while wal.read_exact_at(&mut frame, at).is_ok() {
-            let place = at + FRAME_HEAD as u64;
-            at += frame.len() as u64;
-            let is_own = frame[8..16] == head.salt;
-            let kept = sum_at(&frame[16..]);
-            let whole = is_own && frame_sum(before, &frame, head.big) == kept;
-            before = kept;
-            // As SQLite reads it: up to the first frame that is not whole, and of these up to the last
-            // commit.
-            in_order &= whole;
-            if !whole {
+impl WalFrames {
+    pub(crate) fn read(wal: &File) -> WalFrames {
+        let mut frames = WalFrames::default();
+        let Some(header) = WalHeader::read(wal) else { return frames };
+        // SQLite reads up to the first frame that does not match.
+        let (mut previous, mut is_readable) = (header.checksum, header.is_intact);
+        let (mut uncommitted, mut behind_damage) = (Vec::new(), 0);
+        let mut frame = vec![0; FRAME_BYTES];
+        let mut offset = WAL_HEADER_BYTES as u64;
+        while wal.read_exact_at(&mut frame, offset).is_ok() {
+            let page_offset = offset + FRAME_HEADER_BYTES as u64;
+            offset += frame.len() as u64;
+            let has_salt = frame[8..16] == header.salt;
+            let stored = read_checksum(&frame[16..]);
+            let matches =
+                has_salt && frame_checksum(previous, &frame, header.is_big_endian) == stored;
+            previous = stored;
+            is_readable &= matches;
+            if !matches {
                 continue;
             }
-            let (page, after) = (number(&frame), number(&frame[4..]));
-            later.push((page, place));
-            if in_order {
-                waiting.push((page, place));
-            } else {
-                behind += 1;
-            }
-            if after > 0 {
-                frames.all_pages = after;
-                frames.all.extend(later.drain(..));
-                if in_order {
-                    frames.pages = after;
-                    frames.newest.extend(waiting.drain(..));
-                } else {
-                    frames.behind = behind;
-                    frames.commits += 1;
+            let (page, page_count) = (read_u32(&frame), read_u32(&frame[4..]));
+            uncommitted.push((page, page_offset));
+            behind_damage += u64::from(!is_readable);
+            // The last frame of a commit has the number of pages.
+            if page_count > 0 {
+                frames.page_count = page_count;
+                frames.pages.extend(uncommitted.drain(..));
+                if !is_readable {
+                    frames.frames_behind_damage = behind_damage;
+                    frames.commits_behind_damage += 1;
                 }
             }
         }
         frames
     }
 
-    /// The frames may be of the last commit alone, which was not yet durable when power went off.
+    /// Whether the damage may be a torn last commit, which was not durable when power went off.
     fn may_be_torn(&self) -> bool {
-        self.commits < 2
+        self.commits_behind_damage < 2
     }
 
-    fn at(path: &Path) -> Frames {
-        File::open(path).map_or_else(|_| Frames::default(), |wal| Frames::of(&wal))
+    fn read_path(path: &Path) -> WalFrames {
+        File::open(path).map_or_else(|_| WalFrames::default(), |wal| WalFrames::read(&wal))
     }
 }
 
-/// The copies of damaged logs that are there.
+/// The copies of damaged WALs in a data directory.
 pub(crate) fn copies(dir: &DataDir) -> Vec<PathBuf> {
-    (1..=COPIES).map(|n| copy_at(dir, n)).filter(|path| path.exists()).collect()
+    (1..=MAX_COPIES).map(|n| copy_path(dir, n)).filter(|path| path.exists()).collect()
 }
 
-fn copy_at(dir: &DataDir, n: u32) -> PathBuf {
+fn copy_path(dir: &DataDir, n: u32) -> PathBuf {
     let mut name = dir.wal().into_os_string();
     name.push(format!(".damaged-{n}"));
     name.into()
 }
 
-/// A copy that was made.
+/// A copy of a damaged WAL.
 #[derive(Debug)]
-pub(crate) struct Copied {
+pub(crate) struct WalCopy {
     path: PathBuf,
     may_be_torn: bool,
 }
 
-impl Copied {
-    /// Nothing of it is missed: power went off while the last commit was written.
-    pub(crate) fn let_go(self) {
+impl WalCopy {
+    /// Removes the copy if the damage may be a torn last commit. Call it only when no event is missing.
+    pub(crate) fn discard_if_torn(self) {
         if self.may_be_torn {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Keeps a copy of the write-ahead log if SQLite would give up frames that are whole. Only for whoever has
-/// the right to write, before the database is opened.
-pub(crate) fn keep(dir: &DataDir) -> Result<Option<Copied>> {
-    let frames = Frames::at(&dir.wal());
-    if frames.behind == 0 {
+/// Copies the WAL if SQLite would ignore valid frames of it. Needs the lock of the data directory, and
+/// must run before the database is opened.
+pub(crate) fn copy_if_damaged(dir: &DataDir) -> Result<Option<WalCopy>> {
+    let frames = WalFrames::read_path(&dir.wal());
+    if frames.frames_behind_damage == 0 {
         return Ok(None);
     }
-    let free = (1..=COPIES).map(|n| copy_at(dir, n)).find(|path| !path.exists());
-    let Some(to) = free else {
-        tracing::error!("the write-ahead log is damaged; no more copies of it are kept");
+    let unused = (1..=MAX_COPIES).map(|n| copy_path(dir, n)).find(|path| !path.exists());
+    let Some(path) = unused else {
+        tracing::error!(
+            copies = MAX_COPIES,
+            "the write-ahead log is damaged and not copied: there are enough copies"
+        );
         return Ok(None);
     };
-    copy(&dir.wal(), &to).map_err(|e| match e.kind() {
-        io::ErrorKind::StorageFull => Error::Full,
-        io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly,
-        _ => Error::Io(format!("{}: {e}", to.display())),
-    })?;
-    Ok(Some(Copied { path: to, may_be_torn: frames.may_be_torn() }))
+    copy_private(&dir.wal(), &path).map_err(file_error(&path))?;
+    Ok(Some(WalCopy { path, may_be_torn: frames.may_be_torn() }))
 }
 
-/// Whole or not at all, and for its owner only.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies a file atomically, readable only by its owner.
+fn copy_private(from: &Path, to: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let mut fresh = to.as_os_str().to_owned();
-    fresh.push(".new");
-    let fresh = PathBuf::from(fresh);
-    let _ = fs::remove_file(&fresh);
-    crate::dir::make_private(&fresh)?;
-    fs::copy(from, &fresh)?;
-    fs::set_permissions(&fresh, fs::Permissions::from_mode(0o600))?;
-    File::open(&fresh)?.sync_all()?;
-    fs::rename(&fresh, to)?;
+    let mut temporary = to.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    let _ = fs::remove_file(&temporary);
+    make_private(&temporary)?;
+    fs::copy(from, &temporary)?;
+    fs::set_permissions(&temporary, fs::Permissions::from_mode(0o600))?;
+    File::open(&temporary)?.sync_all()?;
+    fs::rename(&temporary, to)?;
     to.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
 }
 
-/// What is said of a log that is damaged: of copies, or of one that nobody has opened since.
-pub(crate) fn said(dir: &DataDir) -> Vec<Damage> {
-    let name = |path: &PathBuf| {
+/// Reports the copies of damaged WALs.
+pub(crate) fn damage_of_copies(dir: &DataDir) -> Vec<Damage> {
+    let report = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         Damage::other(format!(
-            "the write-ahead log was damaged: what it held is kept in {}, and `narrows repair` brings \
-             back what it can",
+            "the write-ahead log was damaged and is kept as {}: `narrows repair` recovers what it can",
             name.unwrap_or_default()
         ))
     };
-    copies(dir).iter().map(name).collect()
+    copies(dir).iter().map(report).collect()
 }
 
-/// The same for whoever only reads, while nobody writes: also of a log that nobody has opened since.
-pub(crate) fn said_of_log(dir: &DataDir, db: Option<&Connection>) -> Vec<Damage> {
-    let mut said = said(dir);
-    let frames = Frames::at(&dir.wal());
-    let is_missed = || db.is_none_or(|db| !durable::missing(db, Durable::ends(dir)).is_empty());
-    if frames.behind > 0 && (!frames.may_be_torn() || is_missed()) {
-        said.push(Damage::other(format!(
-            "the write-ahead log is damaged, and {} pages of {} commits stand behind that: \
-             `narrows repair` brings back what it can",
-            frames.behind, frames.commits
+/// Reports the copies, and a damaged WAL that was not opened for writing since. Only while no process
+/// writes.
+pub(crate) fn damage_of_wal(dir: &DataDir, db: Option<&Connection>) -> Vec<Damage> {
+    let mut reports = damage_of_copies(dir);
+    let frames = WalFrames::read_path(&dir.wal());
+    let has_losses =
+        || db.is_none_or(|db| !log_ends::find_losses(db, LogEnds::read(dir)).is_empty());
+    if frames.frames_behind_damage > 0 && (!frames.may_be_torn() || has_losses()) {
+        reports.push(Damage::other(format!(
+            "the write-ahead log is damaged, with {} valid pages of {} commits behind the damage: \
+             `narrows repair` recovers what it can",
+            frames.frames_behind_damage, frames.commits_behind_damage
         )));
     }
-    said
+    reports
 }
 
-/// The copies are of a database that is called otherwise now.
-pub(crate) fn set_aside(dir: &DataDir, name: &str) {
+/// Renames the copies along with a database that is moved aside.
+pub(crate) fn move_copies_aside(dir: &DataDir, database_name: &str) {
     for (n, copy) in (1..).zip(copies(dir)) {
-        let _ = fs::rename(&copy, dir.path().join(format!("{name}-wal.damaged-{n}")));
+        let _ = fs::rename(&copy, dir.path().join(format!("{database_name}-wal.damaged-{n}")));
     }
 }

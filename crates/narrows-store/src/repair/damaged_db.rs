@@ -1,77 +1,75 @@
-//! Opening a database of which the header or the list of tables may be damaged.
+//! Opens a database whose header or schema may be damaged.
 
 use crate::connection::{SCHEMA, check_schema, open_reader, open_writer};
 use crate::db::{Db, params};
 use crate::dir::DataDir;
+use crate::durability::{file_error, wal_frames};
 use crate::error::{Error, Result};
-use crate::frames;
-use crate::layout;
+use crate::integrity::schema;
 use rusqlite::{Connection, OpenFlags};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
-/// A copy is made in this folder, beside the new database.
-const COPY: &str = "old";
-/// What was found on its pages is put into this one.
-pub(super) const RESCUED: &str = "rescued";
-/// What every database of a store begins with: its name, pages of 4096 bytes, a write-ahead log.
+/// The folder of the mended copy, beside the new database.
+const COPY_DIR: &str = "old";
+/// The folder of the salvaged rows.
+pub(super) const SALVAGE_DIR: &str = "salvaged";
+/// The first bytes of every store: the magic string, pages of 4096 bytes, WAL mode.
 const HEADER: &[u8; 24] = b"SQLite format 3\0\x10\x00\x02\x02\x00\x40\x20\x20";
-/// Where the header has the format of its list of tables, the encoding of texts and the schema.
-const FORMAT: (u64, u32) = (44, 4);
-const ENCODING: (u64, u32) = (56, 1);
-const VERSION: u64 = 60;
-/// No store has a schema of this number: one that has is damaged, not newer.
-const NEVER: u32 = 1000;
-/// Tables without which nothing is known, with what is read of them.
-const NEEDED: [&str; 3] = [
+/// The offsets and values of the schema format and of the text encoding, and the offset of the schema
+/// version.
+const SCHEMA_FORMAT: (u64, u32) = (44, 4);
+const TEXT_ENCODING: (u64, u32) = (56, 1);
+const VERSION_OFFSET: u64 = 60;
+/// No store has a schema version from this one on: a database that has is damaged, not newer.
+const IMPOSSIBLE_SCHEMA: u32 = 1000;
+/// Queries of the tables without which nothing can be repaired.
+const REQUIRED_QUERIES: [&str; 3] = [
     "SELECT key, kind, event, changes, activity, crc FROM event LIMIT 0",
     "SELECT key, seq, body, id, kind, open, parent, top, crc FROM item LIMIT 0",
     "SELECT key, id, epoch, label, name_crc, facts_crc, state_crc, tally FROM session LIMIT 0",
 ];
 
-/// The damaged database, to be read; none when nothing leads to its rows. It stays as it is, but for
-/// the schema of an earlier version. Returns what cannot be read of its header or its list of tables,
-/// too.
+/// Opens the damaged database for reading; none if nothing leads to its rows. The database stays as it
+/// is, except that an old schema is migrated. Also returns what is wrong with the header or the schema.
 pub(super) fn open(
     dir: &DataDir,
-    fresh: &DataDir,
+    new_dir: &DataDir,
     new: &Connection,
 ) -> Result<(Option<Connection>, Option<String>)> {
     if fs::metadata(dir.database()).map_or(0, |about| about.len()) == 0 && dir.wal().exists() {
         // SQLite would delete the write-ahead log.
-        return Ok((None, Some("the database is empty or gone".to_owned())));
+        return Ok((None, Some("the database is empty or missing".to_owned())));
     }
-    let what = match plain(dir, new) {
+    let problem = match open_intact(dir, new) {
         Ok(db) => return Ok((Some(db), None)),
         // It may be damaged, or only too old.
         Err(error @ Error::Older { .. }) => {
-            // Whoever writes begins the write-ahead log anew.
-            frames::keep(dir)?;
+            // Opening for writing overwrites the write-ahead log.
+            wal_frames::copy_if_damaged(dir)?;
             if open_writer(dir, None).is_ok()
-                && let Ok(db) = plain(dir, new)
+                && let Ok(db) = open_intact(dir, new)
             {
                 return Ok((Some(db), None));
             }
             error
         }
-        Err(error @ Error::Newer { found: NEVER.., .. }) => error,
+        Err(error @ Error::Newer { found: IMPOSSIBLE_SCHEMA.., .. }) => error,
         Err(error) if error.is_unreadable() => error,
         Err(error) => return Err(error),
     };
-    let copy = DataDir::open(&fresh.path().join(COPY))?;
-    match mend(dir, &copy, new).and_then(|()| readable(&copy)) {
-        Ok(db) => Ok((Some(db), Some(what.to_string()))),
+    let copy = DataDir::open(&new_dir.path().join(COPY_DIR))?;
+    match mend(dir, &copy, new).and_then(|()| open_mended(&copy)) {
+        Ok(db) => Ok((Some(db), Some(problem.to_string()))),
         Err(Error::Full) => Err(Error::Full),
-        // Its pages are still there.
-        Err(_) => Ok((None, Some(what.to_string()))),
+        // Its pages can still be read one by one.
+        Err(_) => Ok((None, Some(problem.to_string()))),
     }
 }
 
-/// A database whose header and list of tables are whole.
-fn plain(dir: &DataDir, new: &Connection) -> Result<Connection> {
+/// Opens a database with an intact header and schema.
+fn open_intact(dir: &DataDir, new: &Connection) -> Result<Connection> {
     let db = open_reader(dir)?;
     let found = check_schema(&db)?;
     if found < SCHEMA {
@@ -80,60 +78,52 @@ fn plain(dir: &DataDir, new: &Connection) -> Result<Connection> {
     let tables = "SELECT name FROM sqlite_schema WHERE type = 'table'
          AND name NOT LIKE 'sqlite!_%' ESCAPE '!'";
     for table in Db::Sqlite(new).all(tables, &[], |r| r.get::<String>(0))? {
-        let missing = |error: rusqlite::Error| Error::Damaged(format!("{table}: {error}"));
-        db.prepare(&format!("SELECT * FROM \"{table}\" LIMIT 0")).map_err(missing)?;
+        let unreadable = |error: rusqlite::Error| Error::Damaged(format!("{table}: {error}"));
+        db.prepare(&format!("SELECT * FROM \"{table}\" LIMIT 0")).map_err(unreadable)?;
     }
-    if let Some(what) = layout::differs(&db)? {
-        return Err(Error::Damaged(what));
+    if let Some(difference) = schema::difference(&db)? {
+        return Err(Error::Damaged(difference));
     }
     Ok(db)
 }
 
-/// Removes the copies, if some were made.
-pub(super) fn close(fresh: &DataDir) {
-    for folder in [COPY, RESCUED] {
-        let _ = fs::remove_dir_all(fresh.path().join(folder));
+/// Removes the folders of the copy and of the salvaged rows.
+pub(super) fn remove_copies(new_dir: &DataDir) {
+    for folder in [COPY_DIR, SALVAGE_DIR] {
+        let _ = fs::remove_dir_all(new_dir.path().join(folder));
     }
 }
 
-/// Opens a database in which what is needed is found.
-fn readable(dir: &DataDir) -> Result<Connection> {
+/// Opens a database in which the required tables can be read.
+fn open_mended(dir: &DataDir) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(dir.database(), flags)?;
-    // Without this, a database that lacks its end or one table cannot be read at all.
+    // Otherwise a truncated database or one with a damaged schema row cannot be read at all.
     db.pragma_update(None, "writable_schema", true)?;
-    // The first statement may fail: it reads the list of tables.
-    let _ = db.prepare(NEEDED[0]);
+    // The first statement may fail: it reads the schema.
+    let _ = db.prepare(REQUIRED_QUERIES[0]);
     let found = check_schema(&db)?;
     if found < SCHEMA {
         return Err(Error::Older { found, known: SCHEMA });
     }
-    for needed in NEEDED {
-        let missing = |_| Error::Damaged("its list of tables cannot be read".to_owned());
-        db.prepare(needed).map_err(missing)?;
+    for query in REQUIRED_QUERIES {
+        let unreadable = |_| Error::Damaged("its schema cannot be read".to_owned());
+        db.prepare(query).map_err(unreadable)?;
     }
     Ok(db)
 }
 
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let shown = path.display().to_string();
-    move |e| match e.kind() {
-        io::ErrorKind::StorageFull => Error::Full,
-        _ => Error::Io(format!("{shown}: {e}")),
-    }
-}
-
-/// Copies the database, and writes into the copy what is the same in all of them.
+/// Copies the database, and restores in the copy what is the same in all stores.
 fn mend(dir: &DataDir, copy: &DataDir, new: &Connection) -> Result<()> {
     let path = copy.database();
-    fs::copy(dir.database(), &path).map_err(failed(&path))?;
+    fs::copy(dir.database(), &path).map_err(file_error(&path))?;
     if dir.wal().exists() {
-        fs::copy(dir.wal(), copy.wal()).map_err(failed(&path))?;
+        fs::copy(dir.wal(), copy.wal()).map_err(file_error(&path))?;
     }
-    let file = OpenOptions::new().read(true).write(true).open(&path).map_err(failed(&path))?;
-    let put = |bytes: &[u8], at: u64| file.write_all_at(bytes, at).map_err(failed(&path));
+    let file = OpenOptions::new().read(true).write(true).open(&path).map_err(file_error(&path))?;
+    let put = |bytes: &[u8], at: u64| file.write_all_at(bytes, at).map_err(file_error(&path));
     put(HEADER, 0)?;
-    for (at, number) in [FORMAT, ENCODING, (VERSION, SCHEMA)] {
+    for (at, number) in [SCHEMA_FORMAT, TEXT_ENCODING, (VERSION_OFFSET, SCHEMA)] {
         put(&number.to_be_bytes(), at)?;
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -141,44 +131,48 @@ fn mend(dir: &DataDir, copy: &DataDir, new: &Connection) -> Result<()> {
     db.pragma_update(None, "writable_schema", true)?;
     let _ = db.prepare("SELECT 1 FROM sqlite_schema");
     db.pragma_update(None, "user_version", SCHEMA)?;
-    name_tables(&db, new)
+    mend_schema(&db, new)
 }
 
-/// Writes what the list of tables should say, where it says something else.
-fn name_tables(old: &Connection, new: &Connection) -> Result<()> {
-    // The texts of tables that were changed by migrations are the same in all stores.
-    let list = "SELECT rowid, type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid";
+/// Restores the schema rows that differ from those of a new store.
+fn mend_schema(old: &Connection, new: &Connection) -> Result<()> {
+    // The statements of migrated tables are the same in all stores.
+    let sql = "SELECT rowid, type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid";
     let read = |db: &Connection| -> Result<Vec<(i64, [Option<String>; 4])>> {
-        Db::Sqlite(db).all(list, &[], |r| {
+        Db::Sqlite(db).all(sql, &[], |r| {
             let text = |at| r.get::<Option<String>>(at).ok().flatten();
             Ok((r.get(0)?, [text(1), text(2), text(3), text(4)]))
         })
     };
-    let mut right: BTreeMap<Option<String>, [Option<String>; 4]> =
+    let mut missing: BTreeMap<Option<String>, [Option<String>; 4]> =
         read(new)?.into_iter().map(|(_, row)| (row[1].clone(), row)).collect();
-    let mut strange = Vec::new();
+    let mut unknown = Vec::new();
     for (rowid, row) in read(old)? {
-        match right.remove(&row[1]) {
-            Some(should) if should == row => {}
-            Some(should) => rename(old, rowid, &should)?,
-            None => strange.push((rowid, row)),
+        match missing.remove(&row[1]) {
+            Some(expected) if expected == row => {}
+            Some(expected) => write_schema_row(old, rowid, &expected)?,
+            None => unknown.push((rowid, row)),
         }
     }
-    // A name that nobody knows is the one that is missing and most like it.
-    for (rowid, row) in strange {
-        let like = |should: &[Option<String>; 4]| {
-            should.iter().zip(&row).map(|(a, b)| alike(a.as_deref(), b.as_deref())).sum::<usize>()
+    // An unknown name stands for the most similar one that is missing.
+    for (rowid, row) in unknown {
+        let similarity = |expected: &[Option<String>; 4]| {
+            expected
+                .iter()
+                .zip(&row)
+                .map(|(a, b)| common_bytes(a.as_deref(), b.as_deref()))
+                .sum::<usize>()
         };
-        let best = right.values().max_by_key(|should| like(should)).cloned();
-        if let Some(should) = best {
-            right.remove(&should[1]);
-            rename(old, rowid, &should)?;
+        let best = missing.values().max_by_key(|expected| similarity(expected)).cloned();
+        if let Some(expected) = best {
+            missing.remove(&expected[1]);
+            write_schema_row(old, rowid, &expected)?;
         }
     }
     Ok(())
 }
 
-fn rename(
+fn write_schema_row(
     db: &Connection,
     rowid: i64,
     [kind, name, table, sql]: &[Option<String>; 4],
@@ -188,8 +182,8 @@ fn rename(
     Db::Sqlite(db).execute(set, &params![rowid, kind, name, table, sql]).map(|_| ())
 }
 
-/// Letters that two texts have at the same places.
-fn alike(a: Option<&str>, b: Option<&str>) -> usize {
+/// The number of equal bytes at the same positions.
+fn common_bytes(a: Option<&str>, b: Option<&str>) -> usize {
     let (a, b) = (a.unwrap_or_default(), b.unwrap_or_default());
     a.bytes().zip(b.bytes()).filter(|(a, b)| a == b).count()
 }

@@ -1,68 +1,68 @@
-//! The pages of a database and of its write-ahead log, read without SQLite: it opens no database that
-//! lacks its beginning, and deletes the log beside an empty one.
+//! Reads the pages of a database and of its write-ahead log without SQLite, which refuses a database
+//! without its first page and deletes the log beside an empty one.
 
 use crate::dir::DataDir;
-use crate::frames::Frames;
-pub(super) use crate::frames::{SIZE, number};
+use crate::durability::wal_frames::WalFrames;
+pub(super) use crate::durability::wal_frames::{PAGE_BYTES, read_u32};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-pub(super) type Page = [u8; SIZE];
+pub(super) type Page = [u8; PAGE_BYTES];
 
 /// The newest version of each page.
-pub(super) struct Pages {
+pub(super) struct PageSource {
     database: Option<File>,
     wal: Option<File>,
-    /// Where in the write-ahead log a page stands.
-    newest: HashMap<u32, u64>,
-    /// How many pages there are, or were.
+    /// The offsets of pages in the write-ahead log.
+    wal_pages: HashMap<u32, u64>,
+    /// The number of pages that exist or existed.
     pub(super) count: u32,
 }
 
-impl Pages {
-    pub(super) fn open(dir: &DataDir) -> Pages {
-        Pages::with(dir, &dir.wal())
+impl PageSource {
+    pub(super) fn open(dir: &DataDir) -> PageSource {
+        PageSource::with_wal(dir, &dir.wal())
     }
 
-    /// With a copy of its write-ahead log. What stands behind a damaged frame is read as well.
-    pub(super) fn with(dir: &DataDir, wal: &Path) -> Pages {
+    /// Opens the pages with another write-ahead log. Frames behind damage are read as well.
+    pub(super) fn with_wal(dir: &DataDir, wal: &Path) -> PageSource {
         let database = File::open(dir.database()).ok();
         let wal = File::open(wal).ok();
-        let frames = wal.as_ref().map(Frames::of).unwrap_or_default();
-        let (newest, said) = (frames.all, frames.all_pages);
+        let frames = wal.as_ref().map(WalFrames::read).unwrap_or_default();
+        let (wal_pages, wal_count) = (frames.pages, frames.page_count);
         let bytes = database.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |m| m.len());
-        let there = u32::try_from(bytes.div_ceil(SIZE as u64)).unwrap_or(u32::MAX);
-        let highest = newest.keys().copied().max().unwrap_or(0);
-        Pages { database, wal, newest, count: there.max(said).max(highest) }
+        let file_count = u32::try_from(bytes.div_ceil(PAGE_BYTES as u64)).unwrap_or(u32::MAX);
+        let highest = wal_pages.keys().copied().max().unwrap_or(0);
+        PageSource { database, wal, wal_pages, count: file_count.max(wal_count).max(highest) }
     }
 
-    /// Whether a page is of the write-ahead log.
-    pub(super) fn is_logged(&self, number: u32) -> bool {
-        self.newest.contains_key(&number)
+    /// Whether a page is in the write-ahead log.
+    pub(super) fn is_in_wal(&self, number: u32) -> bool {
+        self.wal_pages.contains_key(&number)
     }
 
-    /// Reads a page; false where there is none.
+    /// Reads a page; false if there is none.
     pub(super) fn read(&self, number: u32, page: &mut Page) -> bool {
         page.fill(0);
         if number == 0 || number > self.count {
             return false;
         }
-        let place = u64::from(number - 1) * SIZE as u64;
-        match (self.newest.get(&number), &self.wal, &self.database) {
+        let offset = u64::from(number - 1) * PAGE_BYTES as u64;
+        match (self.wal_pages.get(&number), &self.wal, &self.database) {
             (Some(at), Some(wal), _) => wal.read_exact_at(page, *at).is_ok(),
-            // The end of a file that was cut within a page is read as far as it goes.
-            (_, _, Some(file)) => fill(file, page, place) > 0,
+            // A truncated last page is read as far as it goes.
+            (_, _, Some(file)) => read_available(file, page, offset) > 0,
             _ => false,
         }
     }
 }
 
-fn fill(file: &File, page: &mut Page, place: u64) -> usize {
+fn read_available(file: &File, page: &mut Page, offset: u64) -> usize {
     let mut done = 0;
-    while done < SIZE {
-        match file.read_at(&mut page[done..], place + done as u64) {
+    while done < PAGE_BYTES {
+        match file.read_at(&mut page[done..], offset + done as u64) {
             Ok(0) | Err(_) => break,
             Ok(more) => done += more,
         }

@@ -1,167 +1,168 @@
-//! One session of a store that is made anew: its events and items that can be read, and what is made
-//! of them where something is missing.
+//! Copies the events, items and tool calls of one session, and rebuilds item rows and tool calls where
+//! something is missing.
 
-use super::copy::walk;
+use super::table_copy::walk;
 use crate::append::{ItemWrite, SessionFacts};
 use crate::batch::Batch;
-use crate::damage;
+use crate::checksum;
+use crate::checksum::columns::EDIT_MISMATCH;
+use crate::damage::notice;
 use crate::db::{Db, Value, params};
 use crate::error::{Error, Result};
 use crate::items;
 use crate::log::{EventRow, event_key, keys, number, read_row};
 use crate::rows::{self, RowWrite, call, keep_call};
-use crate::sum;
 use crate::tail::Tail;
 use bytes::Bytes;
 use narrows::{Change, Item, stored};
 use rusqlite::Connection;
 use std::ops::ControlFlow;
 
-/// Rows of the log whose changes are made at once.
-const AT_ONCE: usize = 500;
-/// Orders that are tried for a notice.
-const TRIES: u64 = 64;
-/// Stands in changes that tell the header.
-const INFO: &str = r#""change":"info""#;
-const EVENT: &str = "key, kind, event, changes, activity, crc";
+/// Log rows that one replay step applies.
+const REPLAY_ROWS: usize = 500;
+/// Item orders that are tried for a notice.
+const MAX_ORDER_TRIES: u64 = 64;
+/// Marks changes that set the session header.
+const HEADER_CHANGE: &str = r#""change":"info""#;
+const EVENT_COLUMNS: &str = "key, kind, event, changes, activity, crc";
 
 /// What was copied of a session.
 #[derive(Debug, Default)]
-pub(super) struct Copied {
-    /// Its last event, as far as its log tells, and how many events there are.
+pub(super) struct CopiedLog {
+    /// The last event.
     pub(super) last: u64,
+    /// The number of events.
     pub(super) events: u64,
-    /// Events that are missing, from the first to the last of them.
+    /// Missing events: the first and the last of each range.
     pub(super) gaps: Vec<(u64, u64)>,
-    /// Bytes of its log.
+    /// Bytes of the log.
     pub(super) bytes: u64,
-    /// Its items, and whether rows of some cannot be read.
+    /// The number of items.
     pub(super) items: u64,
-    pub(super) torn: bool,
-    /// The last changes that tell the header.
-    header: Option<Bytes>,
-    /// The id that its events name.
+    /// Whether rows of events or items cannot be read.
+    pub(super) has_unreadable: bool,
+    /// The last changes that set the session header.
+    header_changes: Option<Bytes>,
+    /// The session id in the events.
     pub(super) id: Option<String>,
 }
 
-/// The two stores, and a session in them.
+/// A session in the old and in the new database.
 #[derive(Clone, Copy)]
-pub(super) struct Log<'a> {
+pub(super) struct SessionLog<'a> {
     pub(super) old: &'a Connection,
     pub(super) new: &'a Connection,
     pub(super) session: i64,
 }
 
-impl Log<'_> {
+impl SessionLog<'_> {
     fn db(&self) -> Db<'_> {
         Db::Sqlite(self.new)
     }
 
-    /// Copies what can be read.
-    pub(super) fn copy(&self) -> Result<Copied> {
-        let mut copied = Copied::default();
-        self.events(&mut copied)?;
-        self.items(&mut copied)?;
+    /// Copies the events and items that can be read.
+    pub(super) fn copy(&self) -> Result<CopiedLog> {
+        let mut copied = CopiedLog::default();
+        self.copy_events(&mut copied)?;
+        self.copy_items(&mut copied)?;
         Ok(copied)
     }
 
-    fn events(&self, copied: &mut Copied) -> Result<()> {
+    fn copy_events(&self, copied: &mut CopiedLog) -> Result<()> {
         let insert = "INSERT OR IGNORE INTO event (key, kind, event, changes, activity, crc)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        let mut torn = false;
-        let over = walk(self.old, ("event", EVENT), keys(self.session), |key, row| {
+        let mut has_unreadable = false;
+        let has_gaps = walk(self.old, ("event", EVENT_COLUMNS), keys(self.session), |key, row| {
             let events = read_row(row).unwrap_or_default();
             let (Some(first), Some(last)) = (events.first(), events.last()) else {
-                torn = true;
+                has_unreadable = true;
                 return Ok(());
             };
             let next = copied.last + 1;
             if first.seq < next || last.seq != number(key) {
-                torn = true;
+                has_unreadable = true;
                 return Ok(());
             }
-            // What stands for events that were lost before stands for all before it.
-            if first.seq > next && first.kind != damage::KIND {
+            // A notice of an earlier loss stands for all missing events before it.
+            if first.seq > next && first.kind != notice::KIND {
                 copied.gaps.push((next, first.seq - 1));
             }
             copied.last = last.seq;
             copied.events += events.len() as u64;
             for event in events {
-                copied.look(event);
+                copied.add(event);
             }
             let parts = [row.bytes(2)?, row.bytes(3)?, row.bytes(4)?];
-            let sum = sum::event(key, &row.get::<String>(1)?, parts);
+            let crc = checksum::of_event_row(key, &row.get::<String>(1)?, parts);
             let mut values: Vec<Value<'_>> =
                 (0..5).map(|at| row.value(at)).collect::<Result<_>>()?;
-            values.push(Value::Int(sum));
+            values.push(Value::Int(crc));
             self.db().execute(insert, &values).map(|_| ())
         })?;
-        copied.torn |= torn | over;
+        copied.has_unreadable |= has_unreadable | has_gaps;
         Ok(())
     }
 
-    fn items(&self, copied: &mut Copied) -> Result<()> {
+    fn copy_items(&self, copied: &mut CopiedLog) -> Result<()> {
         let insert = format!(
             "INSERT OR IGNORE INTO item ({}, session) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, {})",
             items::COLUMNS,
             self.session
         );
-        let mut torn = false;
-        let over = walk(self.old, ("item", items::COLUMNS), keys(self.session), |_, row| {
+        let mut has_unreadable = false;
+        let has_gaps = walk(self.old, ("item", items::COLUMNS), keys(self.session), |_, row| {
             if items::read_row(row).is_none() {
-                torn = true;
+                has_unreadable = true;
                 return Ok(());
             }
             let values: Vec<Value<'_>> = (0..9).map(|at| row.value(at)).collect::<Result<_>>()?;
             copied.items += self.db().execute(&insert, &values)? as u64;
             Ok(())
         })?;
-        copied.torn |= torn | over;
+        copied.has_unreadable |= has_unreadable | has_gaps;
         Ok(())
     }
 
-    /// Copies the calls of the session and the files that they changed; returns how many calls there
-    /// are, none when something cannot be read.
-    pub(super) fn calls(&self) -> Result<Option<u64>> {
+    /// Copies the tool calls and their edited files; returns the number of calls, none if a row cannot
+    /// be read.
+    pub(super) fn copy_calls(&self) -> Result<Option<u64>> {
         let (first, last) = keys(self.session);
         let mut count = 0;
-        let torn =
+        let has_gaps =
             walk(self.old, ("call", "key, name, at, ms, failed, crc"), (first, last), |_, row| {
                 let values: Result<Vec<Value<'_>>> = (0..6).map(|at| row.value(at)).collect();
-                let sound = sum::row_holds(row, &[0, 1, 2, 3, 4], 5).unwrap_or(false);
-                if let Some(values) = values.ok().filter(|_| sound) {
+                let matches = checksum::row_matches(row, &[0, 1, 2, 3, 4], 5).unwrap_or(false);
+                if let Some(values) = values.ok().filter(|_| matches) {
                     let insert = "INSERT OR IGNORE INTO call (key, name, at, ms, failed, crc)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
                     count += self.db().execute(insert, &values)? as u64;
                 }
                 Ok(())
             })?;
-        let (mut refused, sql) = (
-            None,
-            "SELECT key, path, added, removed, crc FROM edit WHERE key BETWEEN ?1 AND ?2 ORDER BY key",
-        );
+        let sql = "SELECT key, path, added, removed, crc FROM edit WHERE key BETWEEN ?1 AND ?2 ORDER BY key";
+        let mut insert_error = None;
         let edits = Db::Sqlite(self.old).each(sql, &params![first, last], |row| {
-            if !sum::row_holds(row, &[0, 1, 2, 3], 4)? {
-                return Err(Error::Damaged("a changed file is not as it was written".to_owned()));
+            if !checksum::row_matches(row, &[0, 1, 2, 3], 4)? {
+                return Err(Error::Damaged(EDIT_MISMATCH.to_owned()));
             }
             let values: Vec<Value<'_>> = (0..5).map(|at| row.value(at)).collect::<Result<_>>()?;
             let insert = "INSERT OR IGNORE INTO edit (key, path, added, removed, crc)
                  VALUES (?1, ?2, ?3, ?4, ?5)";
             if let Err(error) = self.db().execute(insert, &values) {
-                refused = Some(error);
+                insert_error = Some(error);
                 return Ok(ControlFlow::Break(()));
             }
             Ok(ControlFlow::Continue(()))
         });
-        match (refused, edits) {
+        match (insert_error, edits) {
             (Some(error), _) => Err(error),
             (None, Err(error)) if error.is_unreadable() => Ok(None),
-            (None, edits) => edits.map(|()| (!torn).then_some(count)),
+            (None, edits) => edits.map(|()| (!has_gaps).then_some(count)),
         }
     }
 
-    /// Makes the calls of the session anew, from its items.
-    pub(super) fn make_calls(&self) -> Result<()> {
+    /// Rebuilds the tool calls from the items.
+    pub(super) fn rebuild_calls(&self) -> Result<()> {
         let (first, last) = keys(self.session);
         for table in ["call", "edit"] {
             let sql = format!("DELETE FROM {table} WHERE key BETWEEN ?1 AND ?2");
@@ -177,35 +178,35 @@ impl Log<'_> {
         .map(|_| ())
     }
 
-    /// Makes the rows of items that are missing or behind, from the log.
-    pub(super) fn replay(&self, last: u64) -> Result<()> {
-        let (db, mut settled, mut most) = (self.db(), 0, AT_ONCE);
-        while settled < last {
+    /// Rebuilds item rows that are missing or outdated, from the log.
+    pub(super) fn rebuild_items(&self, last: u64) -> Result<()> {
+        let (db, mut materialized, mut max_rows) = (self.db(), 0, REPLAY_ROWS);
+        while materialized < last {
             let sql =
                 "SELECT key FROM event WHERE key > ?1 AND key <= ?2 ORDER BY key LIMIT 1 OFFSET ?3";
-            let (from, to) = (event_key(self.session, settled), keys(self.session).1);
+            let (from, to) = (event_key(self.session, materialized), keys(self.session).1);
             let until: Option<i64> =
-                db.optional(sql, &params![from, to, most - 1], |r| r.get(0))?;
+                db.optional(sql, &params![from, to, max_rows - 1], |r| r.get(0))?;
             let until = until.map_or(last, number);
-            let tail = match Tail::read(&db, self.session, settled, until) {
-                Err(Error::Damaged(_)) if most > 1 => {
-                    most = 1;
+            let overlay = match Tail::read(&db, self.session, materialized, until) {
+                Err(Error::Damaged(_)) if max_rows > 1 => {
+                    max_rows = 1;
                     continue;
                 }
-                // Changes that nobody understands change nothing.
+                // Changes that cannot be parsed are skipped.
                 Err(Error::Damaged(_)) => Tail::default(),
-                tail => tail?,
+                overlay => overlay?,
             };
-            most = AT_ONCE;
+            max_rows = REPLAY_ROWS;
             let mut writes = Vec::new();
-            for (item, seq) in tail.catch_up(&db, self.session, until)? {
-                let item = self.placed(item)?;
+            for (item, seq) in overlay.catch_up(&db, self.session, until)? {
+                let item = self.with_free_order(item)?;
                 writes.push(RowWrite::new(ItemWrite::Put { item: Box::new(item), seq }, None)?.0);
             }
             rows::write(&db, self.session, &writes, &mut Batch::default())?;
-            settled = until;
+            materialized = until;
         }
-        // What stood below a call that is there no more is not hidden with it.
+        // Children of a lost tool call become top-level items, so that they stay visible.
         db.later(
             "UPDATE item SET top = 1, crc = (crc & 4294967295) + 4294967296
              WHERE session = ?1 AND top = 0 AND NOT EXISTS
@@ -214,12 +215,12 @@ impl Log<'_> {
         )
     }
 
-    /// An item at a place that no other has.
-    fn placed(&self, item: Item) -> Result<Item> {
+    /// Moves an item to the end if another one has its order.
+    fn with_free_order(&self, item: Item) -> Result<Item> {
         let sql = "SELECT id FROM item WHERE key = ?1";
         let key = event_key(self.session, item.order);
-        let there: Option<String> = self.db().optional(sql, &params![key], |r| r.get(0))?;
-        match there {
+        let stored: Option<String> = self.db().optional(sql, &params![key], |r| r.get(0))?;
+        match stored {
             Some(id) if id != item.id.as_str() => Ok(Item { order: self.next_order()?, ..item }),
             _ => Ok(item),
         }
@@ -233,30 +234,36 @@ impl Log<'_> {
         Ok(key.map_or(0, |key| number(key) + 1))
     }
 
-    /// Says for good where events are missing, in the log and beside the items.
-    pub(super) fn tell(&self, id: &str, (first, last): (u64, u64), next_order: u64) -> Result<()> {
+    /// Writes a notice in place of missing events, into the log and among the items.
+    pub(super) fn write_notice(
+        &self,
+        id: &str,
+        (first, last): (u64, u64),
+        next_order: u64,
+    ) -> Result<()> {
         let db = self.db();
         let (low, high) = keys(self.session);
         let sql =
             "SELECT key FROM item WHERE key BETWEEN ?1 AND ?2 AND seq >= ?3 ORDER BY key LIMIT 1";
-        let near: Option<i64> = db.optional(sql, &params![low, high, first], |r| r.get(0))?;
+        let nearest: Option<i64> = db.optional(sql, &params![low, high, first], |r| r.get(0))?;
         let end = self.next_order()?.max(next_order);
-        let near = near.map_or(end, number);
+        let nearest = nearest.map_or(end, number);
         let is_free = |order: &u64| {
             let sql = "SELECT 1 FROM item WHERE key = ?1";
             matches!(db.exists(sql, &params![event_key(self.session, *order)]), Ok(false))
         };
-        let order = (near..end.min(near + TRIES)).find(is_free).unwrap_or(end);
-        let row = damage::lost(id, first, last, order);
-        let EventRow { kind, event, changes, .. } = &row;
+        let order = (nearest..end.min(nearest + MAX_ORDER_TRIES)).find(is_free).unwrap_or(end);
+        let notice::DamageEvent { event, changes, .. } =
+            notice::lost_events(id, first, last, order);
+        let kind = notice::KIND;
         let key = event_key(self.session, last);
-        let sum = sum::event(key, kind, [Some(event), changes.as_deref(), None]);
+        let crc = checksum::of_event_row(key, kind, [Some(&event), Some(&changes), None]);
         let text = |part: &Bytes| String::from_utf8_lossy(part).into_owned();
         db.later(
             "INSERT INTO event (key, kind, event, changes, crc) VALUES (?1, ?2, ?3, ?4, ?5)",
-            &params![key, kind, text(event), changes.as_ref().map(text), sum],
+            &params![key, kind, text(&event), text(&changes), crc],
         )?;
-        for change in read_changes(changes.as_deref())? {
+        for change in read_changes(Some(&changes))? {
             if let Change::Put { item } = change {
                 let write = RowWrite::new(ItemWrite::Put { item, seq: last }, None)?.0;
                 rows::write(&db, self.session, &[write], &mut Batch::default())?;
@@ -266,31 +273,32 @@ impl Log<'_> {
     }
 }
 
-impl Copied {
-    fn look(&mut self, event: EventRow) {
+impl CopiedLog {
+    fn add(&mut self, event: EventRow) {
         self.bytes += event.said() as u64;
         if self.id.is_none() {
-            let told: Option<serde_json::Value> = serde_json::from_slice(&event.event).ok();
-            self.id = told.and_then(|told| told["sessionId"].as_str().map(str::to_owned));
+            let json: Option<serde_json::Value> = serde_json::from_slice(&event.event).ok();
+            self.id = json.and_then(|json| json["sessionId"].as_str().map(str::to_owned));
         }
         if let Some(changes) = event.changes
-            && std::str::from_utf8(&changes).is_ok_and(|text| text.contains(INFO))
+            && std::str::from_utf8(&changes).is_ok_and(|text| text.contains(HEADER_CHANGE))
         {
-            self.header = Some(changes);
+            self.header_changes = Some(changes);
         }
     }
 
-    /// The header, as the log tells it last.
-    pub(super) fn facts(&self, ended: bool, project: Option<&str>) -> Result<SessionFacts> {
-        let info = read_changes(self.header.as_deref())?.into_iter().rev().find_map(|c| match c {
-            Change::Info { info } => Some(*info),
-            _ => None,
-        });
+    /// The session header after the last event that set it.
+    pub(super) fn header(&self, ended: bool, project: Option<&str>) -> Result<SessionFacts> {
+        let info =
+            read_changes(self.header_changes.as_deref())?.into_iter().rev().find_map(|c| match c {
+                Change::Info { info } => Some(*info),
+                _ => None,
+            });
         SessionFacts::of(&info.unwrap_or_default(), ended, project)
     }
 }
 
 fn read_changes(changes: Option<&[u8]>) -> Result<Vec<Change>> {
     let text = changes.and_then(|changes| std::str::from_utf8(changes).ok()).unwrap_or("[]");
-    stored::changes(text).map_err(|e| Error::Damaged(format!("changes cannot be read: {e}")))
+    stored::changes(text).map_err(|e| Error::Damaged(format!("cannot parse changes: {e}")))
 }

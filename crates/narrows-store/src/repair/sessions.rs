@@ -1,42 +1,43 @@
-//! The sessions of a store that is made anew.
+//! Finds the sessions of a damaged store, and copies or rebuilds each.
 
-use super::copy::{Table, walk};
-use super::log::{Copied, Log};
-use super::{From, Repaired, RepairedSession};
+use super::session_log::{CopiedLog, SessionLog};
+use super::table_copy::{TableCopy, walk};
+use super::{KnownEnds, Origin, RepairReport, SessionRepair};
 use crate::append::SessionFacts;
-use crate::beside;
-use crate::careful::{Careful, Next};
+use crate::checksum;
+use crate::checksum::side_tables::visibility_sql;
 use crate::damage::Damage;
+use crate::damage::key_scan::{KeyScan, ScanStep};
 use crate::db::{Db, params};
 use crate::error::Result;
+use crate::integrity::side_tables::session_row_matches;
 use crate::log::{NUMBERS, Numbers};
 use crate::names::{new_epoch, new_id, now};
+use crate::prompt;
 use crate::session_row::empty_info;
-use crate::sessions::{name_sum, touched};
-use crate::{prompt, sum};
+use crate::sessions::touched;
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Letters of an id.
-const MAX_ID: usize = 64;
+/// The longest session id.
+const MAX_ID_BYTES: usize = 64;
 
-/// The sessions that there are.
-pub(super) struct Sessions<'a> {
-    from: &'a From<'a>,
+/// Repairs sessions one by one.
+pub(super) struct SessionRepairer<'a> {
+    origin: &'a Origin<'a>,
     pub(super) new: &'a Connection,
-    /// Their keys.
+    /// The keys of all sessions.
     pub(super) keys: Vec<i64>,
-    /// Those whose own rows cannot be read.
-    torn: BTreeSet<i64>,
-    /// Where logs ended, and whose they were.
-    ends: &'a BTreeMap<i64, (u64, String)>,
-    /// Ids and labels, as the indexes have them.
+    /// The sessions whose rows cannot be read.
+    unreadable: BTreeSet<i64>,
+    ends: &'a KnownEnds,
+    /// Ids and labels from the indexes.
     ids: BTreeMap<i64, String>,
     labels: BTreeMap<i64, String>,
 }
 
-/// A session's own row.
-pub(super) struct Own {
+/// A session's row in the old database.
+pub(super) struct StoredSession {
     numbers: Numbers,
     pub(super) id: String,
     label: Option<String>,
@@ -44,68 +45,68 @@ pub(super) struct Own {
     project: Option<String>,
     calls: u64,
     pub(super) title: Option<String>,
-    names: bool,
-    facts: bool,
-    state: bool,
-    /// Whether it is known if it was shown.
-    shown: bool,
+    /// Whether these parts match their checksums.
+    names_match: bool,
+    header_matches: bool,
+    state_matches: bool,
+    visibility_matches: bool,
 }
 
-impl<'a> Sessions<'a> {
-    /// Finds them, and copies their rows.
+impl<'a> SessionRepairer<'a> {
+    /// Finds the sessions, and copies their rows.
     pub(super) fn find(
-        from: &'a From<'a>,
+        origin: &'a Origin<'a>,
         new: &'a Connection,
-        tables: &[Table],
-        ends: &'a BTreeMap<i64, (u64, String)>,
-        repaired: &mut Repaired,
-    ) -> Result<Sessions<'a>> {
+        tables: &[TableCopy],
+        ends: &'a KnownEnds,
+        report: &mut RepairReport,
+    ) -> Result<SessionRepairer<'a>> {
         if let Some(table) = tables.iter().find(|table| table.name == "session") {
-            table.copy(from.rows, new, &[], |_| true)?;
+            table.copy(origin.rows, new, &[], |_| true)?;
         }
-        let named = |at: usize, column: &str, index: &str| -> BTreeMap<i64, String> {
-            let mut names = from.rescued.map(|found| found.names[at].clone()).unwrap_or_default();
-            let Some(list) = from.list else { return names };
+        let indexed_names = |at: usize, column: &str, index: &str| -> BTreeMap<i64, String> {
+            let mut names = origin.salvaged.map(|rows| rows.names[at].clone()).unwrap_or_default();
+            let Some(damaged) = origin.damaged else { return names };
             let sql = format!(
                 "SELECT key, {column} FROM session INDEXED BY {index} WHERE {column} IS NOT NULL"
             );
-            // As far as it can be read.
-            let _ = Db::Sqlite(list).each(&sql, &[], |r| {
+            // As far as the index can be read.
+            let _ = Db::Sqlite(damaged).each(&sql, &[], |r| {
                 names.insert(r.get(0)?, r.get(1)?);
                 Ok(std::ops::ControlFlow::Continue(()))
             });
             names
         };
-        let ids = named(0, "id", "sqlite_autoindex_session_1");
-        let labels = named(1, "label", "sqlite_autoindex_session_2");
-        let there = Db::Sqlite(new).all("SELECT key FROM session", &[], |r| r.get(0))?;
+        let ids = indexed_names(0, "id", "sqlite_autoindex_session_1");
+        let labels = indexed_names(1, "label", "sqlite_autoindex_session_2");
+        let keys = Db::Sqlite(new).all("SELECT key FROM session", &[], |r| r.get(0))?;
         let mut sessions =
-            Sessions { from, new, keys: there, torn: BTreeSet::new(), ends, ids, labels };
-        sessions.find_torn(repaired)?;
-        sessions.keys.extend(&sessions.torn);
+            SessionRepairer { origin, new, keys, unreadable: BTreeSet::new(), ends, ids, labels };
+        sessions.find_unreadable(report)?;
+        sessions.keys.extend(&sessions.unreadable);
         sessions.keys.sort_unstable();
         Ok(sessions)
     }
 
-    /// Sessions whose rows are not there though they were not deleted: an index knows them, they have
-    /// events, or they lie where rows cannot be read. Each gets a row.
-    fn find_torn(&mut self, repaired: &mut Repaired) -> Result<()> {
-        let there: BTreeSet<i64> = self.keys.iter().copied().collect();
+    /// Finds sessions without a readable row that were not deleted: those that an index or an event
+    /// names, and those with a known log end where rows cannot be read. Inserts a row for each.
+    fn find_unreadable(&mut self, report: &mut RepairReport) -> Result<()> {
+        let existing: BTreeSet<i64> = self.keys.iter().copied().collect();
         let mut deleted = BTreeSet::new();
-        walk(self.from.rows, ("doomed", "session"), (i64::MIN, i64::MAX), |key, _| {
+        walk(self.origin.rows, ("doomed", "session"), (i64::MIN, i64::MAX), |key, _| {
             deleted.insert(key);
             Ok(())
         })?;
-        let gaps = self.gaps(&there)?;
-        let lies_there = |key: &i64| gaps.iter().any(|(first, last)| (first..=last).contains(&key));
+        let gaps = self.row_gaps(&existing)?;
+        let is_in_gap = |key: &i64| gaps.iter().any(|(first, last)| (first..=last).contains(&key));
         let mut missing: BTreeSet<i64> = self.ids.keys().copied().collect();
-        missing.extend(self.with_events()?);
-        missing.extend(self.ends.keys().copied().filter(lies_there));
+        missing.extend(self.keys_with_events()?);
+        missing.extend(self.ends.keys().copied().filter(is_in_gap));
         for key in missing {
-            if there.contains(&key) || deleted.contains(&key) || key <= 0 {
+            if existing.contains(&key) || deleted.contains(&key) || key <= 0 {
                 continue;
             }
-            self.torn.insert(key);
+            self.unreadable.insert(key);
             let sql = format!(
                 "INSERT INTO session (key, id, epoch, created, updated, touched, info)
                  VALUES (?1, ?2, ?3, ?4, ?4, {}, ?5)",
@@ -115,37 +116,37 @@ impl<'a> Sessions<'a> {
             let values = params![key, values.0, values.1, values.2, values.3];
             Db::Sqlite(self.new).execute(&sql, &values)?;
         }
-        repaired.damaged |= !gaps.is_empty();
+        report.damaged |= !gaps.is_empty();
         Ok(())
     }
 
-    /// Where rows of sessions cannot be read.
-    fn gaps(&self, there: &BTreeSet<i64>) -> Result<Vec<(i64, i64)>> {
+    /// The ranges of keys whose session rows cannot be read.
+    fn row_gaps(&self, existing: &BTreeSet<i64>) -> Result<Vec<(i64, i64)>> {
         let all = (1, i64::from(u32::MAX));
-        // Any may be missing.
-        let Some(connection) = self.from.list else { return Ok(vec![all]) };
+        // Any row may be missing.
+        let Some(connection) = self.origin.damaged else { return Ok(vec![all]) };
         let (db, mut gaps) = (Db::Sqlite(connection), Vec::new());
-        let mut rows = Careful::new("session", all.0, all.1, false);
+        let mut scan = KeyScan::new("session", all.0, all.1, false);
         loop {
-            match rows.next(&db)? {
-                Next::End => return Ok(gaps),
-                Next::Gap(first, last) => gaps.push((first, last)),
-                // It was found, and could not be read.
-                Next::Key(key) if !there.contains(&key) => gaps.push((key, key)),
-                Next::Key(_) => {}
+            match scan.next(&db)? {
+                ScanStep::End => return Ok(gaps),
+                ScanStep::Gap(first, last) => gaps.push((first, last)),
+                // The row was found and could not be copied.
+                ScanStep::Key(key) if !existing.contains(&key) => gaps.push((key, key)),
+                ScanStep::Key(_) => {}
             }
         }
     }
 
-    /// The sessions that have events.
-    fn with_events(&self) -> Result<Vec<i64>> {
-        let (db, mut low, mut found) = (Db::Sqlite(self.from.rows), 1_i64 << 32, Vec::new());
+    /// The keys of sessions that have events.
+    fn keys_with_events(&self) -> Result<Vec<i64>> {
+        let (db, mut low, mut found) = (Db::Sqlite(self.origin.rows), 1_i64 << 32, Vec::new());
         loop {
-            match Careful::new("event", low, i64::MAX, false).next(&db)? {
-                Next::End => return Ok(found),
-                Next::Gap(_, i64::MAX) => return Ok(found),
-                Next::Gap(_, last) => low = last + 1,
-                Next::Key(key) => {
+            match KeyScan::new("event", low, i64::MAX, false).next(&db)? {
+                ScanStep::End => return Ok(found),
+                ScanStep::Gap(_, i64::MAX) => return Ok(found),
+                ScanStep::Gap(_, last) => low = last + 1,
+                ScanStep::Key(key) => {
                     found.push(key >> 32);
                     low = ((key >> 32) + 1) << 32;
                 }
@@ -153,195 +154,218 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    fn own(&self, key: i64) -> Result<Own> {
+    fn stored_session(&self, key: i64) -> Result<StoredSession> {
         let sql = format!(
             "SELECT {NUMBERS}, id, epoch, label, name_crc, info, title, agent, model, status,
              facts_crc, state, state_crc, ended, project, calls, coalesce(nullif(title, ''), prompt),
              hidden = {} FROM session WHERE key = ?1",
-            beside::hidden("copy_of", "left_out")
+            visibility_sql("copy_of", "left_out")
         );
         Db::Sqlite(self.new).one(&sql, &params![key], |r| {
-            Ok(Own {
+            Ok(StoredSession {
                 numbers: Numbers::read(r).unwrap_or_default(),
                 id: r.get(5).unwrap_or_default(),
                 label: r.get(7).unwrap_or_default(),
-                names: sum::row_holds(r, &[5, 6, 7], 8).unwrap_or(false),
-                facts: sum::row_holds(r, &[9, 10, 11, 12, 13], 14).unwrap_or(false),
-                state: sum::row_holds(r, &[15], 16).unwrap_or(false),
+                names_match: checksum::row_matches(r, &[5, 6, 7], 8).unwrap_or(false),
+                header_matches: checksum::row_matches(r, &[9, 10, 11, 12, 13], 14).unwrap_or(false),
+                state_matches: checksum::row_matches(r, &[15], 16).unwrap_or(false),
                 ended: r.get(17).unwrap_or_default(),
                 project: r.get(18).unwrap_or_default(),
                 calls: r.get(19).unwrap_or_default(),
                 title: r.get(20).unwrap_or_default(),
-                shown: r.get(21).unwrap_or_default(),
+                visibility_matches: r.get(21).unwrap_or_default(),
             })
         })
     }
 
-    /// Copies one session; makes anew what cannot be.
-    pub(super) fn one(&self, key: i64, lost: &[Damage], repaired: &mut Repaired) -> Result<()> {
-        let own = self.own(key)?;
-        // What is said of a session that is gone is not of another one that has its key.
-        let is_own = |lost: &&Damage| {
-            lost.session == key
-                && (lost.first > 0 || lost.lost_name().is_none_or(|id| !own.names || id == own.id))
+    /// Copies a session, and rebuilds what is damaged. `losses` are the recorded losses of all sessions.
+    pub(super) fn repair(
+        &self,
+        key: i64,
+        losses: &[Damage],
+        report: &mut RepairReport,
+    ) -> Result<()> {
+        let stored = self.stored_session(key)?;
+        // The loss of a whole session does not concern another session that has its key now.
+        let is_own = |loss: &&Damage| {
+            loss.session == key
+                && (loss.first > 0
+                    || loss
+                        .lost_session_id()
+                        .is_none_or(|id| !stored.names_match || id == stored.id))
         };
-        let lost: Vec<Damage> = lost.iter().filter(is_own).cloned().collect();
-        let log = Log { old: self.from.rows, new: self.new, session: key };
+        let losses: Vec<Damage> = losses.iter().filter(is_own).cloned().collect();
+        let log = SessionLog { old: self.origin.rows, new: self.new, session: key };
         let copied = log.copy()?;
-        let calls = log.calls()?;
-        if calls != Some(own.calls) {
-            log.make_calls()?;
+        let calls = log.copy_calls()?;
+        if calls != Some(stored.calls) {
+            log.rebuild_calls()?;
         }
-        let Own { numbers, .. } = &own;
-        let is_whole = !self.torn.contains(&key)
-            && own.names
-            && own.facts
-            && own.state
-            && own.shown
+        let StoredSession { numbers, .. } = &stored;
+        let is_intact = !self.unreadable.contains(&key)
+            && stored.names_match
+            && stored.header_matches
+            && stored.state_matches
+            && stored.visibility_matches
             && numbers.hold()
-            && !copied.torn
+            && !copied.has_unreadable
             && copied.gaps.is_empty()
             && (copied.last, copied.items) == (numbers.seq, numbers.items)
             && self.ends.get(&key).is_none_or(|(last, _)| *last <= copied.last)
-            && lost.is_empty();
-        if is_whole && calls == Some(own.calls) && beside::row_holds(&Db::Sqlite(self.new), key)? {
-            repaired.whole += 1;
-        } else if is_whole {
-            repaired.sessions.push(self.mend(log, &own, &copied)?);
+            && losses.is_empty();
+        let db = Db::Sqlite(self.new);
+        if is_intact && calls == Some(stored.calls) && session_row_matches(&db, key)? {
+            report.whole += 1;
+        } else if is_intact {
+            report.sessions.push(self.repair_row(log, &stored, &copied)?);
         } else {
-            repaired.sessions.push(self.make(log, &own, copied, &lost)?);
+            report.sessions.push(self.rebuild(log, &stored, copied, &losses)?);
         }
         Ok(())
     }
 
-    /// Makes a session of what there is of it.
-    fn make(
+    /// Rebuilds a session from what could be copied.
+    fn rebuild(
         &self,
-        log: Log<'_>,
-        own: &Own,
-        mut copied: Copied,
-        before: &[Damage],
-    ) -> Result<RepairedSession> {
+        log: SessionLog<'_>,
+        stored: &StoredSession,
+        mut copied: CopiedLog,
+        losses: &[Damage],
+    ) -> Result<SessionRepair> {
         let (key, db) = (log.session, Db::Sqlite(self.new));
-        let mut told = RepairedSession { title: own.title.clone(), ..RepairedSession::default() };
-        told.events = copied.events;
-        let torn = self.torn.contains(&key);
-        let names = own.names && !torn;
-        let id = if names { own.id.clone() } else { self.id(key, own, &copied)? };
-        let label = if names { own.label.clone() } else { self.labels.get(&key).cloned() };
-        if !names {
-            told.notes
-                .push("its row could not be read: its names, times and tags may differ".into());
+        let mut repair = SessionRepair { title: stored.title.clone(), ..SessionRepair::default() };
+        repair.events = copied.events;
+        let is_unreadable = self.unreadable.contains(&key);
+        let names_match = stored.names_match && !is_unreadable;
+        let id = if names_match { stored.id.clone() } else { self.find_id(key, stored, &copied)? };
+        let label = if names_match { stored.label.clone() } else { self.labels.get(&key).cloned() };
+        if !names_match {
+            let note = "its row could not be read: its names, times and tags may differ";
+            repair.notes.push(note.into());
         }
         let mut last = self.ends.get(&key).map_or(0, |(last, _)| *last).max(copied.last);
-        if own.numbers.hold() && !torn {
-            last = last.max(own.numbers.seq);
+        if stored.numbers.hold() && !is_unreadable {
+            last = last.max(stored.numbers.seq);
         }
-        let back = self.from.rescued.is_some_and(|rescued| rescued.back.contains(&key));
-        for damage in before {
-            if damage.last <= copied.last && back {
-                let (first, last) = (damage.first.max(1), damage.last);
-                told.notes.push(format!(
-                    "events {first}–{last} were lost with the write-ahead log and are back"
+        let is_recovered =
+            self.origin.salvaged.is_some_and(|salvaged| salvaged.recovered.contains(&key));
+        for loss in losses {
+            if loss.last <= copied.last && is_recovered {
+                repair.notes.push(format!(
+                    "events {}–{} were lost with the write-ahead log and are recovered",
+                    loss.first.max(1),
+                    loss.last
                 ));
-            } else if damage.last <= copied.last {
-                told.notes.push(format!(
-                    "events {}–{} were lost before; others have their numbers now",
-                    damage.first, damage.last
+            } else if loss.last <= copied.last {
+                repair.notes.push(format!(
+                    "events {}–{} were lost before; newer events have their numbers now",
+                    loss.first, loss.last
                 ));
             }
-            last = last.max(damage.last);
+            last = last.max(loss.last);
         }
         if copied.last < last {
             copied.gaps.push((copied.last + 1, last));
         }
-        told.lost.clone_from(&copied.gaps);
-        // So that the log is read to its end.
-        self.number(key, last, 0, copied.items, own.numbers.next_order)?;
-        log.replay(last)?;
+        repair.lost.clone_from(&copied.gaps);
+        // Makes the log readable up to its end.
+        self.write_counters(key, last, 0, copied.items, stored.numbers.next_order)?;
+        log.rebuild_items(last)?;
         let mut next_order = log.next_order()?;
-        if own.numbers.hold() {
-            next_order = next_order.max(own.numbers.next_order);
+        if stored.numbers.hold() {
+            next_order = next_order.max(stored.numbers.next_order);
         }
         for gap in &copied.gaps {
-            log.tell(&id, *gap, next_order)?;
+            log.write_notice(&id, *gap, next_order)?;
             next_order = next_order.max(log.next_order()?);
         }
-        log.make_calls()?;
+        log.rebuild_calls()?;
         let count = "SELECT count(*) FROM item WHERE session = ?1";
         let items: u64 = db.one(count, &params![key], |r| r.get(0))?;
-        self.number(key, last, last, items, next_order)?;
-        told.items = items - (copied.gaps.len() as u64).min(items);
-        let were = if own.numbers.hold() { own.numbers.items } else { 0 };
-        told.lost_items = were.saturating_sub(told.items);
-        if torn || !own.facts || !own.state {
-            let facts = copied.facts(own.ended, own.project.as_deref())?;
-            told.title = facts.title.clone().or(told.title);
-            self.head(key, &facts)?;
-            told.notes.push("its header was made anew from its log".into());
+        self.write_counters(key, last, last, items, next_order)?;
+        repair.items = items - (copied.gaps.len() as u64).min(items);
+        let items_before = if stored.numbers.hold() { stored.numbers.items } else { 0 };
+        repair.lost_items = items_before.saturating_sub(repair.items);
+        if is_unreadable || !stored.header_matches || !stored.state_matches {
+            let header = copied.header(stored.ended, stored.project.as_deref())?;
+            repair.title = header.title.clone().or(repair.title);
+            self.write_header(key, &header)?;
+            repair.notes.push("its header was rebuilt from its log".into());
         }
-        if torn {
+        if is_unreadable {
             prompt::find(&db, key)?;
         }
-        if !own.shown {
+        if !stored.visibility_matches {
             let show = "UPDATE session SET copy_of = NULL, left_out = 0, hidden = 1 WHERE key = ?1";
             db.execute(show, &params![key])?;
-            told.notes.push("whether it was hidden is not known: it is shown".into());
+            repair.notes.push("it is listed: whether it was hidden is unknown".into());
         }
-        // Whoever has seen it is told to read it again.
-        let epoch = new_epoch()?;
-        let sum = name_sum(&id, &epoch, label.as_deref());
-        db.execute("UPDATE OR IGNORE session SET label = ?2 WHERE key = ?1", &params![key, label])?;
-        let kept = "SELECT label FROM session WHERE key = ?1";
-        let kept: Option<String> = db.one(kept, &params![key], |r| r.get(0))?;
-        let sum = if kept == label { sum } else { name_sum(&id, &epoch, kept.as_deref()) };
-        db.execute(
-            "UPDATE session SET id = ?2, epoch = ?3, name_crc = ?4, bytes = ?5, waiting = (SELECT
-             count(*) FROM item WHERE session = ?1 AND open = 1 AND kind = 'permission')
-             WHERE key = ?1",
-            &params![key, id, epoch, sum, copied.bytes],
-        )?;
-        self.seal(key)?;
-        told.id = id;
-        Ok(told)
+        self.write_names(key, &id, label.as_deref(), copied.bytes)?;
+        self.update_counters(key)?;
+        repair.id = id;
+        Ok(repair)
     }
 
-    /// The id of a session whose row cannot be believed: as its events name it, or an index.
-    fn id(&self, key: i64, own: &Own, copied: &Copied) -> Result<String> {
-        let ends = self.ends.get(&key).map(|(_, id)| id);
-        let own = (!self.torn.contains(&key)).then_some(&own.id);
-        let told = [copied.id.as_ref(), self.ids.get(&key), ends, own];
-        let is_id = |id: &&String| {
-            (1..=MAX_ID).contains(&id.len()) && id.chars().all(|c| c.is_ascii_graphic())
+    /// The id of a session whose row cannot be trusted: from its events, an index or its log end.
+    fn find_id(&self, key: i64, stored: &StoredSession, copied: &CopiedLog) -> Result<String> {
+        let of_log_end = self.ends.get(&key).map(|(_, id)| id);
+        let of_row = (!self.unreadable.contains(&key)).then_some(&stored.id);
+        let candidates = [copied.id.as_ref(), self.ids.get(&key), of_log_end, of_row];
+        let is_valid = |id: &&String| {
+            (1..=MAX_ID_BYTES).contains(&id.len()) && id.chars().all(|c| c.is_ascii_graphic())
         };
         let db = Db::Sqlite(self.new);
-        for id in told.into_iter().flatten().filter(is_id) {
-            let other = "SELECT 1 FROM session WHERE id = ?1 AND key <> ?2";
-            if !db.exists(other, &params![id, key])? {
+        for id in candidates.into_iter().flatten().filter(is_valid) {
+            let conflict = "SELECT 1 FROM session WHERE id = ?1 AND key <> ?2";
+            if !db.exists(conflict, &params![id, key])? {
                 return Ok(id.clone());
             }
         }
         new_id()
     }
 
-    fn number(&self, key: i64, seq: u64, settled: u64, items: u64, next_order: u64) -> Result<()> {
-        let tally = sum::tally_of(seq, settled, next_order, items);
+    fn write_counters(
+        &self,
+        key: i64,
+        seq: u64,
+        materialized: u64,
+        items: u64,
+        next_order: u64,
+    ) -> Result<()> {
+        let crc = checksum::of_log_counters(seq, materialized, next_order, items);
         let sql =
             "UPDATE session SET seq = ?2, settled = ?3, items = ?4, next_order = ?5, tally = ?6
              WHERE key = ?1";
-        let values = params![key, seq, settled, items, next_order, tally];
+        let values = params![key, seq, materialized, items, next_order, crc];
         Db::Sqlite(self.new).execute(sql, &values).map(|_| ())
     }
 
-    fn head(&self, key: i64, facts: &SessionFacts) -> Result<()> {
-        let SessionFacts { info, state, title, agent, model, status, native, project } = facts;
-        let sum = sum::of(&params![info, title, agent, model, status]);
-        let state_sum = sum::of(&params![state]);
+    /// Writes the id, a free label, the size of the log and a new epoch, which makes clients reload.
+    fn write_names(&self, key: i64, id: &str, label: Option<&str>, log_bytes: u64) -> Result<()> {
+        let db = Db::Sqlite(self.new);
+        let epoch = new_epoch()?;
+        db.execute("UPDATE OR IGNORE session SET label = ?2 WHERE key = ?1", &params![key, label])?;
+        let sql = "SELECT label FROM session WHERE key = ?1";
+        let label: Option<String> = db.one(sql, &params![key], |r| r.get(0))?;
+        let crc = checksum::of_session_names(id, &epoch, label.as_deref());
+        db.execute(
+            "UPDATE session SET id = ?2, epoch = ?3, name_crc = ?4, bytes = ?5, waiting = (SELECT
+             count(*) FROM item WHERE session = ?1 AND open = 1 AND kind = 'permission')
+             WHERE key = ?1",
+            &params![key, id, epoch, crc, log_bytes],
+        )
+        .map(|_| ())
+    }
+
+    fn write_header(&self, key: i64, header: &SessionFacts) -> Result<()> {
+        let SessionFacts { info, state, title, agent, model, status, native, project } = header;
+        let crc = checksum::of_values(&params![info, title, agent, model, status]);
+        let state_crc = checksum::of_values(&params![state]);
         let sql = "UPDATE session SET info = ?2, state = ?3, title = ?4, agent = ?5, model = ?6,
              status = ?7, native = coalesce(?8, native), project = coalesce(?9, project),
              facts_crc = ?10, state_crc = ?11 WHERE key = ?1";
         let values =
-            params![key, info, state, title, agent, model, status, native, project, sum, state_sum];
+            params![key, info, state, title, agent, model, status, native, project, crc, state_crc];
         Db::Sqlite(self.new).execute(sql, &values).map(|_| ())
     }
 }

@@ -1,118 +1,124 @@
-//! Rows that only stand in a write-ahead log that SQLite gave up. A copy of it was kept when the store was
-//! opened; since then others may have written. So only what was lost is taken of it, and only of sessions
-//! that did not go on.
+//! Recovers rows from the copies of damaged write-ahead logs. The store may have been written since a
+//! copy was made, so only lost rows are recovered, and only of sessions that did not continue.
 
-use super::cells::{Cells, columns};
-use super::pages::{Page, Pages, SIZE};
-use super::rescue::{Rescued, Shape, Trees, shapes};
+use super::page_cells::{PageCells, decode_columns};
+use super::page_source::{PAGE_BYTES, Page, PageSource};
+use super::salvage::{PageTree, SalvagedRows};
+use super::table_shape::TableShape;
 use crate::damage::Damage;
 use crate::db::{Db, Value, params};
 use crate::dir::DataDir;
-use crate::durable;
+use crate::durability::{log_ends, wal_frames};
 use crate::error::Result;
-use crate::frames;
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Brings back what the copies of damaged logs hold of sessions that lost their ends, or all.
-pub(super) fn bring(dir: &DataDir, new: &Connection, rescued: &mut Rescued) -> Result<()> {
-    let copies = frames::copies(dir);
+/// Recovers the rows of sessions that lost their newest events or all of them.
+pub(super) fn recover(dir: &DataDir, new: &Connection, salvaged: &mut SalvagedRows) -> Result<()> {
+    let copies = wal_frames::copies(dir);
     if copies.is_empty() {
         return Ok(());
     }
-    let lost = durable::lost(&Db::Sqlite(&rescued.db))?;
-    rescued.back = sessions(&Db::Sqlite(&rescued.db), &lost)?;
-    let shapes = shapes(new)?;
-    rescued.db.execute_batch("BEGIN")?;
-    // The newest first: of what stands in several, that counts.
+    let losses = log_ends::recorded_losses(&Db::Sqlite(&salvaged.db))?;
+    salvaged.recovered = recoverable_sessions(&Db::Sqlite(&salvaged.db), &losses)?;
+    let shapes = TableShape::all(new)?;
+    salvaged.db.execute_batch("BEGIN")?;
+    // The newest copy first: its rows win.
     for copy in copies.iter().rev() {
-        one(dir, copy, &shapes, rescued)?;
+        recover_copy(dir, copy, &shapes, salvaged)?;
     }
-    // Pictures of others were not lost.
+    // Images of other sessions were not lost.
     let unused = "DELETE FROM blob WHERE hash NOT IN (SELECT hash FROM blob_use)";
-    rescued.db.execute_batch(unused)?;
-    rescued.db.execute_batch("COMMIT")?;
+    salvaged.db.execute_batch(unused)?;
+    salvaged.db.execute_batch("COMMIT")?;
     Ok(())
 }
 
-/// The sessions of which something was lost and that did not go on since.
-fn sessions(db: &Db<'_>, lost: &[Damage]) -> Result<BTreeSet<i64>> {
-    let mut back = BTreeSet::new();
-    for damage in lost {
+/// The sessions that lost events and did not continue since.
+fn recoverable_sessions(db: &Db<'_>, losses: &[Damage]) -> Result<BTreeSet<i64>> {
+    let mut recoverable = BTreeSet::new();
+    for damage in losses {
         let sql = "SELECT seq FROM session WHERE key = ?1";
         let seq = db.optional(sql, &params![damage.session], |r| r.get::<u64>(0))?;
         if seq.map_or(damage.first == 0, |seq| seq + 1 == damage.first) {
-            back.insert(damage.session);
+            recoverable.insert(damage.session);
         }
     }
-    Ok(back)
+    Ok(recoverable)
 }
 
-fn one(dir: &DataDir, copy: &Path, shapes: &[Shape], rescued: &Rescued) -> Result<()> {
-    let pages = Pages::with(dir, copy);
-    let trees = Trees::find(&pages);
-    let mut page: Page = [0; SIZE];
-    for number in (1..=pages.count).filter(|number| pages.is_logged(*number)) {
+fn recover_copy(
+    dir: &DataDir,
+    copy: &Path,
+    shapes: &[TableShape],
+    salvaged: &SalvagedRows,
+) -> Result<()> {
+    let pages = PageSource::with_wal(dir, copy);
+    let tree = PageTree::read(&pages);
+    let mut page: Page = [0; PAGE_BYTES];
+    for number in (1..=pages.count).filter(|number| pages.is_in_wal(*number)) {
         if !pages.read(number, &mut page) {
             continue;
         }
-        let Some(cells) = Cells::of(&page, number) else { continue };
-        for (row, bytes) in cells.rows(&pages, &page) {
-            if let Some(values) = columns(&bytes)
+        let Some(cells) = PageCells::parse(&page, number) else { continue };
+        for (rowid, bytes) in cells.rows(&pages, &page) {
+            if let Some(values) = decode_columns(&bytes)
                 && let Some((shape, values)) =
-                    Shape::proven(shapes, trees.owner(number), &cells, row, &values)
+                    TableShape::find_verified(shapes, tree.owner(number), &cells, rowid, &values)
             {
-                take(shape, &values, rescued)?;
+                recover_row(shape, &values, salvaged)?;
             }
         }
     }
     Ok(())
 }
 
-/// Takes a row that is as it was written, if it is of one of the sessions.
-fn take(shape: &Shape, values: &[Value<'_>], rescued: &Rescued) -> Result<()> {
-    let number = |column: &str| match shape.get(values, column) {
+/// Inserts a verified row if it belongs to a recoverable session.
+fn recover_row(shape: &TableShape, values: &[Value<'_>], salvaged: &SalvagedRows) -> Result<()> {
+    let number = |column: &str| match shape.value(values, column) {
         Value::Int(n) => n,
         _ => 0,
     };
     let session = match shape.name.as_str() {
         "event" | "item" | "call" | "edit" => number("key") >> 32,
-        "session" => return session_row(shape, values, number("key"), number("seq"), rescued),
-        // Its bytes say what it is.
-        "blob" => return rescued.put(shape, values, "IGNORE"),
+        "session" => {
+            return recover_session_row(shape, values, number("key"), number("seq"), salvaged);
+        }
+        // An image is named by the hash of its bytes.
+        "blob" => return salvaged.insert(shape, values, "IGNORE"),
         "audit" | "damage" | "doomed" => return Ok(()),
         _ => number("session"),
     };
-    if rescued.back.contains(&session) {
-        // What was written later counts, but for what was not lost.
-        let how = if shape.name == "event" { "IGNORE" } else { "REPLACE" };
-        rescued.put(shape, values, how)?;
+    if salvaged.recovered.contains(&session) {
+        // The copy has the newer rows, except of events that were not lost.
+        let on_conflict = if shape.name == "event" { "IGNORE" } else { "REPLACE" };
+        salvaged.insert(shape, values, on_conflict)?;
     }
     Ok(())
 }
 
-fn session_row(
-    shape: &Shape,
+fn recover_session_row(
+    shape: &TableShape,
     values: &[Value<'_>],
     key: i64,
     seq: i64,
-    rescued: &Rescued,
+    salvaged: &SalvagedRows,
 ) -> Result<()> {
-    if !rescued.back.contains(&key) {
+    if !salvaged.recovered.contains(&key) {
         return Ok(());
     }
-    let db = Db::Sqlite(&rescued.db);
-    let there = "SELECT seq FROM session WHERE key = ?1";
-    let there = db.optional(there, &params![key], |r| r.get::<i64>(0))?;
-    if there.is_some_and(|there| there >= seq) {
+    let db = Db::Sqlite(&salvaged.db);
+    let current = "SELECT seq FROM session WHERE key = ?1";
+    let current = db.optional(current, &params![key], |r| r.get::<i64>(0))?;
+    if current.is_some_and(|current| current >= seq) {
         return Ok(());
     }
-    // Another one may have its label by now.
-    let other = "SELECT 1 FROM session WHERE key <> ?1 AND (id = ?2 OR label = ?3)";
-    let names = ["id", "label"].map(|column| shape.get(values, column));
-    if !db.exists(other, &[Value::Int(key), names[0].clone(), names[1].clone()])? {
-        rescued.put(shape, values, "REPLACE")?;
+    // Another session may have its label by now.
+    let conflict = "SELECT 1 FROM session WHERE key <> ?1 AND (id = ?2 OR label = ?3)";
+    let names = ["id", "label"].map(|column| shape.value(values, column));
+    if !db.exists(conflict, &[Value::Int(key), names[0].clone(), names[1].clone()])? {
+        salvaged.insert(shape, values, "REPLACE")?;
     }
     Ok(())
 }
