@@ -1,4 +1,4 @@
-//! Rows beside the logs: what is not as it was written is said, by whoever looks, and not kept.
+//! Rows outside the logs: a row that does not match its checksum is reported, and not copied by a repair.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,14 +18,14 @@ use rusqlite::Connection;
 use std::path::Path;
 use std::time::Duration;
 
-/// What whoever looks at everything says.
-async fn says(store: &Store, pause: Duration) -> Vec<String> {
+/// The damage that a full check reports.
+async fn damage_lines(store: &Store, pause: Duration) -> Vec<String> {
     let checked = store.check(Duration::from_mins(1), pause).await.unwrap();
     assert!(checked.complete);
     checked.damage.iter().map(|(damage, id)| damage.words(id)).collect()
 }
 
-/// A store with something in every table that has checksums of its own, closed.
+/// A closed store with rows in every table that has checksums of its own.
 async fn full() -> (tempfile::TempDir, Vec<String>) {
     let (dir, store) = fresh();
     let mut ids = Vec::new();
@@ -49,7 +49,7 @@ async fn full() -> (tempfile::TempDir, Vec<String>) {
             ..next
         };
         common::append(&store, more).await.unwrap();
-        // Again: sums grow, and what was told before is told otherwise.
+        // Again: totals grow, and earlier rows are replaced.
         book.say("more", "words");
         let next = book.next(true);
         let usage = vec![UsageRow { at: Some(at), model: Some("another".into()), ..usage(0) }];
@@ -67,8 +67,8 @@ async fn full() -> (tempfile::TempDir, Vec<String>) {
     (dir, ids)
 }
 
-/// Everything that is made of these rows.
-async fn told(store: &Store, ids: &[String]) -> String {
+/// Everything that is derived from these rows.
+async fn derived_output(store: &Store, ids: &[String]) -> String {
     let mut all = Vec::new();
     for by in [StatsBy::Day, StatsBy::Tool, StatsBy::Model, StatsBy::Session] {
         let filter = StatsFilter { by, ..StatsFilter::default() };
@@ -84,27 +84,27 @@ async fn told(store: &Store, ids: &[String]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_store_that_is_whole_nothing_is_said() {
+async fn intact_store_has_no_damage() {
     let (dir, _) = full().await;
     let store = common::open(&dir);
-    assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new());
-    assert_eq!(says(&store, Duration::from_millis(1)).await, Vec::<String>::new());
+    assert_eq!(damage_lines(&store, Duration::ZERO).await, Vec::<String>::new());
+    assert_eq!(damage_lines(&store, Duration::from_millis(1)).await, Vec::<String>::new());
     store.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_changed_is_said_and_is_not_kept() {
+async fn changed_row_is_reported_and_not_repaired_from() {
     if common::is_postgres() {
         return;
     }
     let (dir, ids) = full().await;
     let (from, place) = (data(&dir), dir.path().join("place"));
     let store = Store::open(&from, &Options::default()).unwrap();
-    assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new());
-    let whole = told(&store, &ids).await;
+    assert_eq!(damage_lines(&store, Duration::ZERO).await, Vec::<String>::new());
+    let whole = derived_output(&store, &ids).await;
     store.close().await;
-    // What can be made anew from the log is as it was after a repair.
-    for (table, set, made_anew) in [
+    // Rows that can be rebuilt from the log are equal after a repair.
+    for (table, set, is_rebuilt) in [
         ("audit", "detail = 'whx'", false),
         ("audit", "at = at + 4", false),
         ("tag", "tag = 'rex'", false),
@@ -135,25 +135,23 @@ async fn a_row_that_changed_is_said_and_is_not_kept() {
         drop(db);
         for pause in [Duration::ZERO, Duration::from_millis(1)] {
             let store = Store::open(&place, &Options::default()).unwrap();
-            let said = says(&store, pause).await;
-            assert!(
-                said.iter().any(|line| line.contains("not as it was written")),
-                "{sql}: {said:?}"
-            );
+            let lines = damage_lines(&store, pause).await;
+            let is_reported = lines.iter().any(|line| line.contains("not match"));
+            assert!(is_reported, "{sql}: {lines:?}");
             store.close().await;
         }
         let report = repair(&place, false, |_| ()).unwrap();
         assert!(report.damaged, "{sql}");
         let store = Store::open(&place, &Options::default()).unwrap();
-        assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new(), "{sql}");
-        if made_anew {
-            assert_eq!(told(&store, &ids).await, whole, "{sql}: {report:?}");
+        assert_eq!(damage_lines(&store, Duration::ZERO).await, Vec::<String>::new(), "{sql}");
+        if is_rebuilt {
+            assert_eq!(derived_output(&store, &ids).await, whole, "{sql}: {report:?}");
         } else {
             assert!(!report.lost.is_empty(), "{sql}: {report:?}");
         }
         store.close().await;
     }
-    // An entry of the audit log that changed is shown as such.
+    // A changed audit log entry is shown as damaged.
     copy(&from, &place);
     let db = Connection::open(place.join("narrows.db")).unwrap();
     db.execute("UPDATE audit SET token = 'x' WHERE key = 1", []).unwrap();
@@ -166,16 +164,16 @@ async fn a_row_that_changed_is_said_and_is_not_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_of_the_version_before_gets_these_checksums() {
+async fn old_store_gets_side_table_checksums() {
     if common::is_postgres() {
         return;
     }
     let (dir, ids) = full().await;
     let from = data(&dir);
     let store = Store::open(&from, &Options::default()).unwrap();
-    let whole = told(&store, &ids).await;
+    let whole = derived_output(&store, &ids).await;
     store.close().await;
-    let sums = [
+    let checksums = [
         ("audit", "crc"),
         ("tag", "crc"),
         ("call", "crc"),
@@ -190,25 +188,25 @@ async fn a_store_of_the_version_before_gets_these_checksums() {
     common::older::older(&newer, &path, 13);
     assert!(matches!(Store::open_read_only(&from), Err(Error::Older { found: 13, .. })));
     let store = Store::open(&from, &Options::default()).unwrap();
-    assert_eq!(told(&store, &ids).await, whole);
-    for (table, crc) in sums {
+    assert_eq!(derived_output(&store, &ids).await, whole);
+    for (table, crc) in checksums {
         let sql = format!("SELECT count(*) = 0 OR count({crc}) < count(*) FROM {table}");
         assert_eq!(common::beside(&store, &sql), ["0"], "{table}.{crc}");
     }
-    assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new());
-    // It goes on from there.
+    assert_eq!(damage_lines(&store, Duration::ZERO).await, Vec::<String>::new());
+    // Appends continue.
     let session = store.session(&ids[0]).await.unwrap();
     let active = vec![(472_222, 5)];
     let more = Append { session: session.key, after: session.seq, active, ..Append::default() };
     let more = Append { settled: session.seq, ..more };
     let _ = common::append(&store, more).await;
-    assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new());
+    assert_eq!(damage_lines(&store, Duration::ZERO).await, Vec::<String>::new());
     store.close().await;
     assert!(!repair(&from, true, |_| ()).unwrap().damaged);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_label_that_the_index_lacks_still_leads_to_its_session() {
+async fn label_missing_from_index_finds_its_session() {
     if common::is_postgres() {
         return;
     }
@@ -227,22 +225,22 @@ async fn a_label_that_the_index_lacks_still_leads_to_its_session() {
     let mut bytes = std::fs::read(&path).unwrap();
     let range = (page - 1) * 4096..page * 4096;
     let at = bytes[range.clone()].windows(12).position(|w| w == b"the-label-1a").unwrap();
-    // Now it is called `the-label-1c` there.
+    // The index now has `the-label-1c`.
     bytes[range.start + at + 11] ^= 2;
     std::fs::write(&path, bytes).unwrap();
     let store = common::open(&dir);
     assert_eq!(store.session_by_label("the-label-1a").await.unwrap().key, own.key);
     let label = Some("the-label-1a".to_owned());
     let (found, made) = store.create(NewSession { label, ..NewSession::default() }).await.unwrap();
-    assert_eq!((found.key, made), (own.key, false), "another one of the same label");
+    assert_eq!((found.key, made), (own.key, false), "a second session with the label");
     let other = store.session_by_label("the-label-1c").await;
-    assert!(!other.is_ok_and(|session| session.key == own.key), "it leads to another's session");
+    assert!(!other.is_ok_and(|session| session.key == own.key), "the label of another session");
     assert!(store.damaged_places() > 0);
     store.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_damage_hides_is_said_and_shown_again() {
+async fn session_hidden_by_damage_is_reported_and_listed_again() {
     if common::is_postgres() {
         return;
     }
@@ -263,19 +261,19 @@ async fn a_session_that_damage_hides_is_said_and_shown_again() {
         db.execute(&format!("UPDATE session SET {set} WHERE key = 1"), []).unwrap();
         drop(db);
         let store = Store::open(&place, &Options::default()).unwrap();
-        assert!(!says(&store, Duration::ZERO).await.is_empty(), "{set}");
+        assert!(!damage_lines(&store, Duration::ZERO).await.is_empty(), "{set}");
         store.close().await;
         let report = repair(&place, false, |_| ()).unwrap();
         assert_eq!(report.sessions.len(), 1, "{set}: {report:?}");
         let store = Store::open(&place, &Options::default()).unwrap();
         assert_eq!(listed(&store).await, all, "{set}");
-        assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new(), "{set}");
+        assert_eq!(damage_lines(&store, Duration::ZERO).await, Vec::<String>::new(), "{set}");
         store.close().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_of_search_that_leads_nowhere_is_said_and_made_anew() {
+async fn empty_search_index_is_reported_and_rebuilt() {
     if common::is_postgres() {
         return;
     }
@@ -289,34 +287,35 @@ async fn an_index_of_search_that_leads_nowhere_is_said_and_made_anew() {
     let before = hits(&store).await;
     assert!(before > 0);
     store.close().await;
-    // SQLite itself finds nothing wrong with this.
+    // SQLite's own check does not notice this.
     let db = Connection::open(place.join("narrows.db")).unwrap();
     db.execute_batch("INSERT INTO search (search) VALUES ('delete-all')").unwrap();
     drop(db);
     let store = Store::open(&place, &Options::default()).unwrap();
     assert_eq!(hits(&store).await, 0);
-    let said = says(&store, Duration::ZERO).await;
-    assert!(said.iter().any(|line| line.contains("index of search")), "{said:?}");
+    let lines = damage_lines(&store, Duration::ZERO).await;
+    let is_reported = |line: &String| line.contains("search") && line.contains("index");
+    assert!(lines.iter().any(is_reported), "{lines:?}");
     store.close().await;
     assert!(repair(&place, false, |_| ()).unwrap().damaged);
     let store = Store::open(&place, &Options::default()).unwrap();
     assert_eq!(hits(&store).await, before);
-    assert_eq!(says(&store, Duration::ZERO).await, Vec::<String>::new());
+    assert_eq!(damage_lines(&store, Duration::ZERO).await, Vec::<String>::new());
     store.close().await;
 }
 
-/// Whether the doctor, a server and a repair find damage.
+/// Whether the doctor, a repair and a server find damage.
 async fn verdicts(place: &Path) -> [bool; 3] {
     let doctor = match Store::open_read_only(place) {
-        Ok(store) => !says(&store, Duration::ZERO).await.is_empty(),
+        Ok(store) => !damage_lines(&store, Duration::ZERO).await.is_empty(),
         Err(_) => true,
     };
     let report = repair(place, true, |_| ()).unwrap().damaged;
     let server = match Store::open(place, &Options::default()) {
         Ok(store) => {
-            let said = says(&store, Duration::from_micros(1)).await;
+            let lines = damage_lines(&store, Duration::from_micros(1)).await;
             store.close().await;
-            !said.is_empty()
+            !lines.is_empty()
         }
         Err(_) => true,
     };
@@ -324,7 +323,7 @@ async fn verdicts(place: &Path) -> [bool; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_looks_comes_to_the_same_verdict() {
+async fn doctor_repair_and_server_agree_on_damage() {
     if common::is_postgres() {
         return;
     }
@@ -333,7 +332,7 @@ async fn whoever_looks_comes_to_the_same_verdict() {
     written(dir.path()).await;
     let (from, place) = (dir.path().join("closed"), dir.path().join("data"));
     let mut dice = Dice(number("NARROWS_SEED").unwrap_or(0xa9ee));
-    let (mut damaged, mut other) = (0, Vec::new());
+    let (mut damaged, mut disagreements) = (0, Vec::new());
     for n in 0..number("NARROWS_FLIPS").unwrap_or(60) {
         copy(&from, &place);
         let at = flip(&place.join("narrows.db"), &mut dice);
@@ -341,9 +340,10 @@ async fn whoever_looks_comes_to_the_same_verdict() {
         damaged += u64::from(all[0]);
         if all.iter().any(|one| *one != all[0]) {
             let report = repair(&place, true, |_| ()).unwrap();
-            other.push(format!("flip {n} at {at} (page {}): {all:?}: {report:?}", at / 4096 + 1));
+            disagreements
+                .push(format!("flip {n} at {at} (page {}): {all:?}: {report:?}", at / 4096 + 1));
         }
     }
-    assert!(damaged > 0, "the test looks at nothing");
-    assert!(other.is_empty(), "doctor, repair, server: {other:#?}");
+    assert!(damaged > 0, "the test checks nothing");
+    assert!(disagreements.is_empty(), "doctor, repair, server: {disagreements:#?}");
 }
