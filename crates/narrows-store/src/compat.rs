@@ -133,7 +133,23 @@ pub(crate) mod intact {
 }
 
 pub(crate) mod mover {
+    use crate::connection::open_mover;
+    use crate::dir::DataDir;
     pub(crate) use crate::durability::checkpointer::{Checkpointer as Mover, restart_wal};
+    use crate::durability::file_guard::FileGuard;
+    use crate::error::Result;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    impl Mover {
+        pub(crate) fn start(
+            dir: &DataDir,
+            removed: Arc<AtomicBool>,
+            intact: Arc<FileGuard>,
+        ) -> Result<Mover> {
+            Mover::spawn(open_mover(dir)?, dir, removed, intact)
+        }
+    }
 }
 
 pub(crate) mod revoked {

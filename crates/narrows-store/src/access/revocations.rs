@@ -1,5 +1,5 @@
-//! Revoked tokens, in a file beside the database: a restored copy of the database does not know what was
-//! revoked since it was made.
+//! Revoked tokens, in a file next to the database: a restored copy of the database does not know the
+//! revocations since it was made.
 
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
@@ -96,8 +96,8 @@ impl Revocations {
 }
 
 /// Deletes the tokens from a copy of a database that the current store no longer has, before the copy
-/// replaces it: they must not become valid again. In a directory that was never used it is unknown what
-/// was revoked since the copy was made, so all its tokens are deleted. Returns the number of deleted
+/// replaces it: they must not become valid again. In a directory that was never used the revocations
+/// since the copy was made are unknown, so all its tokens are deleted. Returns the number of deleted
 /// tokens.
 pub(crate) fn delete_revoked_tokens(dir: &DataDir, copy: &Path) -> Result<usize> {
     let was_used =

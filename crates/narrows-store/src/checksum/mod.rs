@@ -1,7 +1,7 @@
 //! Checksums of rows: they detect rows whose bytes changed on disk after they were written.
 //!
 //! Knows column names and values, but no table module: every table module may use it. The check of a
-//! whole store is in [`crate::integrity`].
+//! whole store is in `integrity`.
 
 pub(crate) mod backfill;
 pub(crate) mod columns;

@@ -1,7 +1,7 @@
 //! The checksum of an item's terms in the search index.
 //!
 //! The full-text index stores no text to compare it with. Each item therefore has one more term, the
-//! sum of the weights of its other terms; [`crate::integrity`] adds the weights up again.
+//! sum of the weights of its other terms; `integrity` adds the weights up again.
 
 /// The first character of the term that holds the sum. No trigram term starts with it.
 pub(crate) const SUM_PREFIX: char = 'z';

@@ -1,7 +1,7 @@
 //! The checksum of the times and counters in a session's row (column `figures`).
 //!
-//! It is a linear sum that SQL statements update by the difference of what they change. A column
-//! that changed without a statement therefore stays wrong in the sum.
+//! It is a linear sum that SQL statements update by the differences of the columns they change. A
+//! column that changed without a statement therefore never matches the sum again.
 
 /// The covered columns, each with its factor.
 const COLUMNS: [(&str, i64); 9] = [

@@ -8,7 +8,7 @@ use crate::db::{Row, Value};
 
 /// The SQL condition of pending deletions that match their checksum ([`of_pending_delete`]).
 pub(crate) const PENDING_DELETE_MATCHES: &str = "(crc IS NULL OR crc = session * 8191 + 127)";
-/// What a flag adds to a checksum (`ColumnChecksum::flag`).
+/// The addend of a set flag (`ColumnChecksum::flag`).
 pub(crate) const FLAG: i64 = 1 << 32;
 
 /// The checksum of an hour of activity. Statements add to it.
@@ -28,8 +28,8 @@ pub(crate) fn of_usage_owner(session: i64, is_subagent: bool, is_final: bool) ->
     session.wrapping_mul(8191).wrapping_add(flags + 1)
 }
 
-/// The SQL of the checksum of what hides a session: the session that is listed in its place, and
-/// whether it is excluded.
+/// The SQL of the visibility checksum of a session: the session that is listed in its place, and whether
+/// it is excluded.
 pub(crate) fn visibility_sql(copy_of: &str, excluded: &str) -> String {
     format!("(coalesce({copy_of}, 0) * 8191 + {excluded} * 524287 + 1)")
 }

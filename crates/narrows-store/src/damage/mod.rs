@@ -17,7 +17,7 @@ use std::cell::RefCell;
 /// The most reports that a thread or a store keeps.
 const MAX_REPORTS: usize = 1000;
 
-/// What is damaged.
+/// The kind of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DamageKind {

@@ -1,4 +1,4 @@
-//! Notices that stand in a log or an item window in place of what cannot be read.
+//! Notices in a log or an item window that replace unreadable events or items.
 
 use super::range;
 use bytes::Bytes;

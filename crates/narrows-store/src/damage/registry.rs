@@ -18,7 +18,7 @@ impl DamageRegistry {
         self.damage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what is new, and logs it.
+    /// Adds new reports, and logs each once.
     pub(crate) fn add(&self, reports: Vec<Damage>) {
         if reports.is_empty() {
             return;

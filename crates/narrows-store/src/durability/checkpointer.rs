@@ -2,7 +2,6 @@
 //! commits do not wait for it.
 
 use super::file_guard::FileGuard;
-use crate::connection::open_mover;
 use crate::dir::DataDir;
 use crate::error::{Error, Result};
 use rusqlite::Connection;
@@ -66,13 +65,15 @@ pub(crate) struct Checkpointer {
 }
 
 impl Checkpointer {
-    pub(crate) fn start(
+    /// Starts the thread with a connection of its own. `has_deleted` is set by deletions.
+    pub(crate) fn spawn(
+        db: Connection,
         dir: &DataDir,
         has_deleted: Arc<AtomicBool>,
         guard: Arc<FileGuard>,
     ) -> Result<Checkpointer> {
         let is_running = Arc::new(AtomicBool::new(true));
-        let (db, wal, runs) = (open_mover(dir)?, dir.wal(), Arc::clone(&is_running));
+        let (wal, runs) = (dir.wal(), Arc::clone(&is_running));
         let run = move || {
             while runs.load(Ordering::Relaxed) {
                 std::thread::park_timeout(CHECKPOINT_INTERVAL);

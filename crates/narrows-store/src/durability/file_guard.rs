@@ -35,8 +35,8 @@ impl FileGuard {
         std::fs::metadata(&self.database).map_or(0, |about| about.len())
     }
 
-    /// Fails once the file has become shorter, also if it grows again: growing does not bring back what
-    /// it held.
+    /// Fails once the file has become shorter, also if it grows again: growing does not restore its
+    /// content.
     pub(crate) fn check(&self) -> Result<()> {
         // The maximum is read before the size: other threads may see the file grow in between.
         let max_bytes = self.max_bytes.load(Ordering::SeqCst);

@@ -1,8 +1,8 @@
 //! Detects a write-ahead log that was lost, truncated or damaged since the store was last open.
 //!
-//! A file beside the database holds the ends of the logs that were written last. It is updated right
+//! A file next to the database holds the ends of the logs that were written last. It is updated right
 //! after each commit and never synced: after a power cut it may lack the newest commits, but it is never
-//! ahead of what was durable.
+//! ahead of the durable log.
 
 use super::file_guard::FileGuard;
 use super::log_end_file::{ID_BYTES, LogEnd, LogEndFile, SLOT_COUNT};
@@ -59,7 +59,7 @@ pub(crate) struct LogEnds {
 }
 
 impl LogEnds {
-    /// Compares the durable log ends with the database, and records what is missing in the table
+    /// Compares the durable log ends with the database, and records missing events in the table
     /// `damage`.
     pub(crate) fn open(dir: &DataDir, db: &Connection, guard: &Arc<FileGuard>) -> Result<LogEnds> {
         let file = LogEndFile::open(dir);
@@ -160,7 +160,7 @@ impl LogEnds {
         Ok(())
     }
 
-    /// Fails if the open files are no longer those in the data directory: what is written to others is
+    /// Fails if the open files are no longer those in the data directory: data in other files is
     /// gone after a restart.
     pub(crate) fn check_files(&mut self) -> Result<()> {
         let id_of = |path: &PathBuf| std::fs::metadata(path).ok().as_ref().map(file_id);

@@ -1,7 +1,7 @@
 //! Crash safety of the SQLite files: WAL checkpoints, the log ends that were durable, copies of damaged
 //! write-ahead logs, and the atomic replacement of the database by a repaired one.
 //!
-//! Knows the session rows only as far as their log ends; the repair itself is in [`crate::repair`].
+//! Knows the session rows only as far as their log ends; the repair itself is in `repair`.
 
 pub(crate) mod checkpointer;
 pub(crate) mod file_guard;

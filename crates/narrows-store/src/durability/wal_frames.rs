@@ -61,7 +61,7 @@ fn extend_checksum((mut a, mut b): (u32, u32), bytes: &[u8], is_big_endian: bool
     (a, b)
 }
 
-/// What the header of a WAL says of its frames.
+/// The header of a WAL, as far as needed to verify its frames.
 struct WalHeader {
     salt: [u8; 8],
     /// The byte order of checksums.

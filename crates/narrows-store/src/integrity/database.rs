@@ -59,8 +59,8 @@ fn run_integrity_check(db: &Db<'_>, sql: &str) -> bool {
     if db.is_postgres() {
         return true;
     }
-    // SQLite checks a full-text index against what this connection has cached of it, which may be older
-    // than the index; a query refreshes the cache.
+    // SQLite checks a full-text index against the cache of this connection, which may be older than the
+    // index; a query refreshes the cache.
     let _ = db.exists("SELECT 1 FROM search WHERE rowid = 0", &[]);
     // Problems that were found before the time ran out are reported as well.
     let result = db.each(sql, &[], |r| {

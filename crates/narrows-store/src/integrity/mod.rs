@@ -1,6 +1,6 @@
 //! Checks a store for damage: every row of every session, and the database around them.
 //!
-//! Above all table modules; none of them may use it. What is found goes to [`crate::damage`].
+//! Above all table modules; none of them may use it. Reports go to [`crate::damage`].
 
 pub(crate) mod database;
 pub(crate) mod schema;

@@ -112,7 +112,7 @@ impl TermCheck {
                         None => item.sum = item.sum.wrapping_add(term_weight(key, term)),
                         // A second sum term is that of another item.
                         Some(sum) if item.stored_sum.is_none() => {
-                            item.stored_sum = sum.as_ref().ok().copied()
+                            item.stored_sum = sum.as_ref().ok().copied();
                         }
                         Some(_) => item.sum = item.sum.wrapping_add(1),
                     }

@@ -93,7 +93,7 @@ fn check_item_indexes(db: &Db<'_>, session: i64, items: u64) -> Result<()> {
         let detail = format!("a session has {rows} item rows and counts {items}");
         damage::report(Damage { session, ..Damage::database(detail) });
     }
-    // The number and an order-independent checksum of what a query finds.
+    // The number and an order-independent checksum of the rows of a query.
     let fingerprint = |column: &str, source: &str| -> Result<(u64, i64)> {
         let sql = format!("SELECT key, {column} FROM item {source} AND key BETWEEN ?1 AND ?2");
         let (mut count, mut sum) = (0, 0);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 
-/// The folder of the mended copy, beside the new database.
+/// The folder of the mended copy, next to the new database.
 const COPY_DIR: &str = "old";
 /// The folder of the salvaged rows.
 pub(super) const SALVAGE_DIR: &str = "salvaged";
@@ -32,7 +32,7 @@ const REQUIRED_QUERIES: [&str; 3] = [
 ];
 
 /// Opens the damaged database for reading; none if nothing leads to its rows. The database stays as it
-/// is, except that an old schema is migrated. Also returns what is wrong with the header or the schema.
+/// is, except that an old schema is migrated. Also returns the problem of the header or the schema.
 pub(super) fn open(
     dir: &DataDir,
     new_dir: &DataDir,
@@ -113,7 +113,7 @@ fn open_mended(dir: &DataDir) -> Result<Connection> {
     Ok(db)
 }
 
-/// Copies the database, and restores in the copy what is the same in all stores.
+/// Copies the database, and restores the parts of the copy that are the same in all stores.
 fn mend(dir: &DataDir, copy: &DataDir, new: &Connection) -> Result<()> {
     let path = copy.database();
     fs::copy(dir.database(), &path).map_err(file_error(&path))?;

@@ -1,5 +1,5 @@
 //! Reads the pages of a database and of its write-ahead log without SQLite, which refuses a database
-//! without its first page and deletes the log beside an empty one.
+//! without its first page and deletes the log next to an empty one.
 
 use crate::dir::DataDir;
 use crate::durability::wal_frames::WalFrames;

@@ -26,7 +26,7 @@ const MAX_ORDER_TRIES: u64 = 64;
 const HEADER_CHANGE: &str = r#""change":"info""#;
 const EVENT_COLUMNS: &str = "key, kind, event, changes, activity, crc";
 
-/// What was copied of a session.
+/// The copied part of a session.
 #[derive(Debug, Default)]
 pub(super) struct CopiedLog {
     /// The last event.

@@ -178,7 +178,7 @@ impl<'a> SessionRepairer<'a> {
         })
     }
 
-    /// Copies a session, and rebuilds what is damaged. `losses` are the recorded losses of all sessions.
+    /// Copies a session, and rebuilds its damaged parts. `losses` are the recorded losses of all sessions.
     pub(super) fn repair(
         &self,
         key: i64,
@@ -224,7 +224,7 @@ impl<'a> SessionRepairer<'a> {
         Ok(())
     }
 
-    /// Rebuilds a session from what could be copied.
+    /// Rebuilds a session from the copied rows.
     fn rebuild(
         &self,
         log: SessionLog<'_>,

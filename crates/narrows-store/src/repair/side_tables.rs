@@ -86,7 +86,7 @@ pub(super) fn copy(
     Ok(())
 }
 
-/// The rows of a table, and what their loss means.
+/// The rows of a table, and the effect of their loss.
 fn describe(table: &str) -> &str {
     match table {
         "token" => "tokens: requests with them are refused",
