@@ -23,7 +23,7 @@ async fn damage_lines(place: &Path, pause: Duration) -> Vec<String> {
     };
     let checked = store.check(Duration::from_mins(1), pause).await.unwrap();
     assert!(checked.complete);
-    checked.damage.iter().map(|(damage, id)| damage.terms(id)).collect()
+    checked.damage.iter().map(|(damage, id)| damage.words(id)).collect()
 }
 
 /// The items that each term finds, as a search queries them: terms and item keys.
