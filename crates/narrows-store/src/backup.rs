@@ -1,15 +1,15 @@
 //! Backup and restore of a store on SQLite.
 
+use crate::access::revocations::delete_revoked_tokens;
+use crate::checksum::of_session_names;
 use crate::data_dir::{DataDir, make_private};
 use crate::db::sqlite::connection::check_version;
-use crate::durable::Durable;
+use crate::durability::log_ends::LogEnds;
+use crate::durability::swap;
+use crate::durability::wal_frames;
 use crate::error::{Error, Result};
-use crate::frames;
 use crate::ids::{new_epoch, now};
 use crate::migrations::check_schema;
-use crate::repair::swap;
-use crate::revoked::keep_revocations;
-use crate::sessions::identity_checksum;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     fs::copy(from, &restored).map_err(failed(&restored))?;
     make_file_private(&restored)?;
     let sessions = restart_logs(&restored)?;
-    keep_revocations(&dir, &restored)?;
+    delete_revoked_tokens(&dir, &restored)?;
     fs::File::open(&restored).and_then(|f| f.sync_all()).map_err(failed(&restored))?;
     let aside = dir.path().join(format!("narrows.db.before-{}", now()));
     if database.exists() {
@@ -95,9 +95,9 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     }
     let _ = fs::remove_file(with_suffix(&database, "-shm"));
     let name = aside.file_name().map(|name| name.to_string_lossy().into_owned());
-    frames::set_aside(&dir, &name.unwrap_or_default());
+    wal_frames::move_copies_aside(&dir, &name.unwrap_or_default());
     fs::rename(&restored, &database).map_err(failed(&database))?;
-    Durable::forget(&dir);
+    LogEnds::remove(&dir);
     fs::File::open(dir.path()).and_then(|d| d.sync_all()).map_err(failed(data))?;
     Ok(sessions)
 }
@@ -127,7 +127,7 @@ fn restart_logs(path: &Path) -> Result<u64> {
         .collect::<rusqlite::Result<_>>()?;
     for (key, id, label) in &keys {
         let epoch = new_epoch()?;
-        let names = identity_checksum(id, &epoch, label.as_deref());
+        let names = of_session_names(id, &epoch, label.as_deref());
         let mut values: Vec<&dyn rusqlite::ToSql> = vec![key, &epoch];
         if sums {
             values.push(&names);

@@ -1,8 +1,8 @@
 //! Blobs: images of sessions, stored once by content hash.
 
+use crate::checksum;
 use crate::db::{Db, Row, params};
 use crate::error::Result;
-use crate::sum;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
@@ -33,7 +33,7 @@ pub struct Blob {
 pub(crate) fn put(db: &Db<'_>, session: i64, blob: &NewBlob) -> Result<()> {
     let order = format!("blob {}", blob.hash);
     let size = blob.bytes.len();
-    let sum = sum::of(&params![blob.hash, blob.mime, size]);
+    let sum = checksum::of_values(&params![blob.hash, blob.mime, size]);
     // Locks the row on PostgreSQL: another node may be about to delete it.
     let on_conflict =
         if db.is_postgres() { "(hash) DO UPDATE SET size = blob.size" } else { "DO NOTHING" };
@@ -47,7 +47,7 @@ pub(crate) fn put(db: &Db<'_>, session: i64, blob: &NewBlob) -> Result<()> {
     )?;
     db.execute_pipelined(
         "INSERT INTO blob_use (session, hash, crc) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
-        &params![session, blob.hash, sum::of(&params![session, blob.hash])],
+        &params![session, blob.hash, checksum::of_values(&params![session, blob.hash])],
     )
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn repair_metadata(db: &Db<'_>) -> Result<()> {
     let sql = "SELECT hash, mime, size, crc, length(body), substr(body, 1, 12) FROM blob";
     let mut damaged = Vec::new();
     db.query_each(sql, &[], |row| {
-        if !sum::row_holds(row, &[0, 1, 2], 3)? {
+        if !checksum::row_matches(row, &[0, 1, 2], 3)? {
             let kind = image_type(row.bytes(5)?.unwrap_or_default());
             let mime = kind.map_or_else(|| row.get(1), |kind| Ok(kind.to_owned()))?;
             damaged.push((row.get::<String>(0)?, mime, row.get::<u64>(4)?));
@@ -87,7 +87,7 @@ pub(crate) fn repair_metadata(db: &Db<'_>) -> Result<()> {
         Ok(ControlFlow::Continue(()))
     })?;
     for (hash, mime, size) in damaged {
-        let sum = sum::of(&params![hash, mime, size]);
+        let sum = checksum::of_values(&params![hash, mime, size]);
         let set = "UPDATE blob SET mime = ?2, size = ?3, crc = ?4 WHERE hash = ?1";
         db.execute(set, &params![hash, mime, size, sum])?;
     }

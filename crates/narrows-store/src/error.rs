@@ -1,7 +1,9 @@
 //! Errors of the store.
 
-use crate::durable::GONE;
 use std::fmt;
+
+/// The error for a file that was removed from a store in use.
+pub(crate) const FILE_REPLACED: &str = "is no longer in the data directory: it was deleted or replaced; nothing is stored until a restart";
 
 /// The result type of the store.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -121,7 +123,7 @@ impl fmt::Display for Error {
             Error::Full => f.write_str("no space left for the store"),
             Error::ReadOnly => f.write_str("the store cannot be written: it is read-only"),
             // The message is about a missing file, not about the disk.
-            Error::Io(what) if what.ends_with(GONE) => f.write_str(what),
+            Error::Io(what) if what.ends_with(FILE_REPLACED) => f.write_str(what),
             Error::Io(what) => write!(f, "the store's disk fails: {what}"),
             Error::Damaged(what) => write!(f, "the store is damaged: {what}"),
             Error::KeyReused => {

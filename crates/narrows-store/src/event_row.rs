@@ -1,5 +1,6 @@
 //! One event as the log stores it and as clients receive it.
 
+use crate::damage::notice::{self, DamageEvent};
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -25,13 +26,14 @@ impl EventRow {
         self.event.len() + len(&self.changes) + len(&self.activity)
     }
 
-    /// Old name of [`EventRow::payload_len`], for modules that still use it.
-    pub(crate) fn said(&self) -> usize {
-        self.payload_len()
-    }
-
     /// Approximate size in memory, in bytes.
     pub fn size(&self) -> usize {
         96 + self.payload_len()
+    }
+}
+
+impl From<DamageEvent> for EventRow {
+    fn from(DamageEvent { seq, event, changes }: DamageEvent) -> EventRow {
+        EventRow { seq, kind: notice::KIND.into(), event, changes: Some(changes), activity: None }
     }
 }

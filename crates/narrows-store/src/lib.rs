@@ -9,20 +9,17 @@
 //! materialized view: they are written when an item closes, and completed from the log when they
 //! are read.
 //!
-//! Modules, from low to high: `error`, `ids`, `keys`; `db`; `log`, `sessions`, `items`, `search`,
+//! Modules, from low to high: `error`, `ids`, `keys`; `damage`, `db`, `checksum`, `durability`; `log`, `sessions`, `items`, `search`,
 //! `sources`, `blobs`, which work on a transaction; `append`, `migrations`, `maintenance`,
-//! `writer`; and [`Store`], whose methods combine them. `runs` and `backup` build on the store.
+//! `writer`; and [`Store`], whose methods combine them. `runs`, `integrity`, `repair` and `backup` build on the store.
 
 mod access;
 mod append;
-mod around;
 mod backup;
-mod beside;
 mod blobs;
 mod buckets;
 mod bus;
-mod careful;
-mod check;
+mod checksum;
 mod cluster;
 mod compress;
 mod cursor;
@@ -30,36 +27,25 @@ mod damage;
 mod data_dir;
 mod db;
 mod deadline;
-mod durable;
+mod durability;
 mod error;
 mod event_row;
-mod figures;
 mod fold_case;
-mod frames;
 mod ids;
-mod intact;
+mod integrity;
 mod items;
 mod keys;
-mod layout;
-mod left_out;
 mod log;
 mod maintenance;
 mod meta;
 mod migrations;
-mod moved;
-mod mover;
 mod preview;
-mod probe;
 mod repair;
-mod revoked;
 mod runs;
 mod search;
 mod sessions;
 mod sources;
 mod store;
-mod sum;
-mod unindexed;
-mod words;
 mod writer;
 
 pub use access::audit::{Audited, NewAudit};
@@ -68,14 +54,14 @@ pub use append::{Append, Pen, Request, SessionFacts};
 pub use backup::{backup, restore};
 pub use blobs::{Blob, NewBlob};
 pub use bus::{Bus, Wake};
-pub use check::Checked;
 pub use cluster::changes::News;
 pub use cursor::{Cursor, Place, Within};
-pub use damage::{Damage, Part as DamagedPart};
+pub use damage::{Damage, DamageKind as DamagedPart};
 pub use data_dir::{ADDRESS_FILE, DataDir, TOKEN_FILE, write_private};
 pub use error::{Error, Result};
 pub use event_row::EventRow;
 pub use ids::{new_epoch, new_id, now, random};
+pub use integrity::IntegrityReport as Checked;
 pub use items::outline::{FileSum, Outline, Turn};
 pub use items::select::{MAX_BYTES, Which};
 pub use items::{ItemRow, ItemWrite, Kept, Window, WindowPage};
@@ -83,7 +69,10 @@ pub use log::event_block::{column_parts as parts, plain};
 pub use log::{Page, events_of};
 pub use maintenance::{Cleared, Retention};
 pub use preview::clip;
-pub use repair::{Repaired, RepairedSession, Repairing, gone, repair};
+pub use repair::{
+    RepairProgress as Repairing, RepairReport as Repaired, SessionRepair as RepairedSession,
+    missing_database as gone, repair,
+};
 pub use runs::{Asked, Holding, MessageRow, MessageState, RunRow, Taken};
 pub use search::query::{Hit, Part, Query, SearchPage};
 pub use sessions::list::{Facet, Facets, ListFilter, ListPage, STALE_MS};
@@ -96,5 +85,3 @@ pub use store::{Options, Store, StoreSize};
 
 /// The number of the schema that this version writes.
 pub const SCHEMA: u32 = migrations::SCHEMA;
-
-pub(crate) use moved::*;

@@ -4,13 +4,13 @@
 //! Runs in the writer's thread in short slices; `store/retention.rs` decides which sessions to
 //! delete.
 
-use crate::beside;
 use crate::buckets;
+use crate::checksum::session_counters::{self, ColumnChange};
+use crate::checksum::side_tables;
 use crate::cluster::changes;
-use crate::damage::{self, Damage, Damages};
+use crate::damage::{self, Damage, DamageRegistry};
 use crate::db::{Db, params};
 use crate::error::Result;
-use crate::figures::{self, Change};
 use crate::ids::MAX_CLOCK_SKEW_MS;
 use crate::ids::now;
 use crate::keys::keys;
@@ -52,12 +52,12 @@ pub struct Cleared {
 /// The maintenance function of a writer.
 pub(crate) fn maintenance_fn(
     session_removed: Arc<AtomicBool>,
-    damages: &Arc<Damages>,
+    damages: &Arc<DamageRegistry>,
 ) -> MaintenanceFn {
     let damages = Arc::clone(damages);
     Box::new(move |db, idle| {
         let is_left = run_slice(db, &session_removed, idle);
-        damages.keep(damage::take());
+        damages.add(damage::drain_reports());
         is_left
     })
 }
@@ -97,11 +97,11 @@ fn fix_future_times(db: &Db<'_>) -> Result<()> {
         let created =
             format!("CASE WHEN created > CAST(?2 AS BIGINT) THEN {updated} ELSE created END");
         let bucket_assignments = buckets::pg_assignments(Some(updated), &revision);
-        let figures = figures::changed(&[
-            ("updated", Change::To(updated)),
-            ("heard", Change::To(updated)),
-            ("touched", Change::To(&revision)),
-            ("created", Change::To(&created)),
+        let figures = session_counters::changed_sum_sql(&[
+            ("updated", ColumnChange::To(updated)),
+            ("heard", ColumnChange::To(updated)),
+            ("touched", ColumnChange::To(&revision)),
+            ("created", ColumnChange::To(&created)),
         ]);
         db.execute_pipelined(
             &format!(
@@ -118,7 +118,7 @@ fn fix_future_times(db: &Db<'_>) -> Result<()> {
 fn skip_damaged(db: &Db<'_>, is_left: Result<bool>) -> Result<bool> {
     match is_left {
         Err(error) if error.is_unreadable() && !db.is_postgres() => {
-            damage::found(Damage::database(error.to_string()));
+            damage::report(Damage::database(error.to_string()));
             Ok(false)
         }
         is_left => is_left,
@@ -127,7 +127,8 @@ fn skip_damaged(db: &Db<'_>, is_left: Result<bool>) -> Result<bool> {
 
 fn delete_slice(db: &Db<'_>, session_removed: &AtomicBool) -> Result<bool> {
     // A damaged row may name another session: it is reported, and nothing is deleted.
-    let next = format!("SELECT session FROM doomed WHERE {} LIMIT 1", beside::DOOMED);
+    let next =
+        format!("SELECT session FROM doomed WHERE {} LIMIT 1", side_tables::PENDING_DELETE_MATCHES);
     let next = db.query_opt(&next, &[], |r| r.get::<i64>(0))?;
     let Some(session) = next else { return Ok(false) };
     let (first, last) = keys(session);

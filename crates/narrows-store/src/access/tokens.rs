@@ -1,10 +1,10 @@
 //! Tokens, their scopes and the sessions they can see. Only hashes of secrets are stored.
 
+use crate::checksum;
 use crate::damage::{self, Damage};
 use crate::db::Row;
 use crate::error::{Error, Result};
 use crate::sessions::row::Sight;
-use crate::sum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -177,8 +177,8 @@ fn split_lines(text: Option<String>) -> Option<Vec<String>> {
 /// Reads a token, or nothing if its row does not match its checksum: a damaged token authorizes
 /// nothing.
 pub(crate) fn read_verified(r: &Row<'_>) -> Result<Option<Token>> {
-    if !sum::row_holds(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)? {
-        damage::found(Damage::other(TOKEN_DAMAGED));
+    if !checksum::row_matches(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)? {
+        damage::report(Damage::other(TOKEN_DAMAGED));
         return Ok(None);
     }
     read(r).map(Some)

@@ -314,7 +314,7 @@ impl AppendContext {
                 row.body.value(),
                 row.parent.value(),
                 top.value(),
-                Value::Int(row.sum(*key, row.body.bytes()).at(*top)),
+                Value::Int(row.sum(*key, row.body.bytes()).with_level(*top)),
             ]
         });
         db.insert("item", ITEM_COLUMNS, rows.collect(), "")?;

@@ -2,6 +2,7 @@
 //! search terms.
 
 use crate::append::context::{AppendContext, RowLookup};
+use crate::checksum::{self, ItemChecksum};
 use crate::compress::{MaybeCompressed, decode_text};
 use crate::db::{Db, params};
 use crate::error::{Error, Result};
@@ -12,7 +13,6 @@ use crate::items::{read_item, row};
 use crate::keys::{event_key, keys, number};
 use crate::search::index::{self, search_terms};
 use crate::search::trigrams::TrigramSet;
-use crate::sum::{self, ItemSum};
 use narrows::tool::ChangedFile;
 use narrows::{Change, Item};
 use std::ops::AddAssign;
@@ -104,9 +104,9 @@ impl ItemRowData {
     }
 
     /// The input of the row's checksum, for a key and a stored body.
-    pub(crate) fn sum<'a>(&'a self, key: i64, body: &'a [u8]) -> ItemSum<'a> {
+    pub(crate) fn sum<'a>(&'a self, key: i64, body: &'a [u8]) -> ItemChecksum<'a> {
         let ItemRowData { id, seq, kind, open, parent, .. } = self;
-        ItemSum { key, id, seq: *seq, kind, open: *open, body, parent: parent.as_deref() }
+        ItemChecksum { key, id, seq: *seq, kind, open: *open, body, parent: parent.as_deref() }
     }
 }
 
@@ -230,7 +230,7 @@ fn put(
                 row.body,
                 row.parent,
                 top,
-                row.sum(key, row.body.bytes()).at(top)
+                row.sum(key, row.body.bytes()).with_level(top)
             ],
         )?;
         if new > 0 {
@@ -268,7 +268,7 @@ fn put(
             row.kind,
             row.parent,
             top,
-            row.sum(key, body.bytes()).end()
+            row.sum(key, body.bytes()).without_level()
         ],
     )?;
     write_side_tables(db, session, key, row, false)
@@ -353,7 +353,14 @@ pub(crate) fn write_tool_call(
         "INSERT INTO call (key, name, at, ms, failed, crc) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (key) DO UPDATE SET name = excluded.name, at = excluded.at, ms = excluded.ms,
          failed = excluded.failed, crc = excluded.crc",
-        &params![key, name, at, ms, failed, sum::of(&params![key, name, at, ms, failed])],
+        &params![
+            key,
+            name,
+            at,
+            ms,
+            failed,
+            checksum::of_values(&params![key, name, at, ms, failed])
+        ],
     )?;
     if before.is_some() {
         db.execute_pipelined("DELETE FROM edit WHERE key = ?1", &params![key])?;
@@ -369,7 +376,13 @@ pub(crate) fn write_file_edits(db: &Db<'_>, key: i64, files: &[ChangedFile]) -> 
             "INSERT INTO edit (key, path, added, removed, crc) VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (key, path) DO UPDATE SET added = excluded.added,
              removed = excluded.removed, crc = excluded.crc",
-            &params![key, path, added, removed, sum::of(&params![key, path, added, removed])],
+            &params![
+                key,
+                path,
+                added,
+                removed,
+                checksum::of_values(&params![key, path, added, removed])
+            ],
         )?;
     }
     Ok(())

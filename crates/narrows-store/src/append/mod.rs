@@ -16,7 +16,7 @@ use crate::blobs::NewBlob;
 use crate::compress;
 use crate::error::{Error, Result};
 use crate::event_row::EventRow;
-pub(crate) use crate::items::ItemWrite;
+use crate::items::ItemWrite;
 use crate::log::event_block::{self, LogRow};
 use crate::search::trigrams::TrigramSet;
 use crate::sessions::stats::UsageRow;

@@ -5,11 +5,11 @@ use crate::append::Pen;
 use crate::append::context::ExpectedHead;
 use crate::append::item_write::CounterDelta;
 use crate::buckets;
+use crate::checksum;
+use crate::checksum::session_counters::{self, ColumnChange};
 use crate::db::{Db, Value, params};
 use crate::error::Result;
-use crate::figures::{self, Change};
 use crate::ids::{MAX_CLOCK_SKEW_MS, now};
-use crate::sum;
 use std::collections::{BTreeMap, HashMap};
 
 /// The changes of one session's row.
@@ -135,17 +135,18 @@ pub(super) fn apply(
         )
     });
     let head_condition = head_condition.unwrap_or_default();
-    let tally = sum::tally("v.seq", "v.settled", "v.next_order", "session.items + v.items");
-    let figures = figures::changed(&[
-        ("created", Change::If("v.first < session.created", "v.first")),
-        ("updated", Change::If(IS_NEWER, "v.newest")),
-        ("heard", Change::If(ARRIVED_LATER, "v.heard")),
-        ("touched", Change::To(&revision)),
-        ("bytes", Change::By("v.bytes")),
-        ("ended", Change::By("coalesce(v.ended - session.ended, 0)")),
-        ("waiting", Change::By("coalesce(v.waiting - session.waiting, 0)")),
-        ("calls", Change::By("v.calls")),
-        ("failed", Change::By("v.failed")),
+    let tally =
+        checksum::log_counters_sql("v.seq", "v.settled", "v.next_order", "session.items + v.items");
+    let figures = session_counters::changed_sum_sql(&[
+        ("created", ColumnChange::If("v.first < session.created", "v.first")),
+        ("updated", ColumnChange::If(IS_NEWER, "v.newest")),
+        ("heard", ColumnChange::If(ARRIVED_LATER, "v.heard")),
+        ("touched", ColumnChange::To(&revision)),
+        ("bytes", ColumnChange::By("v.bytes")),
+        ("ended", ColumnChange::By("coalesce(v.ended - session.ended, 0)")),
+        ("waiting", ColumnChange::By("coalesce(v.waiting - session.waiting, 0)")),
+        ("calls", ColumnChange::By("v.calls")),
+        ("failed", ColumnChange::By("v.failed")),
     ]);
     let update = format!(
         "UPDATE session SET tally = {tally}, figures = {figures}, seq = v.seq, settled = v.settled, next_order = v.next_order,
@@ -161,8 +162,8 @@ pub(super) fn apply(
         sessions.iter().flat_map(|(s, g)| g.headers.iter().map(move |f| (s, f)))
     {
         let SessionFacts { info, state, title, agent, model, status, native, project } = headers;
-        let sum = sum::of(&params![info, title, agent, model, status]);
-        let state_sum = sum::of(&params![state]);
+        let sum = checksum::of_values(&params![info, title, agent, model, status]);
+        let state_sum = checksum::of_values(&params![state]);
         db.execute_pipelined(
             "UPDATE session SET info = ?2, state = ?3, title = ?4, agent = ?5, model = ?6,
              status = ?7, native = coalesce(?8, native), project = coalesce(?9, project),
@@ -181,8 +182,8 @@ pub(super) fn apply(
                 project,
                 sum,
                 state_sum,
-                sum::of(&params![*session, native]),
-                sum::of(&params![*session, project])
+                checksum::of_values(&params![*session, native]),
+                checksum::of_values(&params![*session, project])
             ],
         )?;
     }

@@ -6,16 +6,16 @@ use super::{EncodedAppend, EncodedRow, Request};
 use crate::append::Pen;
 use crate::append::context::{AppendContext, SessionHead};
 use crate::append::item_write;
-use crate::beside;
 use crate::blobs;
+use crate::checksum;
+use crate::checksum::side_tables;
 use crate::db::{Db, Param, Value, params};
-use crate::durable;
+use crate::durability::log_ends;
 use crate::error::{Error, Result};
 use crate::ids::now;
 use crate::keys::{MAX_SEQ, event_key};
 use crate::sessions::stats;
 use crate::sources::{checkpoint, files};
-use crate::sum;
 use std::collections::BTreeMap;
 
 /// Writes `appends`. Returns for each the new end of its log, or why it was rejected; an error of
@@ -53,7 +53,9 @@ pub(crate) fn write_all(
     add_activity(db, &active)?;
     session_update::apply(db, &sessions, context.expected())?;
     if !db.is_postgres() {
-        sessions.iter().for_each(|(session, delta)| durable::wrote(*session, Some(delta.seq)));
+        sessions
+            .iter()
+            .for_each(|(session, delta)| log_ends::note_log_end(*session, Some(delta.seq)));
     }
     Ok(results)
 }
@@ -112,9 +114,9 @@ fn write_one<'a>(
                 answer,
                 created,
                 digest,
-                sum::of(&params![session, key, first, created]),
-                sum::of(&params![session, key, answer]),
-                sum::of(&params![session, key, digest])
+                checksum::of_values(&params![session, key, first, created]),
+                checksum::of_values(&params![session, key, answer]),
+                checksum::of_values(&params![session, key, digest])
             ],
         )?;
     }
@@ -158,7 +160,7 @@ fn write_one<'a>(
 /// Adds the milliseconds of activity.
 fn add_activity(db: &Db<'_>, active: &BTreeMap<(i64, i64), u64>) -> Result<()> {
     let sums: Vec<i64> =
-        active.iter().map(|((s, hour), ms)| beside::active_sum(*s, *hour, *ms)).collect();
+        active.iter().map(|((s, hour), ms)| side_tables::of_activity(*s, *hour, *ms)).collect();
     let rows = active.iter().zip(&sums);
     let rows =
         rows.map(|(((s, hour), ms), sum)| [s.value(), hour.value(), ms.value(), sum.value()]);
@@ -180,7 +182,7 @@ fn insert_events(db: &Db<'_>, events: &[(i64, &EncodedRow)]) -> Result<()> {
         };
         let [event, changes, activity] = parts;
         let key = event_key(*session, row.last);
-        let sum = sum::event(key, &row.kind, [&event, &changes, &activity].map(bytes));
+        let sum = checksum::of_event_row(key, &row.kind, [&event, &changes, &activity].map(bytes));
         rows.push([Value::Int(key), row.kind.value(), event, changes, activity, Value::Int(sum)]);
     }
     db.insert("event", ["bigint", "text", "bytea", "bytea", "bytea", "bigint"], rows, "")

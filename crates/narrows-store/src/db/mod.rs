@@ -245,49 +245,6 @@ impl Db<'_> {
     }
 }
 
-/// Old names of methods, for modules that still use them. To be deleted with its last user.
-impl Db<'_> {
-    pub(crate) fn later(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
-        self.execute_pipelined(sql, values)
-    }
-
-    pub(crate) fn optional<T>(
-        &self,
-        sql: &str,
-        values: &[Value<'_>],
-        read: impl FnOnce(&Row<'_>) -> Result<T>,
-    ) -> Result<Option<T>> {
-        self.query_opt(sql, values, read)
-    }
-
-    pub(crate) fn one<T>(
-        &self,
-        sql: &str,
-        values: &[Value<'_>],
-        read: impl FnOnce(&Row<'_>) -> Result<T>,
-    ) -> Result<T> {
-        self.query_one(sql, values, read)
-    }
-
-    pub(crate) fn all<T>(
-        &self,
-        sql: &str,
-        values: &[Value<'_>],
-        read: impl FnMut(&Row<'_>) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        self.query_all(sql, values, read)
-    }
-
-    pub(crate) fn each(
-        &self,
-        sql: &str,
-        values: &[Value<'_>],
-        visit: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
-    ) -> Result<()> {
-        self.query_each(sql, values, visit)
-    }
-}
-
 /// Transposes rows into one list per column.
 fn lists<const N: usize>(rows: Vec<[Value<'_>; N]>) -> [Value<'_>; N] {
     let mut lists = [const { Vec::new() }; N];

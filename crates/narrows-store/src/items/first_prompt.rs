@@ -1,10 +1,10 @@
 //! The first prompt of a session, which names a session without a title.
 
+use crate::checksum;
 use crate::db::{Db, params};
 use crate::error::Result;
 use crate::items::{COLUMNS, read_row};
 use crate::keys::{keys, number};
-use crate::sum;
 use narrows::Item;
 use narrows::item::ItemBody;
 use std::ops::ControlFlow;
@@ -85,7 +85,7 @@ pub(crate) fn put(db: &Db<'_>, session: i64, order: u64, prompt: &str) -> Result
     db.execute_pipelined(
         "UPDATE session SET prompt = ?2, prompt_order = ?3, prompt_crc = ?4
          WHERE key = ?1 AND (prompt_order IS NULL OR prompt_order >= ?3)",
-        &params![session, prompt, order, sum::of(&params![session, prompt, order])],
+        &params![session, prompt, order, checksum::of_values(&params![session, prompt, order])],
     )
 }
 

@@ -10,7 +10,6 @@ pub(crate) mod overlay;
 pub(crate) mod read;
 pub(crate) mod select;
 
-pub(crate) use read::verify_row as sound;
 pub(crate) use read::{
     COLUMNS, SessionSnapshot, open_items, read_item, read_row, report_damage, row, verify_row,
 };

@@ -1,11 +1,11 @@
 //! The changes of a log that item rows do not contain yet.
 
-use crate::damage;
+use crate::damage::notice;
 use crate::db::{Db, Param, Value, params};
 use crate::error::{Error, Result};
 use crate::items::ItemWrite;
 use crate::items::row;
-use crate::log::after;
+use crate::log::events_after;
 use narrows::{Change, Item, stored};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -24,12 +24,12 @@ impl LogOverlay {
     /// Reads the changes after the event `settled` of a log that ends at `last`.
     pub(crate) fn read(db: &Db<'_>, session: i64, settled: u64, last: u64) -> Result<LogOverlay> {
         let (mut overlay, mut notices) = (LogOverlay::default(), Vec::new());
-        for row in after(db, session, settled, last, usize::MAX, usize::MAX)? {
+        for row in events_after(db, session, settled, last, usize::MAX, usize::MAX)? {
             let Some(changes) = &row.changes else { continue };
             let text = std::str::from_utf8(changes).unwrap_or("[]");
             let changes = stored::changes(text)
                 .map_err(|e| Error::Damaged(format!("changes cannot be read: {e}")))?;
-            if row.kind == damage::KIND {
+            if row.kind == notice::KIND {
                 notices.extend(changes.into_iter().map(|change| (row.seq, change)));
             } else {
                 changes.into_iter().for_each(|change| overlay.apply(row.seq, change));

@@ -1,5 +1,6 @@
 //! Reading item rows, completed with the changes that rows do not contain yet.
 
+use crate::checksum::{self, ItemChecksum};
 use crate::compress::decode_text;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, params};
@@ -9,7 +10,6 @@ use crate::items::select::{ReadLimit, Which, select};
 use crate::keys::{event_key, keys, number};
 use crate::log::{LOG_COUNTERS, LogCounters};
 use crate::sessions::row::damaged_info;
-use crate::sum::{self, ItemSum};
 use narrows::session::SessionInfo;
 use narrows::{Item, Items, stored};
 use std::collections::{BTreeSet, HashSet};
@@ -84,7 +84,7 @@ impl SessionSnapshot {
             "SELECT {LOG_COUNTERS}, epoch, info, ended, {HEADER_COLUMNS} FROM session WHERE key = ?1"
         );
         let found = db.query_opt(&sql, &params![session], |r| {
-            let header_matches = sum::row_holds(r, &[6, 8, 9, 10, 11], 12)?;
+            let header_matches = checksum::row_matches(r, &[6, 8, 9, 10, 11], 12)?;
             Ok((LogCounters::read(r)?, r.get(5)?, r.get(6)?, r.get(7)?, header_matches))
         })?;
         let (counters, epoch, info, ended, header_matches) =
@@ -93,7 +93,7 @@ impl SessionSnapshot {
         let info = if header_matches {
             info
         } else {
-            damage::found(Damage::new(session, damage::Part::Session, 0, 0));
+            damage::report(Damage::new(session, damage::DamageKind::Session, 0, 0));
             damaged_info()
         };
         let overlay = LogOverlay::read(db, session, settled, seq)?;
@@ -134,7 +134,7 @@ pub(crate) fn verify_row<'a>(row: &'a Row<'_>) -> Option<(u64, &'a [u8])> {
         let parent: Option<String> = row.get(6).ok()?;
         // Partial indexes compare with 1: another truthy number is damage.
         let flag = |at: usize| row.get::<u64>(at).ok().filter(|n| *n < 2).map(|n| n == 1);
-        let is = ItemSum {
+        let is = ItemChecksum {
             key: row.get(0).ok()?,
             id: &id,
             seq,
@@ -143,7 +143,7 @@ pub(crate) fn verify_row<'a>(row: &'a Row<'_>) -> Option<(u64, &'a [u8])> {
             body,
             parent: parent.as_deref(),
         };
-        if is.at(flag(7)?) != kept {
+        if is.with_level(flag(7)?) != kept {
             return None;
         }
     }
@@ -167,7 +167,7 @@ pub(crate) fn row(db: &Db<'_>, session: i64, id: &str) -> Result<Option<(u64, It
 
 /// Reports damaged items.
 pub(crate) fn report_damage(session: i64, first: i64, last: i64) {
-    damage::found(Damage::new(session, damage::Part::Items, number(first), number(last)));
+    damage::report(Damage::new(session, damage::DamageKind::Items, number(first), number(last)));
 }
 
 pub(crate) fn read_item(body: &str) -> Result<Item> {
@@ -234,13 +234,13 @@ pub(crate) fn resume_state(db: &Db<'_>, session: i64, recent: usize) -> Result<K
     let found = db.query_opt(
         &format!("SELECT {LOG_COUNTERS}, state, state_crc FROM session WHERE key = ?1"),
         &params![session],
-        |r| Ok((LogCounters::read(r)?, r.get(5)?, sum::row_holds(r, &[5], 6)?)),
+        |r| Ok((LogCounters::read(r)?, r.get(5)?, checksum::row_matches(r, &[5], 6)?)),
     )?;
     let (counters, state, sound): (_, Option<String>, bool) =
         found.ok_or(Error::NotFound("session"))?;
     if !sound || !counters.hold() {
         // Appending at a wrong position or to a wrong header would spread the damage.
-        damage::found(Damage::new(session, damage::Part::Session, 0, 0));
+        damage::report(Damage::new(session, damage::DamageKind::Session, 0, 0));
         let what = "the row of the session is not as it was written";
         return Err(Error::Damaged(what.to_owned()));
     }

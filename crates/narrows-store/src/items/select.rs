@@ -1,7 +1,7 @@
 //! Selecting items of a session, and scanning them in order.
 
-use crate::careful::{Careful, Next};
-use crate::damage;
+use crate::damage::key_scan::{KeyScan, ScanStep};
+use crate::damage::notice;
 use crate::db::{Db, Value, params};
 use crate::error::{Error, Result};
 use crate::items::derived::{parent, row_exists};
@@ -161,11 +161,11 @@ pub(crate) fn select(
                 Some(key) => (key + 1, until - 1),
                 None => (from, until - 1),
             };
-            let mut keys = Careful::new("item", low, high, backwards);
+            let mut keys = KeyScan::new("item", low, high, backwards);
             while !out.more {
                 match keys.next(db)? {
-                    Next::End => break,
-                    Next::Gap(low, high) => {
+                    ScanStep::End => break,
+                    ScanStep::Gap(low, high) => {
                         emit_new_before(
                             &mut out,
                             &mut new,
@@ -178,7 +178,7 @@ pub(crate) fn select(
                             high.min(last_key(db, session)?),
                         ));
                     }
-                    Next::Key(key) => {
+                    ScanStep::Key(key) => {
                         emit_new_before(&mut out, &mut new, number(key));
                         if !out.more {
                             out.extend(read_by_key(db, session, selector, key, overlay)?);
@@ -239,7 +239,7 @@ fn current_item(
 fn damaged_notice(session: i64, selector: &Which, first: i64, last: i64) -> Option<ItemRow> {
     report_damage(session, first, last);
     let parent = if let Which::Of(id) = selector { Some(id.as_str()) } else { None };
-    let item = damage::item(number(first), number(last), parent)?;
+    let item = notice::unreadable_items(number(first), number(last), parent)?;
     Some(ItemRow { order: item.order, seq: 0, item })
 }
 

@@ -2,18 +2,17 @@
 
 pub(crate) mod event_block;
 
-use crate::careful::{Careful, Next};
+use crate::checksum;
 use crate::compress::{decompress_parts, is_compressed};
-use crate::damage::{self, Damage};
+use crate::damage::key_scan::{KeyScan, ScanStep};
+use crate::damage::{self, Damage, notice};
 use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
-pub(crate) use crate::event_row::EventRow;
-pub(crate) use crate::keys::{event_key, keys, number};
-use crate::sum;
+use crate::event_row::EventRow;
+use crate::keys::{event_key, keys, number};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
-pub(crate) use {LOG_COUNTERS as NUMBERS, LogCounters as Numbers, events_after as after};
 
 /// A page of a log.
 #[derive(Debug, Clone, Default)]
@@ -94,14 +93,14 @@ impl LogCounters {
     /// Whether the counters match their checksum.
     pub(crate) fn hold(&self) -> bool {
         let LogCounters { seq, settled, next_order, items, tally } = *self;
-        sum::holds(tally, sum::tally_of(seq, settled, next_order, items))
+        checksum::matches(tally, checksum::of_log_counters(seq, settled, next_order, items))
     }
 
     /// Returns the counters. Damaged ones are replaced: the end of the log is read from the log
     /// itself, and the item rows count as outdated.
     pub(crate) fn checked(mut self, db: &Db<'_>, session: i64) -> Result<LogCounters> {
         if !self.hold() {
-            damage::found(Damage::new(session, damage::Part::Session, 0, 0));
+            damage::report(Damage::new(session, damage::DamageKind::Session, 0, 0));
             let (first, last) = keys(session);
             let sql = "SELECT max(key) FROM event WHERE key BETWEEN ?1 AND ?2";
             let end: Option<i64> = db.query_one(sql, &params![first, last], |r| r.get(0))?;
@@ -141,13 +140,13 @@ pub(crate) fn events_after(
     match scanned {
         Err(Error::Damaged(_)) if !db.is_postgres() => {
             // A page is unreadable: read row by row, around it.
-            let mut keys = Careful::new("event", last_key + 1, until, false);
+            let mut keys = KeyScan::new("event", last_key + 1, until, false);
             let select_one = format!("SELECT {COLUMNS} FROM event WHERE key = ?1");
             while !builder.is_full()
                 && let next = keys.next(db)?
-                && next != Next::End
+                && next != ScanStep::End
             {
-                let Next::Key(key) = next else { continue };
+                let ScanStep::Key(key) = next else { continue };
                 let read = match db.query_opt(&select_one, &params![key], |row| Ok(read_row(row))) {
                     Err(Error::Damaged(_)) => None,
                     read => read?.flatten(),
@@ -193,7 +192,7 @@ impl PageBuilder {
                 continue;
             }
             // A notice of lost events covers all events before it.
-            if event.seq > self.next && event.kind != damage::KIND {
+            if event.seq > self.next && event.kind != notice::KIND {
                 self.add_gap_notice(db, session, event.seq)?;
             }
             self.next = event.seq + 1;
@@ -209,11 +208,12 @@ impl PageBuilder {
     fn add_gap_notice(&mut self, db: &Db<'_>, session: i64, until: u64) -> Result<()> {
         if self.next < until {
             let (first, last) = (self.next, until - 1);
-            damage::found(Damage::new(session, damage::Part::Events, first, last));
+            damage::report(Damage::new(session, damage::DamageKind::Events, first, last));
             let id = "SELECT id FROM session WHERE key = ?1";
             let id: Option<String> = db.query_opt(id, &params![session], |r| r.get(0))?;
             let order = notice_order(db, session, first).unwrap_or(0);
-            self.push(damage::event(&id.unwrap_or_default(), first, last, order));
+            let id = id.unwrap_or_default();
+            self.push(notice::unreadable_events(&id, first, last, order).into());
             self.next = until;
         }
         Ok(())
@@ -241,7 +241,7 @@ pub(crate) fn read_row(row: &Row<'_>) -> Option<Vec<EventRow>> {
     let [event, changes, activity] = [2, 3, 4].map(|at| row.bytes(at).ok());
     let (event, changes, activity) = (event?, changes?, activity?);
     match row.get::<Option<i64>>(5).ok()? {
-        Some(sum) if sum != sum::event(key, &kind, [event, changes, activity]) => None,
+        Some(sum) if sum != checksum::of_event_row(key, &kind, [event, changes, activity]) => None,
         checksum => {
             let events = events_of(key, &kind, event?, changes, activity).ok()?;
             // Rows of older versions that have no checksum yet must at least be JSON.
@@ -265,7 +265,7 @@ pub(crate) fn read_all(row: &Row<'_>) -> Result<Vec<EventRow>> {
         return Ok(events);
     }
     let key: i64 = row.get(0)?;
-    damage::found(Damage::new(key >> 32, damage::Part::Events, number(key), number(key)));
+    damage::report(Damage::new(key >> 32, damage::DamageKind::Events, number(key), number(key)));
     Ok(Vec::new())
 }
 

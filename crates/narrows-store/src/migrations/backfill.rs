@@ -1,5 +1,6 @@
 //! Data migrations: columns and rows that SQL alone cannot derive.
 
+use crate::checksum::{self, Checksum, ItemChecksum};
 use crate::compress::decode_text;
 use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
@@ -8,7 +9,6 @@ use crate::items::first_prompt;
 use crate::items::read_item;
 use crate::log::read_row;
 use crate::meta;
-use crate::sum::{self, ItemSum, Sum};
 use narrows::item::ItemBody;
 use narrows::tool::ChangedFile;
 use serde::Deserialize;
@@ -120,15 +120,15 @@ pub(crate) fn checksums(db: &Db<'_>) -> Result<()> {
          WHERE name_crc IS NULL";
     let derived = db.query_all(sql, &[], |r| {
         let sum = |columns: &[usize]| -> Result<i64> {
-            let mut sum = Sum::default();
+            let mut sum = Checksum::default();
             for at in columns {
                 sum.add(&r.value(*at)?);
             }
-            Ok(sum.end())
+            Ok(sum.finish())
         };
         Ok((r.get::<i64>(0)?, sum(&[1, 2, 3])?, sum(&[4, 5, 6, 7, 8])?, sum(&[9])?))
     })?;
-    let tally = sum::tally("seq", "settled", "next_order", "items");
+    let tally = checksum::log_counters_sql("seq", "settled", "next_order", "items");
     let sql = format!(
         "UPDATE session SET name_crc = ?2, facts_crc = ?3, state_crc = ?4, tally = {tally}
          WHERE key = ?1"
@@ -185,9 +185,9 @@ pub(crate) fn checksum_slice(db: &Db<'_>) -> Result<bool> {
         }
         let last = last.unwrap_or(i64::MAX);
         if db.is_postgres() {
-            meta::put(db, place, &Value::Bytes(last.to_string().as_bytes()))?;
+            meta::set(db, place, &Value::Bytes(last.to_string().as_bytes()))?;
         } else {
-            meta::put(db, place, &Value::Int(last))?;
+            meta::set(db, place, &Value::Int(last))?;
         }
         return Ok(true);
     }
@@ -201,14 +201,14 @@ fn missing_checksum(table: &str, key: i64, row: &Row<'_>) -> Result<Option<i64>>
             return Ok(None);
         }
         let parts = [row.bytes(2)?, row.bytes(3)?, row.bytes(4)?];
-        return Ok(Some(sum::event(key, &row.get::<String>(1)?, parts)));
+        return Ok(Some(checksum::of_event_row(key, &row.get::<String>(1)?, parts)));
     }
     if row.get::<Option<i64>>(8)?.is_some() || crate::items::read_row(row).is_none() {
         return Ok(None);
     }
     let (id, kind) = (row.get::<String>(3)?, row.get::<String>(4)?);
     let parent: Option<String> = row.get(6)?;
-    let sum = ItemSum {
+    let sum = ItemChecksum {
         key,
         id: &id,
         seq: row.get(1)?,
@@ -217,5 +217,5 @@ fn missing_checksum(table: &str, key: i64, row: &Row<'_>) -> Result<Option<i64>>
         body: row.bytes(2)?.unwrap_or_default(),
         parent: parent.as_deref(),
     };
-    Ok(Some(sum.at(row.get(7)?)))
+    Ok(Some(sum.with_level(row.get(7)?)))
 }

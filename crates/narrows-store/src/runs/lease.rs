@@ -4,10 +4,10 @@
 //! as appends do: nothing with an older token can be written afterwards.
 
 use super::RunRow;
+use crate::checksum;
 use crate::db::{Db, Row, params};
 use crate::error::{Error, Result};
 use crate::store::Store;
-use crate::sum;
 use std::time::Duration;
 
 /// Expired runs returned at once.
@@ -140,7 +140,7 @@ impl Store {
                  WHERE session = ?1",
                 clock(db)
             );
-            let sum = sum::of(&params![session, node, fence]);
+            let sum = checksum::of_values(&params![session, node, fence]);
             db.execute(&sql, &params![session, node, fence, millis(time), sum])?;
             Ok(Some(Taken { fence, lost: expired || (left.is_some() && !is_holder), shown }))
         })
@@ -170,7 +170,7 @@ impl Store {
     pub async fn show_run(&self, session: i64, fence: u64, shown: String) -> Result<()> {
         self.write(shown.len() + 64, move |db| {
             let sql = "UPDATE run SET shown = ?3, shown_crc = ?4 WHERE session = ?1 AND fence = ?2";
-            let sum = sum::of(&params![session, shown]);
+            let sum = checksum::of_values(&params![session, shown]);
             match db.execute(sql, &params![session, fence, shown, sum])? {
                 0 => Err(Error::Fenced),
                 _ => Ok(()),
@@ -182,7 +182,7 @@ impl Store {
     /// Releases a lease: any node may acquire it.
     pub async fn give_back(&self, session: i64, fence: u64, shown: Option<String>) -> Result<()> {
         self.write(64, move |db| {
-            let sum = shown.as_ref().map(|shown| sum::of(&params![session, shown]));
+            let sum = shown.as_ref().map(|shown| checksum::of_values(&params![session, shown]));
             db.execute_pipelined(
                 "UPDATE run SET lease = NULL, shown = coalesce(?3, shown),
                  shown_crc = coalesce(?4, shown_crc) WHERE session = ?1 AND fence = ?2",

@@ -8,12 +8,12 @@ mod lease;
 pub use commands::Asked;
 pub use lease::{Holding, Taken};
 
+use crate::checksum;
 use crate::db::{Db, Param, Row, Value, params};
 use crate::error::{Error, Result};
 use crate::ids::now;
 use crate::sessions::{Session, find_by_key};
 use crate::store::Store;
-use crate::sum;
 use sha2::{Digest, Sha256};
 
 /// The configuration of a run. Its directories are paths of this machine and are never served.
@@ -130,7 +130,7 @@ fn updated_checksum(
     let sql = "SELECT session, number, key, digest, body, state, after, until, created, crc
          FROM message WHERE session = ?1 AND number = ?2 /*pg FOR UPDATE*/";
     let read = |row: &Row<'_>| {
-        let is_intact = sum::row_holds(row, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)?;
+        let is_intact = checksum::row_matches(row, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9)?;
         let mut values = (0..9).map(|at| row.value(at)).collect::<Result<Vec<Value<'_>>>>()?;
         if state != MessageState::Queued {
             values[4] = Value::Text("");
@@ -141,7 +141,7 @@ fn updated_checksum(
                 values[at] = value;
             }
         }
-        Ok(is_intact.then(|| sum::of(&values)))
+        Ok(is_intact.then(|| checksum::of_values(&values)))
     };
     Ok(db.query_opt(sql, &params![session, number], read)?.flatten())
 }
@@ -196,7 +196,7 @@ impl Store {
                 run.runs,
                 directories
             ];
-            let sum = sum::of(&columns);
+            let sum = checksum::of_values(&columns);
             let values: Vec<Value<'_>> = columns.into_iter().chain(params![sum]).collect();
             db.execute_pipelined(
                 "INSERT INTO run (session, agent, cwd, native, mode, model, runs, directories, crc)
@@ -248,8 +248,17 @@ impl Store {
             let state = MessageState::Queued;
             let number = last + 1;
             let (at, none) = (now(), Value::Null);
-            let sum =
-                sum::of(&params![session, number, key, digest, body, state.name(), none, none, at]);
+            let sum = checksum::of_values(&params![
+                session,
+                number,
+                key,
+                digest,
+                body,
+                state.name(),
+                none,
+                none,
+                at
+            ]);
             db.execute_pipelined(
                 "INSERT INTO message (session, number, key, body, state, created, digest, crc)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",

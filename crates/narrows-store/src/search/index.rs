@@ -1,5 +1,6 @@
 //! The trigram index of items, and the queue of items to index.
 
+use crate::checksum::search_terms::with_sum_term;
 use crate::compress;
 use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
@@ -7,7 +8,6 @@ use crate::fold_case::to_lower;
 use crate::items;
 use crate::preview::visit_texts;
 use crate::search::trigrams::{TrigramSet, parse_terms};
-use crate::words;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
@@ -139,10 +139,10 @@ pub(crate) fn put(db: &Db<'_>, key: i64, tokens: &str) -> Result<()> {
         return db.execute_pipelined(
             "INSERT INTO search VALUES (?1, ?2)
              ON CONFLICT (key) DO UPDATE SET threes = excluded.threes",
-            &params![key, numbers(tokens)],
+            &params![key, parse_terms(tokens)],
         );
     }
-    let words = words::with_sum(key, tokens);
+    let words = with_sum_term(key, tokens);
     db.execute_pipelined(
         "INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)",
         &params![key, words],

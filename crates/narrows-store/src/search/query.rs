@@ -1,8 +1,8 @@
 //! Search: an item matches if it contains every term, in any case, also within words.
 
-use crate::careful::{Careful, Next};
-use crate::check;
 use crate::compress;
+use crate::damage::key_scan::session_keys;
+use crate::damage::key_scan::{KeyScan, ScanStep};
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value, params};
 use crate::error::{Error, Result};
@@ -179,7 +179,7 @@ fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec
     let mut values = params![low, high, MAX_CANDIDATES].to_vec();
     let from = match (&trigrams, &all) {
         (Some(trigrams), _) if db.is_postgres() => {
-            values.push(numbers(trigrams));
+            values.push(parse_terms(trigrams));
             "SELECT key FROM search WHERE threes @> ?4 AND key BETWEEN ?1 AND ?2
              UNION SELECT key FROM fresh WHERE key BETWEEN ?1 AND ?2"
         }
@@ -194,7 +194,7 @@ fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec
     match db.query_all(&format!("{from} {order}"), &values, |r| r.get(0)) {
         // Without a readable index, every item is a candidate.
         Err(error) if error.is_unreadable() && !db.is_postgres() => {
-            damage::found(Damage::database(format!("the index of search: {error}")));
+            damage::report(Damage::database(format!("the index of search: {error}")));
             let all =
                 format!("SELECT key FROM item NOT INDEXED WHERE key BETWEEN ?1 AND ?2 {order}");
             match db.query_all(&all, &values[..3], |r| r.get(0)) {
@@ -208,12 +208,12 @@ fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec
 
 /// Item keys in a range, around unreadable pages.
 fn scan_keys(db: &Db<'_>, low: i64, high: i64) -> Result<Vec<i64>> {
-    let (mut all, mut keys) = (Careful::new("item", low, high, true), Vec::new());
+    let (mut all, mut keys) = (KeyScan::new("item", low, high, true), Vec::new());
     while keys.len() < MAX_CANDIDATES {
         match all.next(db)? {
-            Next::Key(key) => keys.push(key),
-            Next::Gap(..) => {}
-            Next::End => break,
+            ScanStep::Key(key) => keys.push(key),
+            ScanStep::Gap(..) => {}
+            ScanStep::End => break,
         }
     }
     Ok(keys)
@@ -249,7 +249,7 @@ fn sessions(db: &Db<'_>, query: &Query) -> Result<HashMap<i64, i64>> {
     });
     if skip_damaged_rows(db, scanned)? {
         all.clear();
-        for key in check::sessions(db)? {
+        for key in session_keys(db)? {
             let sql = format!("{sql} AND key = {key}");
             // The list of sessions reports those that cannot be read.
             let found = db.query_opt(&sql, &params![query.session], one);

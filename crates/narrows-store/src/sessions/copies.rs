@@ -1,7 +1,7 @@
 //! Sessions recorded twice: what `narrows acp` records is also in the agent's own file. Both logs
 //! are kept, one of them is listed.
 
-use crate::beside;
+use crate::checksum::side_tables;
 use crate::db::{Db, Row, Value, params};
 use crate::error::Result;
 use crate::ids::now;
@@ -63,7 +63,7 @@ pub(crate) fn move_copies(db: &Db<'_>, of: Option<i64>, old: i64, new: i64) -> R
 }
 
 fn update_copy_of(db: &Db<'_>, condition: &str, key: i64, of: Option<i64>) -> Result<()> {
-    let hidden = beside::hidden("CAST(?2 AS BIGINT)", "left_out");
+    let hidden = side_tables::visibility_sql("CAST(?2 AS BIGINT)", "left_out");
     let sql = format!("UPDATE session SET copy_of = ?2, hidden = {hidden} WHERE {condition}");
     db.execute_pipelined(&sql, &params![key, of])
 }

@@ -1,7 +1,7 @@
 //! Lists of sessions with filters, and their facets.
 
 use crate::buckets::{self, last_revision};
-use crate::check;
+use crate::damage::key_scan::session_keys;
 use crate::damage::{self, Damage};
 use crate::db::{Db, Row, Value};
 use crate::error::{Error, Result};
@@ -176,7 +176,7 @@ pub(crate) fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> 
     });
     if skip_damaged_rows(db, scanned)? {
         sessions.clear();
-        for key in check::sessions(db)? {
+        for key in session_keys(db)? {
             sessions.extend(read_by_key(db, key, &sql, &values, &matches)?);
         }
         sessions.sort_by_key(|s| Reverse((s.updated_at, s.key)));
@@ -191,7 +191,7 @@ pub(crate) fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> 
 pub(crate) fn skip_damaged_rows(db: &Db<'_>, scanned: Result<()>) -> Result<bool> {
     match scanned {
         Err(error) if error.is_unreadable() && !db.is_postgres() => {
-            damage::found(Damage::database(error.to_string()));
+            damage::report(Damage::database(error.to_string()));
             Ok(true)
         }
         scanned => scanned.map(|()| false),
@@ -214,7 +214,7 @@ fn read_by_key(
             found => return Ok(found?.flatten()),
         }
     }
-    damage::found(Damage::new(key, damage::Part::Session, 0, 0));
+    damage::report(Damage::new(key, damage::DamageKind::Session, 0, 0));
     Ok(None)
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn facets(db: &Db<'_>, sight: &Sight) -> Result<Facets> {
     });
     if skip_damaged_rows(db, scanned)? {
         found.clear();
-        for key in check::sessions(db)? {
+        for key in session_keys(db)? {
             // The list of sessions reports those that cannot be read.
             let sql = format!("{sql} AND s.key = {key}");
             found.extend(db.query_opt(&sql, &values, one).ok().flatten());

@@ -9,22 +9,20 @@ pub(crate) mod list;
 pub(crate) mod row;
 pub(crate) mod stats;
 
-use crate::beside;
-pub(crate) use crate::buckets::next_revision as touched;
 use crate::buckets::next_revision;
 use crate::buckets::{REVISION_BITS, pg_assignments, time_bucket};
-use crate::damage::{self, Damage, Damages};
+use crate::checksum;
+use crate::checksum::session_counters::{self, ColumnChange};
+use crate::checksum::side_tables;
+use crate::damage::unindexed_lookup::find_session_key;
+use crate::damage::{self, Damage, DamageRegistry};
 use crate::db::{Db, Value, params};
-use crate::durable;
+use crate::durability::log_ends;
 use crate::error::{Error, Result};
-use crate::figures::{self, Change};
 use crate::ids::{new_epoch, now};
 use crate::meta;
 use crate::sessions::row::{empty_info, sorted_lines};
-use crate::sum;
-use crate::unindexed;
 use std::path::Path;
-pub(crate) use {bump_revision as mark_touched, identity_checksum as name_sum};
 
 /// A session to create.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +65,7 @@ pub(crate) fn insert(
     created: i64,
 ) -> Result<Option<i64>> {
     let revision = next_revision(db);
-    let figures = figures::of(|column| match column {
+    let figures = session_counters::sum_sql(|column| match column {
         "created" | "updated" => "?4".to_owned(),
         "touched" => revision.clone(),
         _ => "0".to_owned(),
@@ -80,21 +78,16 @@ pub(crate) fn insert(
     );
     let (info, bucket, epoch) = (empty_info(), time_bucket(created), new_epoch()?);
     let none = Value::Null;
-    let facts = sum::of(&params![info, none, none, none, none]);
-    let names = identity_checksum(id, &epoch, label);
+    let facts = checksum::of_values(&params![info, none, none, none, none]);
+    let names = checksum::of_session_names(id, &epoch, label);
     let values = params![id, epoch, label, created, info, bucket, facts, names];
     let inserted = db.query_opt(&sql, &values, |r| r.get(0))?;
     if let Some(key) = inserted
         && !db.is_postgres()
     {
-        durable::wrote(key, Some(0));
+        log_ends::note_log_end(key, Some(0));
     }
     Ok(inserted)
-}
-
-/// The checksum of a session's identity.
-pub(crate) fn identity_checksum(id: &str, epoch: &str, label: Option<&str>) -> i64 {
-    sum::of(&params![id, epoch, label])
 }
 
 pub(crate) fn schedule_delete(db: &Db<'_>, key: i64) -> Result<()> {
@@ -102,23 +95,23 @@ pub(crate) fn schedule_delete(db: &Db<'_>, key: i64) -> Result<()> {
         // The session may have the highest revision, which must not be assigned again.
         let count: i64 =
             db.query_one(&format!("SELECT {}", next_revision(db)), &[], |r| r.get(0))?;
-        meta::put(db, "touched", &Value::Int(count))?;
+        meta::set(db, "touched", &Value::Int(count))?;
     }
     let at = now();
     for name in file_names(db, key)? {
         db.execute_pipelined(
             "INSERT INTO forgotten (label, at, crc) VALUES (?1, ?2, ?3)
              ON CONFLICT (label) DO UPDATE SET at = excluded.at, crc = excluded.crc",
-            &params![name, at, sum::of(&params![name, at])],
+            &params![name, at, checksum::of_values(&params![name, at])],
         )?;
     }
     if !db.is_postgres() {
-        durable::wrote(key, None);
+        log_ends::note_log_end(key, None);
     }
     db.execute_pipelined("DELETE FROM session WHERE key = ?1", &params![key])?;
     db.execute_pipelined("DELETE FROM tag WHERE session = ?1", &params![key])?;
     let doomed = "INSERT INTO doomed (session, crc) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-    db.execute_pipelined(doomed, &params![key, beside::doomed_sum(key)])
+    db.execute_pipelined(doomed, &params![key, side_tables::of_pending_delete(key)])
 }
 
 /// The names of a session read from files: its label, and the stems of its files.
@@ -142,7 +135,7 @@ pub(crate) fn file_names(db: &Db<'_>, key: i64) -> Result<Vec<String>> {
 pub(crate) fn bump_revision(db: &Db<'_>, key: i64) -> Result<()> {
     let revision = next_revision(db);
     let bucket = if db.is_postgres() { pg_assignments(None, &revision) } else { String::new() };
-    let figures = figures::changed(&[("touched", Change::To(&revision))]);
+    let figures = session_counters::changed_sum_sql(&[("touched", ColumnChange::To(&revision))]);
     let sql = format!(
         "UPDATE session SET figures = {figures}, touched = {revision}{bucket} WHERE key = ?1"
     );
@@ -154,7 +147,7 @@ pub(crate) fn add_tags(db: &Db<'_>, key: i64, tags: &[String]) -> Result<usize> 
     let mut added = 0;
     for tag in tags {
         let sql = "INSERT INTO tag (session, tag, crc) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-        added += db.execute(sql, &params![key, tag, sum::of(&params![key, tag])])?;
+        added += db.execute(sql, &params![key, tag, checksum::of_values(&params![key, tag])])?;
     }
     if added > 0 {
         let sql = "SELECT count(*) FROM tag WHERE session = ?1";
@@ -182,12 +175,16 @@ pub(crate) fn find_locked(db: &Db<'_>, id: &str) -> Result<Session> {
 }
 
 /// Finds a session by id, even if the index is damaged.
-pub(crate) fn find_by_id(db: &Db<'_>, damages: &Damages, id: &str) -> Result<Option<Session>> {
+pub(crate) fn find_by_id(
+    db: &Db<'_>,
+    damages: &DamageRegistry,
+    id: &str,
+) -> Result<Option<Session>> {
     let found = find(db, "id", Value::Text(id))?.filter(|session| session.id == id);
     if found.is_some() {
         return Ok(found);
     }
-    match unindexed::key_of(db, damages, "id", id)? {
+    match find_session_key(db, damages, "id", id)? {
         Some(key) => find_by_key(db, key),
         None => Ok(None),
     }
@@ -196,7 +193,7 @@ pub(crate) fn find_by_id(db: &Db<'_>, damages: &Damages, id: &str) -> Result<Opt
 /// Finds a session by label, even if the index is damaged or leads to another session.
 pub(crate) fn find_by_label(
     db: &Db<'_>,
-    damages: &Damages,
+    damages: &DamageRegistry,
     label: &str,
 ) -> Result<Option<Session>> {
     let found = match find(db, "label", Value::Text(label)) {
@@ -204,7 +201,7 @@ pub(crate) fn find_by_label(
         Err(error) if !matches!(error, Error::Damaged(_)) => return Err(error),
         found => found,
     };
-    match unindexed::key_of(db, damages, "label", label)? {
+    match find_session_key(db, damages, "label", label)? {
         Some(key) => find_by_key(db, key),
         // The index entry does not match the row.
         None => found.map(|_| None),
@@ -222,8 +219,8 @@ fn find(db: &Db<'_>, column: &str, value: Value<'_>) -> Result<Option<Session>> 
          FROM session s WHERE s.{column} = ?1"
     );
     db.query_opt(&sql, &[value], |r| {
-        if !sum::row_holds(r, &[1, 2, 3], 8)? {
-            damage::found(Damage::new(r.get(0)?, damage::Part::Session, 0, 0));
+        if !checksum::row_matches(r, &[1, 2, 3], 8)? {
+            damage::report(Damage::new(r.get(0)?, damage::DamageKind::Session, 0, 0));
             return Err(Error::Damaged("the row of a session is not as it was written".to_owned()));
         }
         Ok(Session {

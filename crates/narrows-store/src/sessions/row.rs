@@ -1,11 +1,11 @@
 //! Sessions as lists show them, and the visibility of sessions.
 
+use crate::checksum;
 use crate::damage::{self, Damage};
 use crate::db::Row;
 use crate::error::Result;
 use crate::ids::now;
 use crate::sessions::list::is_live;
-use crate::sum;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -163,8 +163,10 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
     let (heard_at, waiting, ended): (i64, u64, bool) = (r.get(21)?, r.get(22)?, r.get(9)?);
     let status = r.get::<Option<String>>(23)?.unwrap_or_default();
     let (copy_of, fork_of): (Option<String>, Option<String>) = (r.get(27)?, r.get(28)?);
-    if !sum::row_holds(r, &[10, 12, 20, 24, 23], 25)? || !sum::row_holds(r, &[1, 3, 2], 26)? {
-        damage::found(Damage::new(r.get(16)?, damage::Part::Session, 0, 0));
+    if !checksum::row_matches(r, &[10, 12, 20, 24, 23], 25)?
+        || !checksum::row_matches(r, &[1, 3, 2], 26)?
+    {
+        damage::report(Damage::new(r.get(16)?, damage::DamageKind::Session, 0, 0));
         info = damaged_info();
     }
     // The cost is reported by the hidden copy.
@@ -210,9 +212,9 @@ mod tests {
         let db = rusqlite::Connection::open_in_memory().expect("database");
         let names: Vec<&str> = columns.split(", ").map(|c| c.trim_start_matches("s.")).collect();
         assert_eq!(names.len(), 30);
-        let mut columns: Vec<&str> = names.iter().copied().filter(|c| *c != "NULL").collect();
-        columns.dedup();
-        db.execute_batch(&format!("CREATE TABLE session ({})", columns.join(", "))).expect("table");
+        let mut plain: Vec<&str> = names.iter().copied().filter(|c| *c != "NULL").collect();
+        plain.dedup();
+        db.execute_batch(&format!("CREATE TABLE session ({})", plain.join(", "))).expect("table");
         let count =
             db.prepare(&format!("SELECT {columns} FROM session s")).expect("query").column_count();
         assert_eq!(count, 30);

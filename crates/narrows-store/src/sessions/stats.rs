@@ -1,11 +1,11 @@
 //! Statistics over sessions: tokens, costs, tool calls and activity.
 
 use super::cost;
-use crate::beside;
+use crate::checksum;
+use crate::checksum::side_tables;
 use crate::db::{Db, Value, params};
 use crate::error::Result;
 use crate::sessions::copies::{ONE_LOG_PER_ANSWER, ONE_LOG_PER_SESSION};
-use crate::sum;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -136,7 +136,7 @@ pub(crate) fn put_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()>
             row.cache_read,
             row.cache_write,
             row.cost,
-            sum::of(&params![
+            checksum::of_values(&params![
                 row.id,
                 row.input,
                 row.output,
@@ -144,9 +144,9 @@ pub(crate) fn put_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()>
                 row.cache_write,
                 row.cost
             ]),
-            sum::of(&params![row.id, row.at]),
-            sum::of(&params![row.id, row.model]),
-            beside::usage_sum(session, row.sub, row.kept),
+            checksum::of_values(&params![row.id, row.at]),
+            checksum::of_values(&params![row.id, row.model]),
+            side_tables::of_usage_owner(session, row.sub, row.kept),
             row.kept
         ],
     )
@@ -156,7 +156,10 @@ pub(crate) fn put_usage(db: &Db<'_>, session: i64, row: &UsageRow) -> Result<()>
 pub(crate) fn put_first_answer(db: &Db<'_>, session: i64, message: &str) -> Result<()> {
     let sql = "INSERT INTO first_answer (session, answer, crc) VALUES (?1, ?2, ?3)
          ON CONFLICT (session) DO NOTHING";
-    db.execute_pipelined(sql, &params![session, message, sum::of(&params![session, message])])
+    db.execute_pipelined(
+        sql,
+        &params![session, message, checksum::of_values(&params![session, message])],
+    )
 }
 
 const DAY_SQLITE: &str = "coalesce(date({at} / 1000, 'unixepoch', 'localtime'), '')";

@@ -1,9 +1,9 @@
 //! Checkpoints of sources: where writing a session resumes. Also the stored requests, which may be
 //! repeated.
 
+use crate::checksum;
 use crate::db::{Db, Value, params};
 use crate::error::Result;
-use crate::sum;
 use std::collections::BTreeMap;
 
 /// The length and hash of a request body.
@@ -70,7 +70,7 @@ impl SourceMark {
         let SourceMark {
             number, read, rest, offset, rest_offset, rest_order, last, roots, at, ..
         } = self;
-        sum::of(&params![
+        checksum::of_values(&params![
             session,
             *number,
             *read,
@@ -87,7 +87,7 @@ impl SourceMark {
 
 /// The checksum of a source's format or path, if any.
 pub(crate) fn text_checksum(session: i64, number: u32, text: Option<&str>) -> Option<i64> {
-    text.map(|text| sum::of(&params![session, number, text]))
+    text.map(|text| checksum::of_values(&params![session, number, text]))
 }
 
 /// Writes checkpoints, each with its session. The last one of a source wins.

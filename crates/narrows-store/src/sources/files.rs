@@ -1,8 +1,8 @@
 //! Files of sessions: their identity on disk, and the records read from them.
 
+use crate::checksum;
 use crate::db::{Db, Value, params};
 use crate::error::Result;
-use crate::sum;
 
 /// A file of a session. Its path is never served.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl FileMark {
     pub(crate) fn checksum(&self) -> i64 {
         let FileMark { session, number, node, size, changed, head, tail, tail_at, parent, .. } =
             self;
-        sum::of(&params![
+        checksum::of_values(&params![
             *session,
             *number,
             node,
@@ -106,7 +106,7 @@ pub(crate) fn records_checksum(records: &[u8]) -> i64 {
 
 /// The checksum of a records row's key.
 pub(crate) fn records_key_checksum(session: i64, seq: u64, source: u32) -> i64 {
-    sum::of(&params![session, seq, source])
+    checksum::of_values(&params![session, seq, source])
 }
 
 fn to_bytes(records: &[u64]) -> Vec<u8> {

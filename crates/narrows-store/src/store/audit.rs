@@ -2,19 +2,20 @@
 
 use super::Store;
 use crate::access::audit::{Audited, DAMAGED_ACTION, NewAudit};
-use crate::beside;
+use crate::checksum;
+use crate::checksum::columns;
 use crate::damage::{self, Damage};
 use crate::db::params;
 use crate::error::Result;
 use crate::ids::now;
-use crate::sum;
 
 impl Store {
     /// Appends an entry.
     pub async fn audit(&self, new: NewAudit) -> Result<()> {
         self.write(256, move |db| {
             let at = now();
-            let sum = sum::of(&params![at, new.token, new.action, new.session, new.detail]);
+            let sum =
+                checksum::of_values(&params![at, new.token, new.action, new.session, new.detail]);
             db.execute_pipelined(
                 "INSERT INTO audit (at, token, action, session, detail, crc)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -32,8 +33,8 @@ impl Store {
                  ORDER BY key DESC LIMIT ?2";
             db.query_all(query, &params![before.unwrap_or(i64::MAX), limit], |r| {
                 let number = r.get(0)?;
-                if !sum::row_holds(r, &[1, 2, 3, 4, 5], 6).unwrap_or(false) {
-                    damage::found(Damage::other(beside::AUDIT));
+                if !checksum::row_matches(r, &[1, 2, 3, 4, 5], 6).unwrap_or(false) {
+                    damage::report(Damage::other(columns::AUDIT_MISMATCH));
                     // Keep the number, so that the gap is visible.
                     return Ok(Audited {
                         number,

@@ -21,7 +21,7 @@ impl Store {
             // Blobs are named by their content.
             if hash.len() == HASH_LEN && sha256_hex(&blob.bytes) != hash {
                 let message = "a picture is not as it was written";
-                damage::found(Damage { session, ..Damage::other(message) });
+                damage::report(Damage { session, ..Damage::other(message) });
                 return Err(Error::Damaged(message.to_owned()));
             }
             Ok(blob)

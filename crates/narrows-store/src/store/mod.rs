@@ -8,6 +8,7 @@ mod audit;
 mod blobs;
 mod changes;
 mod copies;
+mod exclusion;
 mod files;
 mod items;
 mod list;
@@ -18,23 +19,23 @@ mod sessions;
 mod sources;
 mod tokens;
 
-use crate::check::Looking;
-use crate::damage::{self, Damages};
+use crate::access::revocations::Revocations;
+use crate::damage::check_progress::CheckProgress;
+use crate::damage::{self, DamageRegistry};
 use crate::data_dir::DataDir;
-use crate::db::sqlite::connection::open_reader;
+use crate::db::sqlite::connection::{open_checkpointer, open_reader};
 use crate::db::{Db, Pg, PgConfig};
 use crate::deadline;
-use crate::durable::{self, Durable};
+use crate::durability::checkpointer::{Checkpointer, restart_wal};
+use crate::durability::file_guard::FileGuard;
+use crate::durability::log_ends::{self, LogEnds};
+use crate::durability::swap;
+use crate::durability::wal_frames;
 use crate::error::{Error, Result};
-use crate::frames;
-use crate::intact::Intact;
 use crate::maintenance::maintenance_fn;
 use crate::meta;
 use crate::migrations::postgres;
 use crate::migrations::{SCHEMA, check_schema, open_writer};
-use crate::mover::{Mover, restart_wal};
-use crate::repair::swap;
-use crate::revoked::Revoked;
 use crate::writer::write_conn::WriteConn;
 use crate::writer::{CommitBaton, Writer, WriterConfig};
 use rusqlite::Connection;
@@ -94,11 +95,11 @@ struct Inner {
     /// The last known size of a PostgreSQL database, in bytes.
     remote_size: AtomicU64,
     /// Damage found so far.
-    damages: Arc<Damages>,
+    damages: Arc<DamageRegistry>,
     /// The progress of the initial integrity check.
-    looking: Looking,
+    check_progress: CheckProgress,
     /// Revoked tokens, which override the database.
-    revoked: Revoked,
+    revoked: Revocations,
 }
 
 /// A connection that reads.
@@ -114,18 +115,23 @@ impl Store {
         let dir = DataDir::open(path)?;
         let lock = dir.lock()?;
         swap::finish(&dir)?;
-        let copied = frames::keep(&dir)?;
+        let copied = wal_frames::copy_if_damaged(&dir)?;
         let db = open_writer(&dir, options.max_bytes)?;
-        let mark_key = meta::mark_key(&Db::Sqlite(&db))?;
-        let damages = Arc::<Damages>::default();
-        let intact = Intact::new(&dir, &damages);
-        let durable = Durable::open(&dir, &db, &intact)?;
-        let lost = durable::lost(&Db::Sqlite(&db))?;
-        let revoked = Revoked::load(&dir)?;
+        let mark_key = meta::redaction_key(&Db::Sqlite(&db))?;
+        let damages = Arc::<DamageRegistry>::default();
+        let intact = FileGuard::new(&dir, &damages);
+        let durable = LogEnds::open(&dir, &db, &intact)?;
+        let lost = log_ends::recorded_losses(&Db::Sqlite(&db))?;
+        let revoked = Revocations::load(&dir)?;
         let (stopped, end) = oneshot::channel();
         // Initially true: a killed process may not have truncated the WAL.
         let session_removed = Arc::new(AtomicBool::new(true));
-        let checkpointer = Mover::start(&dir, Arc::clone(&session_removed), Arc::clone(&intact))?;
+        let checkpointer = Checkpointer::spawn(
+            open_checkpointer(&dir)?,
+            &dir,
+            Arc::clone(&session_removed),
+            Arc::clone(&intact),
+        )?;
         // The lock is released when the writer has stopped.
         let on_stop = move || {
             drop(checkpointer);
@@ -136,10 +142,10 @@ impl Store {
         let conn = WriteConn::Sqlite { db, commit_hook, durable: Box::new(durable), intact };
         // Anything missing now was missing in the copied WAL too.
         if let Some(copied) = copied.filter(|_| lost.is_empty()) {
-            copied.let_go();
+            copied.discard_if_torn();
         }
-        damages.keep(lost);
-        damages.keep(frames::said(&dir));
+        damages.add(lost);
+        damages.add(wal_frames::damage_of_copies(&dir));
         let maintenance = maintenance_fn(session_removed, &damages);
         let writer =
             Writer::start(WriterConfig::exclusive(conn, maintenance, options.write_here), on_stop)?;
@@ -154,7 +160,7 @@ impl Store {
         let dir = DataDir::open(path)?;
         let lock = Arc::new(dir.lock()?);
         let mark_key = postgres::migrate(&address)?;
-        let revoked = Revoked::load(&dir)?;
+        let revoked = Revocations::load(&dir)?;
         let (mut writers, mut ends) = (Vec::new(), Vec::new());
         let mut start = |config: WriterConfig| -> Result<Writer> {
             let (stopped, end) = oneshot::channel();
@@ -166,7 +172,7 @@ impl Store {
             })
         };
         let shared = || WriterConfig::shared(WriteConn::postgres(address.clone()));
-        let damages = Arc::<Damages>::default();
+        let damages = Arc::<DamageRegistry>::default();
         let maintenance = Some(maintenance_fn(Arc::default(), &damages));
         let maintainer = start(WriterConfig {
             maintenance,
@@ -190,26 +196,29 @@ impl Store {
     /// Opens the store read-only, also while another process writes it.
     pub fn open_read_only(path: &Path) -> Result<Store> {
         let dir = DataDir::open(path)?;
-        swap::finish_if_free(&dir)?;
+        swap::finish_if_unlocked(&dir)?;
         if !dir.database().exists() {
             return Err(Error::NotFound("store"));
         }
         // The writing process checks this itself.
         let in_use = dir.is_in_use();
-        let ends = if in_use { Vec::new() } else { Durable::ends(&dir) };
+        let ends = if in_use { Vec::new() } else { LogEnds::read(&dir) };
         let db = open_reader(&dir)?;
         let found = check_schema(&db)?;
         if found < SCHEMA {
             return Err(Error::Older { found, known: SCHEMA });
         }
-        let wal_damage =
-            if in_use { frames::said(&dir) } else { frames::said_of_log(&dir, Some(&db)) };
-        let revoked = Revoked::load(&dir)?;
+        let wal_damage = if in_use {
+            wal_frames::damage_of_copies(&dir)
+        } else {
+            wal_frames::damage_of_wal(&dir, Some(&db))
+        };
+        let revoked = Revocations::load(&dir)?;
         let none = Arc::default();
         let inner = Inner::new(dir, None, Vec::new(), Vec::new(), [0; 32], none, revoked);
-        inner.damages.keep(durable::lost(&Db::Sqlite(&db))?);
-        inner.damages.keep(durable::missing(&db, ends));
-        inner.damages.keep(wal_damage);
+        inner.damages.add(log_ends::recorded_losses(&Db::Sqlite(&db))?);
+        inner.damages.add(log_ends::find_losses(&db, ends));
+        inner.damages.add(wal_damage);
         inner.checkin(Reader::Sqlite(db));
         Ok(Store { inner: Arc::new(inner) })
     }
@@ -224,7 +233,7 @@ impl Store {
         &self.inner.dir
     }
 
-    pub(crate) fn revoked(&self) -> &Revoked {
+    pub(crate) fn revocations(&self) -> &Revocations {
         &self.inner.revoked
     }
 
@@ -259,11 +268,11 @@ impl Store {
         self.inner.remote_size.store(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn looking(&self) -> &Looking {
-        &self.inner.looking
+    pub(crate) fn check_progress(&self) -> &CheckProgress {
+        &self.inner.check_progress
     }
 
-    pub(crate) fn damages(&self) -> &Arc<Damages> {
+    pub(crate) fn damage_registry(&self) -> &Arc<DamageRegistry> {
         &self.inner.damages
     }
 
@@ -307,7 +316,7 @@ impl Store {
     {
         let done = self.writer(0)?.send(0, bytes, work).await?;
         let result = done.await.map_err(|_| Error::Closed)?;
-        self.inner.damages.note(&result);
+        self.inner.damages.add_error(&result);
         result
     }
 
@@ -323,8 +332,8 @@ impl Store {
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let result = inner.read(work);
-            inner.damages.keep(damage::take());
-            inner.damages.note(&result);
+            inner.damages.add(damage::drain_reports());
+            inner.damages.add_error(&result);
             result
         });
         done.await.map_err(|_| Error::Io("a read was cut off".to_owned()))?
@@ -347,8 +356,8 @@ impl Inner {
         writers: Vec<Writer>,
         stopped: Vec<oneshot::Receiver<()>>,
         mark_key: [u8; 32],
-        damages: Arc<Damages>,
-        revoked: Revoked,
+        damages: Arc<DamageRegistry>,
+        revoked: Revocations,
     ) -> Inner {
         let max_readers = if remote.is_some() { PG_READERS } else { SQLITE_READERS };
         Inner {
@@ -362,7 +371,7 @@ impl Inner {
             mark_key,
             remote_size: AtomicU64::new(0),
             damages,
-            looking: Looking::default(),
+            check_progress: CheckProgress::default(),
             revoked,
         }
     }

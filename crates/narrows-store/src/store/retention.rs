@@ -1,7 +1,7 @@
 //! Deleting sessions by age and size, and what maintenance has still to do.
 
 use super::Store;
-use crate::beside;
+use crate::checksum::side_tables;
 use crate::cluster::changes::{self, Deleted, record_deletion};
 use crate::db::params;
 use crate::error::Result;
@@ -53,7 +53,7 @@ impl Store {
         self.read(|db| {
             let query = format!(
                 "SELECT EXISTS (SELECT 1 FROM fresh) OR EXISTS (SELECT 1 FROM doomed WHERE {})",
-                beside::DOOMED
+                side_tables::PENDING_DELETE_MATCHES
             );
             let query: bool = db.query_one(&query, &[], |r| r.get(0))?;
             Ok(!query)
@@ -66,7 +66,8 @@ impl Store {
         self.read(|db| {
             let sql = "SELECT count(*) FROM fresh";
             let mut count: u64 = db.query_one(sql, &[], |r| r.get(0))?;
-            let pending = format!("SELECT session FROM doomed WHERE {}", beside::DOOMED);
+            let pending =
+                format!("SELECT session FROM doomed WHERE {}", side_tables::PENDING_DELETE_MATCHES);
             for session in db.query_all(&pending, &[], |r| r.get::<i64>(0))? {
                 let (first, last) = keys(session);
                 let rows = "SELECT count(*) FROM event WHERE key BETWEEN ?1 AND ?2";

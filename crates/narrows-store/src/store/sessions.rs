@@ -2,6 +2,7 @@
 
 use super::Store;
 use crate::cluster::changes::{Deleted, record_deletion};
+use crate::damage::unindexed_lookup::find_session_key;
 use crate::db::{Value, params};
 use crate::error::{Error, Result};
 use crate::ids::{new_id, now};
@@ -11,7 +12,6 @@ use crate::sessions::{
     NewSession, Session, add_tags, bump_revision, file_names, find_by_id, find_by_key,
     find_by_label, find_locked, insert, lock, schedule_delete,
 };
-use crate::unindexed;
 use std::sync::Arc;
 
 impl Store {
@@ -22,7 +22,7 @@ impl Store {
 
     /// Creates a session; a new one is listed as a copy of `of`, if given.
     pub async fn create_beside(&self, new: NewSession, of: Option<i64>) -> Result<(Session, bool)> {
-        let damages = Arc::clone(self.damages());
+        let damages = Arc::clone(self.damage_registry());
         self.write(256, move |db| {
             let existing = || match &new.label {
                 Some(label) => find_by_label(db, &damages, label),
@@ -56,7 +56,7 @@ impl Store {
 
     /// Finds a session by id.
     pub async fn session(&self, id: &str) -> Result<Session> {
-        let (id, damages) = (id.to_owned(), Arc::clone(self.damages()));
+        let (id, damages) = (id.to_owned(), Arc::clone(self.damage_registry()));
         self.read(move |db| {
             let found = find_by_id(db, &damages, &id)?.ok_or(Error::NotFound("session"))?;
             let sql = "SELECT 1 FROM session WHERE left_out <> 0 AND key = ?1";
@@ -70,21 +70,21 @@ impl Store {
 
     /// Finds a session by label.
     pub async fn session_by_label(&self, label: &str) -> Result<Session> {
-        let (label, damages) = (label.to_owned(), Arc::clone(self.damages()));
+        let (label, damages) = (label.to_owned(), Arc::clone(self.damage_registry()));
         self.read(move |db| find_by_label(db, &damages, &label)?.ok_or(Error::NotFound("session")))
             .await
     }
 
     /// Reads a session as lists show it.
     pub async fn session_row(&self, id: &str) -> Result<SessionRow> {
-        let (id, damages) = (id.to_owned(), Arc::clone(self.damages()));
+        let (id, damages) = (id.to_owned(), Arc::clone(self.damage_registry()));
         self.read(move |db| {
             let sql = format!("SELECT {COLUMNS} FROM session s WHERE s.id = ?1 AND s.left_out = 0");
             let found = db.query_opt(&sql, &params![id], read)?.filter(|row| row.id == id);
             if let Some(found) = found {
                 return Ok(found);
             }
-            let key = unindexed::key_of(db, &damages, "id", &id)?;
+            let key = find_session_key(db, &damages, "id", &id)?;
             let key = key.ok_or(Error::NotFound("session"))?;
             let sql =
                 format!("SELECT {COLUMNS} FROM session s WHERE s.key = ?1 AND s.left_out = 0");

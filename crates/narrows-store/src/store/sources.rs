@@ -1,11 +1,11 @@
 //! Checkpoints of a session's sources, and stored requests.
 
 use super::Store;
+use crate::checksum;
 use crate::damage::{self, Damage};
 use crate::db::params;
 use crate::error::{Error, Result};
 use crate::sources::checkpoint::{BodyDigest, KeptRequest, SourceMark};
-use crate::sum;
 
 impl Store {
     /// The checkpoints of a session's sources.
@@ -29,10 +29,10 @@ impl Store {
                         last: r.get::<Option<String>>(5)?.unwrap_or_default(),
                         roots: r.get::<Option<String>>(6)?.unwrap_or_default(),
                     };
-                    if !sum::holds(r.get(11)?, checkpoint.checksum(session)) {
+                    if !checksum::matches(r.get(11)?, checkpoint.checksum(session)) {
                         // Resuming at a wrong position would lose or duplicate packets.
                         let message = "how far the packets of a session were read cannot be known";
-                        damage::found(Damage { session, ..Damage::other(message) });
+                        damage::report(Damage { session, ..Damage::other(message) });
                         return Err(Error::Damaged(message.to_owned()));
                     }
                     Ok(checkpoint)

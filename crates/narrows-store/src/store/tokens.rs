@@ -4,16 +4,16 @@ use super::Store;
 use crate::access::tokens::{
     COLUMNS, CREATOR_EXISTS, TOKEN_DAMAGED, Token, WITH_DESCENDANTS, join_lines, read_verified,
 };
+use crate::checksum;
 use crate::cluster::changes::{Deleted, record_deletion};
 use crate::db::{Value, params};
 use crate::error::{Error, Result};
 use crate::ids::now;
-use crate::sum;
 
 impl Store {
     /// Inserts or replaces a token.
     pub async fn keep_token(&self, token: Token) -> Result<()> {
-        self.revoked().forget(self.dir(), &token.hash)?;
+        self.revocations().remove(self.dir(), &token.hash)?;
         self.write(256, move |db| {
             // A secret belongs to one token.
             let other = "DELETE FROM token WHERE hash = ?1 AND id <> ?2";
@@ -25,7 +25,7 @@ impl Store {
             let columns = params![
                 token.id, hash, kind, token.name, scopes, sessions, tags, token.created, token.expires
             ];
-            let sum = sum::of(&columns);
+            let sum = checksum::of_values(&columns);
             let values: Vec<Value<'_>> = columns.into_iter().chain(params![sum]).collect();
             db.execute_pipelined(
                 "INSERT INTO token (id, hash, kind, name, scopes, sessions, tags, created, expires, crc)
@@ -48,7 +48,7 @@ impl Store {
             .read(move |db| {
                 let sql = format!("SELECT {COLUMNS} FROM token WHERE id = ?1 OR hash = ?2");
                 let read_verified = db.query_all(&sql, &params![id, hash[..]], |r| {
-                    Ok(sum::row_holds(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9).unwrap_or(false))
+                    Ok(checksum::row_matches(r, &[0, 1, 2, 3, 4, 5, 6, 7, 8], 9).unwrap_or(false))
                 })?;
                 Ok(read_verified.contains(&false))
             })
@@ -59,7 +59,7 @@ impl Store {
         self.keep_token(token.clone()).await?;
         tracing::warn!(token = %token.id, "a damaged token was written again");
         // Other tokens may be damaged too: reading them reports those again.
-        self.damages().forget(TOKEN_DAMAGED);
+        self.damage_registry().remove(TOKEN_DAMAGED);
         self.tokens().await?;
         Ok(true)
     }
@@ -74,7 +74,7 @@ impl Store {
             }
             let keep = "INSERT INTO made (token, maker, crc) VALUES (?1, ?2, ?3)
                  ON CONFLICT (token) DO UPDATE SET maker = excluded.maker, crc = excluded.crc";
-            db.execute_pipelined(keep, &params![id, of, sum::of(&params![id, of])])
+            db.execute_pipelined(keep, &params![id, of, checksum::of_values(&params![id, of])])
         })
         .await?;
         self.keep_token(token).await
@@ -102,7 +102,7 @@ impl Store {
             })
             .await?;
         // The revocation file first: it also holds if the database is replaced by a backup.
-        self.revoked().add(self.dir(), &found)?;
+        self.revocations().add(self.dir(), &found)?;
         let of = id.to_owned();
         self.write(64, move |db| {
             let sql =
@@ -135,13 +135,13 @@ impl Store {
                 Ok(tokens.into_iter().flatten().collect::<Vec<Token>>())
             })
             .await?;
-        tokens.retain(|token| !self.revoked().has(&token.hash));
+        tokens.retain(|token| !self.revocations().contains(&token.hash));
         Ok(tokens)
     }
 
     /// Finds a token by the hash of its secret.
     pub async fn token(&self, hash: [u8; 32]) -> Result<Option<Token>> {
-        if self.revoked().has(&hash) {
+        if self.revocations().contains(&hash) {
             return Ok(None);
         }
         self.read(move |db| {

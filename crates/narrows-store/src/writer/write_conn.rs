@@ -1,10 +1,10 @@
 //! Write connections and their transactions.
 
-use crate::db::sqlite::connection::CommitHook;
 use crate::db::{Db, Pg, PgConfig};
-use crate::durable::Durable;
+use crate::durability::checkpointer::CommitHook;
+use crate::durability::file_guard::FileGuard;
+use crate::durability::log_ends::LogEnds;
 use crate::error::{Error, Result};
-use crate::intact::Intact;
 use rusqlite::Connection;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +19,12 @@ const SESSION_SETTINGS: &str =
 
 /// A write connection.
 pub(crate) enum WriteConn {
-    Sqlite { db: Connection, commit_hook: CommitHook, durable: Box<Durable>, intact: Arc<Intact> },
+    Sqlite {
+        db: Connection,
+        commit_hook: CommitHook,
+        durable: Box<LogEnds>,
+        intact: Arc<FileGuard>,
+    },
     Postgres(Box<PgConn>),
 }
 
@@ -85,7 +90,7 @@ impl WriteConn {
             WriteConn::Sqlite { db, durable, .. } => {
                 durable.check_files()?;
                 execute_cached(db, "COMMIT")?;
-                durable.committed(db);
+                durable.write_committed(db);
                 Ok(())
             }
             WriteConn::Postgres(pg_conn) => pg_conn.commit(),
@@ -94,7 +99,7 @@ impl WriteConn {
 
     /// Rolls the transaction back.
     pub(crate) fn roll_back(&mut self) {
-        Durable::roll_back();
+        LogEnds::discard_uncommitted();
         match self {
             WriteConn::Sqlite { db, .. } if db.is_autocommit() => {}
             WriteConn::Sqlite { db, .. } => {

@@ -19,12 +19,6 @@ pub mod older;
 pub mod postgres;
 pub mod written;
 
-#[allow(unused_imports, reason = "old names, until their users have moved")]
-pub use {
-    TestSession as Book, raw_sql as beside, temp_store as fresh, wait_for_maintenance as settled,
-    wait_until as until,
-};
-
 /// How long background work may take.
 const BACKGROUND_TIMEOUT: Duration = Duration::from_mins(2);
 

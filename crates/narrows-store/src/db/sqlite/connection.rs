@@ -14,10 +14,6 @@ const MIN_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 const ORPHANED_WAL: &str = "the database is empty or gone, and its write-ahead log is still there: \
      `narrows repair` keeps what that holds";
 
-/// A hook that runs after commits, outside of transactions; it gets the number of commits since its
-/// last call.
-pub(crate) type CommitHook = Box<dyn FnMut(&Connection, u32) + Send>;
-
 pub(crate) fn check_version(version: i32) -> Result<()> {
     if version < MIN_SQLITE.0 {
         let (major, minor, patch) = (version / 1_000_000, version / 1000 % 1000, version % 1000);
@@ -58,7 +54,7 @@ pub(crate) fn open_writer(
         db.execute_batch(&format!("PRAGMA max_page_count = {}", (bytes / page).max(64)))?;
     }
     db.set_prepared_statement_cache_capacity(64);
-    deadline::watch(&mut db)?;
+    deadline::install(&mut db)?;
     Ok(db)
 }
 
@@ -78,7 +74,7 @@ pub(crate) fn open_reader(dir: &DataDir) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(dir.database(), flags)?;
     db.busy_timeout(Duration::from_secs(5))?;
-    deadline::watch(&mut db)?;
+    deadline::install(&mut db)?;
     db.execute_batch(
         "PRAGMA cache_size = -2048; PRAGMA temp_store = MEMORY; PRAGMA query_only = 1;",
     )?;

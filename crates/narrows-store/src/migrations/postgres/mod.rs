@@ -1,6 +1,7 @@
 //! The migrations of a store on PostgreSQL.
 
-use crate::beside;
+use crate::checksum::backfill::{backfill_first, backfill_second};
+use crate::checksum::columns;
 use crate::db::{Db, Pg, PgConfig, Value};
 use crate::error::{Error, Result};
 use crate::meta;
@@ -45,12 +46,14 @@ pub(crate) fn migrate(address: &PgConfig) -> Result<[u8; 32]> {
     for sql in MIGRATIONS.iter().skip(done) {
         pg.batch_execute(sql)?;
     }
-    if found < beside::SECOND {
+    if found < columns::SECOND_SCHEMA {
         backfill::checksums(&db)?;
-        beside::fill_all(&db)?;
+        backfill_first(&db)?;
+        backfill_second(&db)?;
+        meta::duplicate_redaction_key(&db)?;
     }
-    let key = meta::mark_key(&db)?;
-    meta::put(&db, "schema", &Value::Bytes(SCHEMA.to_string().as_bytes()))?;
+    let key = meta::redaction_key(&db)?;
+    meta::set(&db, "schema", &Value::Bytes(SCHEMA.to_string().as_bytes()))?;
     pg.batch_execute("COMMIT")?;
     Ok(key)
 }

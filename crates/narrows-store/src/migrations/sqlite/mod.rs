@@ -1,8 +1,9 @@
 //! The migrations of a store on SQLite.
 
-use crate::beside;
+use crate::checksum::backfill::{backfill_first, backfill_second};
 use crate::db::Db;
 use crate::error::{Error, Result};
+use crate::meta;
 use crate::migrations::backfill;
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -38,13 +39,14 @@ const MIGRATIONS: &[&[MigrationStep]] = &[
     &[MigrationStep::Sql(include_str!("013_left_out_sessions.sql"))],
     &[
         MigrationStep::Sql(include_str!("014_side_table_checksums.sql")),
-        MigrationStep::Backfill(beside::fill_first),
+        MigrationStep::Backfill(backfill_first),
     ],
     &[MigrationStep::Sql(include_str!("015_hidden_checksum.sql"))],
     &[MigrationStep::Sql(include_str!("016_run_directories.sql"))],
     &[
         MigrationStep::Sql(include_str!("017_remaining_checksums.sql")),
-        MigrationStep::Backfill(beside::fill_second),
+        MigrationStep::Backfill(backfill_second),
+        MigrationStep::Backfill(meta::duplicate_redaction_key),
     ],
 ];
 
