@@ -28,14 +28,14 @@ pub fn backup(data: &Path, to: &Path) -> Result<u64> {
         return Err(Error::NotFound("store"));
     }
     if to.exists() {
-        return Err(Error::Refused(format!("{}: is there already", to.display())));
+        return Err(Error::Refused(format!("{}: already exists", to.display())));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(dir.database(), flags)?;
     check_schema(&db)?;
     make_private(to).map_err(failed(to))?;
     let name =
-        to.to_str().ok_or_else(|| Error::Invalid("the file's name is not text".to_owned()))?;
+        to.to_str().ok_or_else(|| Error::Invalid("the file name is not UTF-8".to_owned()))?;
     if let Err(error) = db.execute("VACUUM INTO ?1", [name]) {
         let _ = fs::remove_file(to);
         return Err(error.into());
@@ -58,7 +58,7 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
         .map_err(|_| Error::Refused(format!("{}: cannot be opened", from.display())))?;
     let is_store = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'session')";
     if check_schema(&source)? == 0 || !source.query_row(is_store, [], |r| r.get::<_, bool>(0))? {
-        return Err(Error::Refused(format!("{}: not a store of narrows", from.display())));
+        return Err(Error::Refused(format!("{}: not a narrows store", from.display())));
     }
     let quick_check: String = source.query_row("PRAGMA quick_check(1)", [], |r| r.get(0))?;
     if quick_check != "ok" {

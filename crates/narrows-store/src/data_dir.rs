@@ -40,7 +40,7 @@ impl DataDir {
         let mode = about.permissions().mode();
         if mode & 0o002 != 0 {
             let what = format!(
-                "data directory {shown}: everybody can write it; `chmod 700` it or use another"
+                "data directory {shown}: writable by other users; `chmod 700` it or use another"
             );
             return Err(Error::Refused(what));
         }
@@ -105,7 +105,7 @@ impl DataDir {
             && own != directory
         {
             let shown = self.path.display();
-            return Err(Error::Refused(format!("data directory {shown}: it is another user's")));
+            return Err(Error::Refused(format!("data directory {shown}: owned by another user")));
         }
         // A hint for the process that finds the lock held; nothing depends on it.
         let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));

@@ -79,7 +79,7 @@ impl Error {
 }
 
 /// The message of a statement that was interrupted by its deadline.
-const INTERRUPTED: &str = "it takes too long";
+const INTERRUPTED: &str = "the operation timed out";
 
 impl Error {
     /// Whether data could not be read, while other data may be readable.
@@ -111,23 +111,23 @@ impl fmt::Display for Error {
             ),
             Error::NotFound(what) => write!(f, "{what} not found"),
             Error::Conflict { last } => {
-                write!(f, "the session was written by somebody else, up to event {last}")
+                write!(f, "another writer has appended: the log ends at event {last}")
             }
             Error::Resend { acknowledged, .. } => write!(
                 f,
-                "what was held back of packets before these is gone: in one request, send again all that \
-                 comes after packet {acknowledged}, these included, with `first={}` (`narrows ingest --first`)",
+                "text held back from earlier packets was lost: resend everything after packet \
+                 {acknowledged}, these packets included, in one request with `first={}` (`narrows ingest --first`)",
                 acknowledged + 1
             ),
-            Error::Fenced => f.write_str("another node has taken this session over"),
+            Error::Fenced => f.write_str("another node has taken over this session"),
             Error::Full => f.write_str("no space left for the store"),
             Error::ReadOnly => f.write_str("the store cannot be written: it is read-only"),
             // The message is about a missing file, not about the disk.
             Error::Io(what) if what.ends_with(FILE_REPLACED) => f.write_str(what),
-            Error::Io(what) => write!(f, "the store's disk fails: {what}"),
+            Error::Io(what) => write!(f, "disk error: {what}"),
             Error::Damaged(what) => write!(f, "the store is damaged: {what}"),
             Error::KeyReused => {
-                f.write_str("this Idempotency-Key came before, with another body: use a new key")
+                f.write_str("this Idempotency-Key was used with another body: use a new key")
             }
             Error::Closed => f.write_str("the store is closed"),
         }
@@ -162,7 +162,7 @@ fn sqlite_message(error: &rusqlite::Error) -> String {
         },
         rusqlite::Error::QueryReturnedNoRows => "a row is missing".to_owned(),
         rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) => {
-            "a column holds something else".to_owned()
+            "a column has an unexpected type".to_owned()
         }
         _ => "unexpected answer".to_owned(),
     }

@@ -9,7 +9,7 @@ const CROCKFORD32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// Random bytes of the operating system.
 pub fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|_| Error::Io("no random numbers".to_owned()))?;
+    getrandom::fill(&mut bytes).map_err(|_| Error::Io("cannot get random bytes".to_owned()))?;
     Ok(bytes)
 }
 

@@ -48,7 +48,9 @@ impl FromStr for Scope {
     fn from_str(text: &str) -> Result<Scope> {
         let found = Scope::ALL.into_iter().find(|s| s.name() == text);
         found.ok_or_else(|| {
-            Error::Invalid(format!("`{text}` is no scope: read, write, run, approve, admin"))
+            Error::Invalid(format!(
+                "invalid scope `{text}`: expected read, write, run, approve or admin"
+            ))
         })
     }
 }
@@ -155,7 +157,7 @@ pub(crate) const COLUMNS: &str =
 
 /// The damage reported for a token row that does not match its checksum.
 pub(crate) const TOKEN_DAMAGED: &str =
-    "the row of a token is not as it was written: it opens nothing";
+    "a token row does not match its checksum: the token is ignored";
 
 /// The token `?1` and every token it created, directly or indirectly.
 pub(crate) const WITH_DESCENDANTS: &str = "WITH RECURSIVE these (id) AS (

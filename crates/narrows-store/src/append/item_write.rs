@@ -113,7 +113,7 @@ impl ItemRowData {
 fn to_json(item: &Item) -> Result<String> {
     let mut body = Vec::with_capacity(512);
     narrows::json::print(&mut body, item).map_err(|e| Error::Invalid(e.to_string()))?;
-    String::from_utf8(body).map_err(|_| Error::Invalid("an item is not text".to_owned()))
+    String::from_utf8(body).map_err(|_| Error::Invalid("an item is not UTF-8".to_owned()))
 }
 
 /// Writes items and returns the changes of the counters. New rows may stay pending in `context`.

@@ -52,7 +52,7 @@ impl SessionFacts {
     /// Serializes a header. A session whose source has ended is never running, whatever its last
     /// status was.
     pub fn of(info: &SessionInfo, ended: bool, project: Option<&str>) -> Result<SessionFacts> {
-        let not_utf8 = |_| Error::Invalid("a header cannot be printed".to_owned());
+        let not_utf8 = |_| Error::Invalid("cannot serialize the session header".to_owned());
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(not_utf8);
         let as_string = |t: &Option<Clean>| t.as_ref().map(|t| t.as_str().to_owned());
         // The resume state is stored unchanged.

@@ -76,7 +76,7 @@ fn validate(
         return Err(Error::Conflict { last });
     }
     if next > MAX_SEQ {
-        return Err(Error::Invalid("the session is too long".to_owned()));
+        return Err(Error::Invalid("the session has the maximum number of events".to_owned()));
     }
     Ok(next)
 }
@@ -199,5 +199,5 @@ fn bytes<'a>(value: &Value<'a>) -> Option<&'a [u8]> {
 fn text(part: Option<&[u8]>) -> Result<Value<'_>> {
     let Some(bytes) = part else { return Ok(Value::Null) };
     let text = std::str::from_utf8(bytes);
-    text.map(Value::Text).map_err(|_| Error::Invalid("an event is not text".to_owned()))
+    text.map(Value::Text).map_err(|_| Error::Invalid("an event is not UTF-8".to_owned()))
 }

@@ -129,7 +129,7 @@ pub(crate) fn decompress_raw(compressed: &[u8], size: usize) -> Option<Vec<u8>> 
 
 /// Splits texts that were compressed together.
 pub(crate) fn decompress_parts(stored: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
-    let damaged = || Error::Damaged("a packed text cannot be read".to_owned());
+    let damaged = || Error::Damaged("a compressed text cannot be read".to_owned());
     let (&[format, count], rest) = stored.split_first_chunk().ok_or_else(damaged)?;
     let (lengths, compressed) =
         rest.split_at_checked(4 * usize::from(count)).ok_or_else(damaged)?;

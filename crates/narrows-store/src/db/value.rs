@@ -28,7 +28,7 @@ pub(crate) trait FromValue: Sized {
 }
 
 pub(super) fn mismatch() -> Error {
-    Error::Damaged("a column holds something else".to_owned())
+    Error::Damaged("a column has an unexpected type".to_owned())
 }
 
 pub(super) fn from_sqlite(value: ValueRef<'_>) -> Result<Value<'_>> {

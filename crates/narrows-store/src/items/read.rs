@@ -241,7 +241,7 @@ pub(crate) fn resume_state(db: &Db<'_>, session: i64, recent: usize) -> Result<K
     if !sound || !counters.hold() {
         // Appending at a wrong position or to a wrong header would spread the damage.
         damage::report(Damage::new(session, damage::DamageKind::Session, 0, 0));
-        let what = "the row of the session is not as it was written";
+        let what = "the session row does not match its checksum";
         return Err(Error::Damaged(what.to_owned()));
     }
     let LogCounters { seq, settled, next_order, .. } = counters;

@@ -221,7 +221,7 @@ fn scan_keys(db: &Db<'_>, low: i64, high: i64) -> Result<Vec<i64>> {
 
 /// Parses the cursor of a page.
 fn parse_cursor(after: &str) -> Result<(i64, i64)> {
-    let bad = || Error::Invalid("`after` is not a place in a search".to_owned());
+    let bad = || Error::Invalid("invalid `after`: not a cursor of a search".to_owned());
     let (updated, key) = after.split_once('.').ok_or_else(bad)?;
     Ok((updated.parse().map_err(|_| bad())?, key.parse().map_err(|_| bad())?))
 }

@@ -144,7 +144,7 @@ pub(crate) fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> 
             Some((updated.parse::<i64>().ok()?, key.parse::<i64>().ok()?))
         });
         let (updated, key) = place.ok_or_else(|| {
-            Error::Invalid("`after` is not a place in a list of sessions".to_owned())
+            Error::Invalid("invalid `after`: not a cursor of the session list".to_owned())
         })?;
         let place = [updated, key, buckets::time_bucket(updated)].map(Value::Int);
         add_condition("(s.updated, s.key) < (?, ?) AND s.updated_era <= ?", &place);

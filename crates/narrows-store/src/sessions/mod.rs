@@ -221,7 +221,7 @@ fn find(db: &Db<'_>, column: &str, value: Value<'_>) -> Result<Option<Session>> 
     db.query_opt(&sql, &[value], |r| {
         if !checksum::row_matches(r, &[1, 2, 3], 8)? {
             damage::report(Damage::new(r.get(0)?, damage::DamageKind::Session, 0, 0));
-            return Err(Error::Damaged("the row of a session is not as it was written".to_owned()));
+            return Err(Error::Damaged("a session row does not match its checksum".to_owned()));
         }
         Ok(Session {
             key: r.get(0)?,

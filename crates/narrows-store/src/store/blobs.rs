@@ -20,7 +20,7 @@ impl Store {
             let blob = row.ok_or(Error::NotFound("picture"))?;
             // Blobs are named by their content.
             if hash.len() == HASH_LEN && sha256_hex(&blob.bytes) != hash {
-                let message = "a picture is not as it was written";
+                let message = "a blob does not match its hash";
                 damage::report(Damage { session, ..Damage::other(message) });
                 return Err(Error::Damaged(message.to_owned()));
             }

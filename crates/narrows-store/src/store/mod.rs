@@ -336,7 +336,7 @@ impl Store {
             inner.damages.add_error(&result);
             result
         });
-        done.await.map_err(|_| Error::Io("a read was cut off".to_owned()))?
+        done.await.map_err(|_| Error::Io("a read was aborted".to_owned()))?
     }
 }
 

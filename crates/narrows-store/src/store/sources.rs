@@ -31,7 +31,7 @@ impl Store {
                     };
                     if !checksum::matches(r.get(11)?, checkpoint.checksum(session)) {
                         // Resuming at a wrong position would lose or duplicate packets.
-                        let message = "how far the packets of a session were read cannot be known";
+                        let message = "the checkpoint of a source does not match its checksum";
                         damage::report(Damage { session, ..Damage::other(message) });
                         return Err(Error::Damaged(message.to_owned()));
                     }

@@ -57,7 +57,7 @@ impl Store {
             return Ok(false);
         }
         self.keep_token(token.clone()).await?;
-        tracing::warn!(token = %token.id, "a damaged token was written again");
+        tracing::warn!(token = %token.id, "rewrote a damaged token");
         // Other tokens may be damaged too: reading them reports those again.
         self.damage_registry().remove(TOKEN_DAMAGED);
         self.tokens().await?;

@@ -283,7 +283,7 @@ impl CommitLoop {
                 conn.roll_back();
                 // Retried after the next commit. The loss of the database is reported elsewhere.
                 if !matches!(error, Error::Unavailable(_)) {
-                    tracing::warn!(%error, "housework of the store failed");
+                    tracing::warn!(%error, "store maintenance failed");
                 }
                 false
             }

@@ -37,7 +37,7 @@ impl PgConfig {
     /// the URL: it may hold a password.
     pub(crate) fn parse(url: &str) -> Result<PgConfig> {
         let (url, root_file) = take_option(url, "sslrootcert");
-        let bad = || Error::Invalid("the address of PostgreSQL cannot be read".to_owned());
+        let bad = || Error::Invalid("cannot parse the PostgreSQL URL".to_owned());
         let mut config: Config = url.parse().map_err(|_| bad())?;
         if config.get_hosts().is_empty() {
             return Err(bad());

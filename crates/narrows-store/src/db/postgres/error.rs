@@ -20,24 +20,22 @@ pub(super) fn map_error(error: &tokio_postgres::Error) -> (Error, bool) {
         SqlState::DISK_FULL => (Error::Full, false),
         // The server was the primary and is none any more.
         SqlState::READ_ONLY_SQL_TRANSACTION => {
-            (connection_lost("this server does not take writes"), true)
+            (connection_lost("the server does not accept writes"), true)
         }
         SqlState::T_R_SERIALIZATION_FAILURE
         | SqlState::T_R_DEADLOCK_DETECTED
         | SqlState::LOCK_NOT_AVAILABLE
-        | SqlState::QUERY_CANCELED => {
-            (connection_lost("somebody else was in the way, or it took too long"), false)
-        }
-        SqlState::TOO_MANY_CONNECTIONS => (connection_lost("it has no more connections"), true),
+        | SqlState::QUERY_CANCELED => (connection_lost("lock conflict or timeout"), false),
+        SqlState::TOO_MANY_CONNECTIONS => (connection_lost("too many connections"), true),
         // Classes of connection errors, resource limits, operator intervention and system errors.
         _ if ["08", "53", "57", "58"].iter().any(|class| text.starts_with(class)) => {
             (Error::Unavailable(message), true)
         }
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
-            (Error::Refused("PostgreSQL does not let this user in".to_owned()), true)
+            (Error::Refused("PostgreSQL rejected the user name or password".to_owned()), true)
         }
         SqlState::INVALID_CATALOG_NAME => {
-            (Error::Refused("PostgreSQL has no such database".to_owned()), true)
+            (Error::Refused("the PostgreSQL database does not exist".to_owned()), true)
         }
         _ => (Error::Damaged(message), false),
     }

@@ -87,7 +87,7 @@ impl Pg {
         let runtime = runtime.map_err(|e| Error::Io(e.to_string()))?;
         let client = runtime.block_on(async {
             let connected = tokio::time::timeout(address.response_timeout, address.connect()).await;
-            connected.map_err(|_| connection_lost("it cannot be reached in time"))?
+            connected.map_err(|_| connection_lost("connecting timed out"))?
         })?;
         Ok(Pg {
             runtime: Some(runtime),
@@ -131,7 +131,7 @@ impl Pg {
             Err(_) => {
                 // Whether the statement was executed is unknown: this connection is not used again.
                 self.broken.set(true);
-                Err(connection_lost("it does not answer"))
+                Err(connection_lost("no response in time"))
             }
         }
     }
@@ -156,7 +156,7 @@ impl Pg {
         let statement = self.statement(sql)?;
         let kinds = statement.params();
         if kinds.len() != values.len() {
-            return Err(Error::Invalid("a statement has other parameters".to_owned()));
+            return Err(Error::Invalid("wrong number of statement parameters".to_owned()));
         }
         let values = values.iter().zip(kinds).map(|(v, kind)| encode(v, kind).map(EncodedParam));
         let values = values.collect::<Result<_>>()?;

@@ -66,5 +66,5 @@ fn schema_of(db: &Db<'_>) -> Result<u32> {
     let stored: Option<Vec<u8>> =
         db.query_opt("SELECT value FROM meta WHERE key = 'schema'", &[], |r| r.get(0))?;
     let number = stored.and_then(|t| String::from_utf8(t).ok()).and_then(|t| t.parse().ok());
-    number.ok_or_else(|| Error::Refused("this database holds something else".to_owned()))
+    number.ok_or_else(|| Error::Refused("the database is not a narrows store".to_owned()))
 }
