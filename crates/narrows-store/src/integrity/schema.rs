@@ -26,7 +26,7 @@ fn expected() -> &'static Schema {
 
 fn read(db: &Connection) -> Result<Schema> {
     let sql = "SELECT name, type, tbl_name, coalesce(sql, '') FROM sqlite_schema";
-    let rows = Db::Sqlite(db).all(sql, &[], |r| {
+    let rows = Db::Sqlite(db).query_all(sql, &[], |r| {
         let sql: String = r.get(3)?;
         Ok((r.get::<String>(0)?, [r.get(1)?, r.get(2)?, normalize(&sql)]))
     })?;

@@ -78,7 +78,7 @@ fn open_intact(dir: &DataDir, new: &Connection) -> Result<Connection> {
     }
     let tables = "SELECT name FROM sqlite_schema WHERE type = 'table'
          AND name NOT LIKE 'sqlite!_%' ESCAPE '!'";
-    for table in Db::Sqlite(new).all(tables, &[], |r| r.get::<String>(0))? {
+    for table in Db::Sqlite(new).query_all(tables, &[], |r| r.get::<String>(0))? {
         let unreadable = |error: rusqlite::Error| Error::Damaged(format!("{table}: {error}"));
         db.prepare(&format!("SELECT * FROM \"{table}\" LIMIT 0")).map_err(unreadable)?;
     }
@@ -140,7 +140,7 @@ fn mend_schema(old: &Connection, new: &Connection) -> Result<()> {
     // The statements of migrated tables are the same in all stores.
     let sql = "SELECT rowid, type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid";
     let read = |db: &Connection| -> Result<Vec<(i64, [Option<String>; 4])>> {
-        Db::Sqlite(db).all(sql, &[], |r| {
+        Db::Sqlite(db).query_all(sql, &[], |r| {
             let text = |at| r.get::<Option<String>>(at).ok().flatten();
             Ok((r.get(0)?, [text(1), text(2), text(3), text(4)]))
         })

@@ -214,7 +214,8 @@ fn finish(
     let db = Db::Sqlite(&new);
     // Keys are never reused.
     let sql = "SELECT name, seq FROM sqlite_sequence";
-    let sequences = Db::Sqlite(old).all(sql, &[], |r| Ok((r.get::<String>(0)?, r.get::<i64>(1)?)));
+    let sequences =
+        Db::Sqlite(old).query_all(sql, &[], |r| Ok((r.get::<String>(0)?, r.get::<i64>(1)?)));
     for (name, seq) in sequences.unwrap_or_default() {
         let raise = "UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1";
         if db.execute(raise, &params![name, seq])? == 0 {

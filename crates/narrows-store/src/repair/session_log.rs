@@ -237,7 +237,7 @@ impl SessionLog<'_> {
     pub(super) fn next_order(&self) -> Result<u64> {
         let (first, last) = keys(self.session);
         let sql = "SELECT max(key) FROM item WHERE key BETWEEN ?1 AND ?2";
-        let key: Option<i64> = self.db().one(sql, &params![first, last], |r| r.get(0))?;
+        let key: Option<i64> = self.db().query_one(sql, &params![first, last], |r| r.get(0))?;
         Ok(key.map_or(0, |key| number(key) + 1))
     }
 

@@ -79,7 +79,7 @@ impl<'a> SessionRepairer<'a> {
         };
         let ids = indexed_names(0, "id", "sqlite_autoindex_session_1");
         let labels = indexed_names(1, "label", "sqlite_autoindex_session_2");
-        let keys = Db::Sqlite(new).all("SELECT key FROM session", &[], |r| r.get(0))?;
+        let keys = Db::Sqlite(new).query_all("SELECT key FROM session", &[], |r| r.get(0))?;
         let mut sessions =
             SessionRepairer { origin, new, keys, unreadable: BTreeSet::new(), ends, ids, labels };
         sessions.find_unreadable(report)?;
@@ -110,7 +110,7 @@ impl<'a> SessionRepairer<'a> {
             let sql = format!(
                 "INSERT INTO session (key, id, epoch, created, updated, touched, info)
                  VALUES (?1, ?2, ?3, ?4, ?4, {}, ?5)",
-                touched(&Db::Sqlite(self.new))
+                next_revision(&Db::Sqlite(self.new))
             );
             let values = (new_id()?, new_epoch()?, now(), empty_info());
             let values = params![key, values.0, values.1, values.2, values.3];
@@ -161,7 +161,7 @@ impl<'a> SessionRepairer<'a> {
              hidden = {} FROM session WHERE key = ?1",
             visibility_sql("copy_of", "left_out")
         );
-        Db::Sqlite(self.new).one(&sql, &params![key], |r| {
+        Db::Sqlite(self.new).query_one(&sql, &params![key], |r| {
             Ok(StoredSession {
                 numbers: LogCounters::read(r).unwrap_or_default(),
                 id: r.get(5).unwrap_or_default(),

@@ -87,12 +87,12 @@ impl TableCopy {
     pub(super) fn all(old: &Connection, new: &Connection) -> Result<Vec<TableCopy>> {
         let sql = "SELECT name, sql LIKE '%WITHOUT ROWID%' FROM sqlite_schema WHERE type = 'table'
              AND name NOT LIKE 'sqlite!_%' ESCAPE '!' AND name NOT LIKE 'search%' ORDER BY name";
-        let names = Db::Sqlite(new).all(sql, &[], |r| Ok((r.get(0)?, r.get::<bool>(1)?)))?;
+        let names = Db::Sqlite(new).query_all(sql, &[], |r| Ok((r.get(0)?, r.get::<bool>(1)?)))?;
         let mut tables = Vec::new();
         for (name, without_rowid) in names {
             let columns_of = |db: &Connection| -> Result<Vec<(String, bool)>> {
                 let sql = "SELECT name, pk > 0 FROM pragma_table_info(?1) ORDER BY cid";
-                Db::Sqlite(db).all(sql, &params![name], |r| Ok((r.get(0)?, r.get(1)?)))
+                Db::Sqlite(db).query_all(sql, &params![name], |r| Ok((r.get(0)?, r.get(1)?)))
             };
             let old_columns = match columns_of(old) {
                 Err(error) if error.is_unreadable() => Vec::new(),
