@@ -139,7 +139,7 @@ pub(crate) fn put(db: &Db<'_>, key: i64, tokens: &str) -> Result<()> {
         return db.execute_pipelined(
             "INSERT INTO search VALUES (?1, ?2)
              ON CONFLICT (key) DO UPDATE SET threes = excluded.threes",
-            &params![key, numbers(tokens)],
+            &params![key, parse_terms(tokens)],
         );
     }
     let words = words::with_sum(key, tokens);

@@ -179,7 +179,7 @@ fn candidates(db: &Db<'_>, terms: &[String], session: Option<i64>) -> Result<Vec
     let mut values = params![low, high, MAX_CANDIDATES].to_vec();
     let from = match (&trigrams, &all) {
         (Some(trigrams), _) if db.is_postgres() => {
-            values.push(numbers(trigrams));
+            values.push(parse_terms(trigrams));
             "SELECT key FROM search WHERE threes @> ?4 AND key BETWEEN ?1 AND ?2
              UNION SELECT key FROM fresh WHERE key BETWEEN ?1 AND ?2"
         }

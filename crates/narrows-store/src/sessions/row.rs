@@ -210,9 +210,9 @@ mod tests {
         let db = rusqlite::Connection::open_in_memory().expect("database");
         let names: Vec<&str> = columns.split(", ").map(|c| c.trim_start_matches("s.")).collect();
         assert_eq!(names.len(), 30);
-        let mut columns: Vec<&str> = names.iter().copied().filter(|c| *c != "NULL").collect();
-        columns.dedup();
-        db.execute_batch(&format!("CREATE TABLE session ({})", columns.join(", "))).expect("table");
+        let mut plain: Vec<&str> = names.iter().copied().filter(|c| *c != "NULL").collect();
+        plain.dedup();
+        db.execute_batch(&format!("CREATE TABLE session ({})", plain.join(", "))).expect("table");
         let count =
             db.prepare(&format!("SELECT {columns} FROM session s")).expect("query").column_count();
         assert_eq!(count, 30);
