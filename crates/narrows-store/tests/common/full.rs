@@ -1,7 +1,7 @@
 //! A store with a value in every column of every table.
 
 use super::written::{FIXTURES, copy};
-use super::{TestSession, data, fresh, steps};
+use super::{TestSession, data, steps, temp_store};
 use narrows_store::{
     Append, BodyDigest, FileMark, MessageState, NewAudit, NewBlob, NewSession, Options, Request,
     RunRow, Scopes, SessionFacts, Sight, SourceMark, Store, Token, TokenKind, UsageRow,
