@@ -214,7 +214,7 @@ async fn older_schema_is_migrated_on_postgres() {
          WHERE table_schema = 'public' ORDER BY 1, 2";
     let expected = ask(dir.path(), columns);
     // The first schema on PostgreSQL, as it was released.
-    let first = include_str!("../src/sql/postgres/005.sql");
+    let first = include_str!("../src/migrations/postgres/005_initial.sql");
     ask(dir.path(), "DROP SCHEMA public CASCADE; CREATE SCHEMA public");
     ask(dir.path(), &format!("{first}; INSERT INTO meta VALUES ('schema', '5')"));
     assert_ne!(ask(dir.path(), columns), expected);
