@@ -37,9 +37,9 @@ fn take_uncommitted() -> Vec<(i64, Option<u64>)> {
 pub(crate) const FILE_REPLACED: &str = "is no longer in the data directory: it was deleted or replaced; nothing is stored until a restart";
 
 /// The device and inode of a file.
-type FileId = (u64, u64);
+type DiskFileId = (u64, u64);
 
-fn file_id(about: &Metadata) -> FileId {
+fn file_id(about: &Metadata) -> DiskFileId {
     (about.dev(), about.ino())
 }
 
@@ -53,8 +53,8 @@ pub(crate) struct LogEnds {
     highest_key: i64,
     database: PathBuf,
     wal: PathBuf,
-    database_id: Option<FileId>,
-    wal_id: Option<FileId>,
+    database_id: Option<DiskFileId>,
+    wal_id: Option<DiskFileId>,
     guard: Arc<FileGuard>,
 }
 
