@@ -34,9 +34,9 @@ fn take_uncommitted() -> Vec<(i64, Option<u64>)> {
 }
 
 /// The device and inode of a file.
-type FileId = (u64, u64);
+type DiskFileId = (u64, u64);
 
-fn file_id(about: &Metadata) -> FileId {
+fn file_id(about: &Metadata) -> DiskFileId {
     (about.dev(), about.ino())
 }
 
@@ -50,8 +50,8 @@ pub(crate) struct LogEnds {
     highest_key: i64,
     database: PathBuf,
     wal: PathBuf,
-    database_id: Option<FileId>,
-    wal_id: Option<FileId>,
+    database_id: Option<DiskFileId>,
+    wal_id: Option<DiskFileId>,
     guard: Arc<FileGuard>,
 }
 

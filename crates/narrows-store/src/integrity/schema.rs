@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// Tables, indexes and triggers by name: the type, the table and the statement of each.
-type Schema = BTreeMap<String, [String; 3]>;
+type SchemaRows = BTreeMap<String, [String; 3]>;
 
 /// The schema that this version creates.
-fn expected() -> &'static Schema {
-    static EXPECTED: OnceLock<Schema> = OnceLock::new();
+fn expected() -> &'static SchemaRows {
+    static EXPECTED: OnceLock<SchemaRows> = OnceLock::new();
     EXPECTED.get_or_init(|| {
         let schema = Connection::open_in_memory().map_err(Into::into).and_then(|mut db| {
             migrate(&mut db)?;
@@ -24,7 +24,7 @@ fn expected() -> &'static Schema {
     })
 }
 
-fn read(db: &Connection) -> Result<Schema> {
+fn read(db: &Connection) -> Result<SchemaRows> {
     let sql = "SELECT name, type, tbl_name, coalesce(sql, '') FROM sqlite_schema";
     let rows = Db::Sqlite(db).query_all(sql, &[], |r| {
         let sql: String = r.get(3)?;

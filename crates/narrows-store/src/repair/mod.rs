@@ -95,7 +95,7 @@ pub fn missing_database(dir: &DataDir) -> Option<String> {
 }
 
 /// Where the rows of a damaged store are read.
-struct Origin<'a> {
+struct RepairSource<'a> {
     /// The rows: as the database leads to them, or as they were found on its pages.
     rows: &'a Connection,
     /// The damaged database, if its schema can be read.
@@ -132,7 +132,7 @@ fn rebuild(
     let rows = rows.ok_or(Error::NotFound("store"))?;
     // All rows are read in one transaction.
     let rows = &*rows.unchecked_transaction()?;
-    let origin = &Origin { rows, damaged: damaged.as_ref(), salvaged: salvaged.as_ref() };
+    let source = &RepairSource { rows, damaged: damaged.as_ref(), salvaged: salvaged.as_ref() };
     // Durability is not needed: an interrupted repair is thrown away.
     new.execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN")?;
     let (mut ends, mut losses) = (KnownEnds::new(), Vec::new());
@@ -145,14 +145,14 @@ fn rebuild(
         losses.push(loss);
     }
     let tables = TableCopy::all(rows, &new)?;
-    let sessions = SessionRepairer::find(origin, &new, &tables, &ends, &mut report)?;
-    side_tables::copy(origin, &new, &tables, &sessions.keys, &mut report)?;
+    let sessions = SessionRepairer::find(source, &new, &tables, &ends, &mut report)?;
+    side_tables::copy(source, &new, &tables, &sessions.keys, &mut report)?;
     let total = sessions.keys.len() as u64;
     for (done, key) in (0..).zip(sessions.keys.iter().copied()) {
         progress("copying sessions", done, total);
         sessions.repair(key, &losses, &mut report)?;
         // The search index is built again anyway; one line is enough for the report.
-        if origin.salvaged.is_none() && !index::finds_items(&Db::Sqlite(rows), key).unwrap_or(true)
+        if source.salvaged.is_none() && !index::finds_items(&Db::Sqlite(rows), key).unwrap_or(true)
         {
             report.database = vec![index::INDEX_INCOMPLETE.to_owned()];
         }

@@ -1,6 +1,6 @@
 //! Reads the rows on a database page without SQLite.
 
-use super::page_source::{PAGE_BYTES, Page, PageSource, read_u32};
+use super::page_source::{PAGE_BYTES, PageBuffer, PageSource, read_u32};
 use crate::db::Value;
 
 /// The longest row.
@@ -35,7 +35,7 @@ pub(super) struct PageCells {
 
 impl PageCells {
     /// Parses the header of a page; none if it is no B-tree page.
-    pub(super) fn parse(page: &Page, page_number: u32) -> Option<PageCells> {
+    pub(super) fn parse(page: &PageBuffer, page_number: u32) -> Option<PageCells> {
         // The first page begins with the database header.
         let header = if page_number == 1 { 100 } else { 0 };
         let kind = match page[header] {
@@ -55,7 +55,7 @@ impl PageCells {
     }
 
     /// The child pages.
-    pub(super) fn children(&self, page: &Page) -> Vec<u32> {
+    pub(super) fn children(&self, page: &PageBuffer) -> Vec<u32> {
         if !self.kind.is_interior() {
             return Vec::new();
         }
@@ -63,14 +63,14 @@ impl PageCells {
     }
 
     /// The rows or entries, each with its rowid and its bytes. Incomplete ones are left out.
-    pub(super) fn rows(&self, pages: &PageSource, page: &Page) -> Vec<(i64, Vec<u8>)> {
+    pub(super) fn rows(&self, pages: &PageSource, page: &PageBuffer) -> Vec<(i64, Vec<u8>)> {
         if self.kind == PageKind::TableInterior {
             return Vec::new();
         }
         self.offsets.iter().filter_map(|at| self.row(pages, page, *at)).collect()
     }
 
-    fn row(&self, pages: &PageSource, page: &Page, mut at: usize) -> Option<(i64, Vec<u8>)> {
+    fn row(&self, pages: &PageSource, page: &PageBuffer, mut at: usize) -> Option<(i64, Vec<u8>)> {
         at += if self.kind == PageKind::IndexInterior { 4 } else { 0 };
         let (length, bytes) = varint(page.get(at..)?)?;
         at += bytes;
@@ -88,7 +88,7 @@ impl PageCells {
         payload.extend_from_slice(page.get(at..at + local)?);
         let mut next =
             if local < length { read_u32(page.get(at + local..at + local + 4)?) } else { 0 };
-        let mut overflow: Page = [0; PAGE_BYTES];
+        let mut overflow: PageBuffer = [0; PAGE_BYTES];
         while payload.len() < length {
             if !pages.read(next, &mut overflow) {
                 return None;

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-pub(super) type Page = [u8; PAGE_BYTES];
+pub(super) type PageBuffer = [u8; PAGE_BYTES];
 
 /// The newest version of each page.
 pub(super) struct PageSource {
@@ -44,7 +44,7 @@ impl PageSource {
     }
 
     /// Reads a page; false if there is none.
-    pub(super) fn read(&self, number: u32, page: &mut Page) -> bool {
+    pub(super) fn read(&self, number: u32, page: &mut PageBuffer) -> bool {
         page.fill(0);
         if number == 0 || number > self.count {
             return false;
@@ -59,7 +59,7 @@ impl PageSource {
     }
 }
 
-fn read_available(file: &File, page: &mut Page, offset: u64) -> usize {
+fn read_available(file: &File, page: &mut PageBuffer, offset: u64) -> usize {
     let mut done = 0;
     while done < PAGE_BYTES {
         match file.read_at(&mut page[done..], offset + done as u64) {

@@ -6,7 +6,7 @@
 
 use super::damaged_db::SALVAGE_DIR;
 use super::page_cells::{PageCells, PageKind, decode_columns};
-use super::page_source::{PAGE_BYTES, Page, PageSource};
+use super::page_source::{PAGE_BYTES, PageBuffer, PageSource};
 use super::table_shape::TableShape;
 use crate::data_dir::DataDir;
 use crate::db::{Db, Value};
@@ -56,7 +56,7 @@ pub(super) fn salvage(dir: &DataDir, new_dir: &DataDir, new: &Connection) -> Res
         missing_pages: tree.missing,
         recovered: BTreeSet::new(),
     };
-    let mut page: Page = [0; PAGE_BYTES];
+    let mut page: PageBuffer = [0; PAGE_BYTES];
     for number in 1..=pages.count {
         if !pages.read(number, &mut page) {
             continue;
@@ -77,7 +77,7 @@ impl PageTree {
     pub(super) fn read(pages: &PageSource) -> PageTree {
         let mut parents = vec![0; pages.count as usize + 1];
         let (mut roots, mut missing) = (HashMap::new(), 0);
-        let mut page: Page = [0; PAGE_BYTES];
+        let mut page: PageBuffer = [0; PAGE_BYTES];
         for number in 1..=pages.count {
             if !pages.read(number, &mut page) {
                 missing += 1;

@@ -2,7 +2,7 @@
 
 use super::session_log::{CopiedLog, SessionLog};
 use super::table_copy::{TableCopy, walk};
-use super::{KnownEnds, Origin, RepairReport, SessionRepair};
+use super::{KnownEnds, RepairReport, RepairSource, SessionRepair};
 use crate::append::SessionFacts;
 use crate::buckets::next_revision;
 use crate::checksum;
@@ -24,7 +24,7 @@ const MAX_ID_BYTES: usize = 64;
 
 /// Repairs sessions one by one.
 pub(super) struct SessionRepairer<'a> {
-    origin: &'a Origin<'a>,
+    source: &'a RepairSource<'a>,
     pub(super) new: &'a Connection,
     /// The keys of all sessions.
     pub(super) keys: Vec<i64>,
@@ -55,18 +55,18 @@ pub(super) struct StoredSession {
 impl<'a> SessionRepairer<'a> {
     /// Finds the sessions, and copies their rows.
     pub(super) fn find(
-        origin: &'a Origin<'a>,
+        source: &'a RepairSource<'a>,
         new: &'a Connection,
         tables: &[TableCopy],
         ends: &'a KnownEnds,
         report: &mut RepairReport,
     ) -> Result<SessionRepairer<'a>> {
         if let Some(table) = tables.iter().find(|table| table.name == "session") {
-            table.copy(origin.rows, new, &[], |_| true)?;
+            table.copy(source.rows, new, &[], |_| true)?;
         }
         let indexed_names = |at: usize, column: &str, index: &str| -> BTreeMap<i64, String> {
-            let mut names = origin.salvaged.map(|rows| rows.names[at].clone()).unwrap_or_default();
-            let Some(damaged) = origin.damaged else { return names };
+            let mut names = source.salvaged.map(|rows| rows.names[at].clone()).unwrap_or_default();
+            let Some(damaged) = source.damaged else { return names };
             let sql = format!(
                 "SELECT key, {column} FROM session INDEXED BY {index} WHERE {column} IS NOT NULL"
             );
@@ -81,7 +81,7 @@ impl<'a> SessionRepairer<'a> {
         let labels = indexed_names(1, "label", "sqlite_autoindex_session_2");
         let keys = Db::Sqlite(new).query_all("SELECT key FROM session", &[], |r| r.get(0))?;
         let mut sessions =
-            SessionRepairer { origin, new, keys, unreadable: BTreeSet::new(), ends, ids, labels };
+            SessionRepairer { source, new, keys, unreadable: BTreeSet::new(), ends, ids, labels };
         sessions.find_unreadable(report)?;
         sessions.keys.extend(&sessions.unreadable);
         sessions.keys.sort_unstable();
@@ -93,7 +93,7 @@ impl<'a> SessionRepairer<'a> {
     fn find_unreadable(&mut self, report: &mut RepairReport) -> Result<()> {
         let existing: BTreeSet<i64> = self.keys.iter().copied().collect();
         let mut deleted = BTreeSet::new();
-        walk(self.origin.rows, ("doomed", "session"), (i64::MIN, i64::MAX), |key, _| {
+        walk(self.source.rows, ("doomed", "session"), (i64::MIN, i64::MAX), |key, _| {
             deleted.insert(key);
             Ok(())
         })?;
@@ -124,7 +124,7 @@ impl<'a> SessionRepairer<'a> {
     fn row_gaps(&self, existing: &BTreeSet<i64>) -> Result<Vec<(i64, i64)>> {
         let all = (1, i64::from(u32::MAX));
         // Any row may be missing.
-        let Some(connection) = self.origin.damaged else { return Ok(vec![all]) };
+        let Some(connection) = self.source.damaged else { return Ok(vec![all]) };
         let (db, mut gaps) = (Db::Sqlite(connection), Vec::new());
         let mut scan = KeyScan::new("session", all.0, all.1, false);
         loop {
@@ -140,7 +140,7 @@ impl<'a> SessionRepairer<'a> {
 
     /// The keys of sessions that have events.
     fn keys_with_events(&self) -> Result<Vec<i64>> {
-        let (db, mut low, mut found) = (Db::Sqlite(self.origin.rows), 1_i64 << 32, Vec::new());
+        let (db, mut low, mut found) = (Db::Sqlite(self.source.rows), 1_i64 << 32, Vec::new());
         loop {
             match KeyScan::new("event", low, i64::MAX, false).next(&db)? {
                 ScanStep::End => return Ok(found),
@@ -195,7 +195,7 @@ impl<'a> SessionRepairer<'a> {
                         .is_none_or(|id| !stored.names_match || id == stored.id))
         };
         let losses: Vec<Damage> = losses.iter().filter(is_own).cloned().collect();
-        let log = SessionLog { old: self.origin.rows, new: self.new, session: key };
+        let log = SessionLog { old: self.source.rows, new: self.new, session: key };
         let copied = log.copy()?;
         let calls = log.copy_calls()?;
         if calls != Some(stored.calls) {
@@ -248,7 +248,7 @@ impl<'a> SessionRepairer<'a> {
             last = last.max(stored.numbers.seq);
         }
         let is_recovered =
-            self.origin.salvaged.is_some_and(|salvaged| salvaged.recovered.contains(&key));
+            self.source.salvaged.is_some_and(|salvaged| salvaged.recovered.contains(&key));
         for loss in losses {
             if loss.last <= copied.last && is_recovered {
                 repair.notes.push(format!(

@@ -1,7 +1,7 @@
 //! Copies the tables outside the logs.
 
 use super::table_copy::TableCopy;
-use super::{Origin, RepairReport};
+use super::{RepairReport, RepairSource};
 use crate::blobs;
 use crate::damage;
 use crate::db::{Db, Row};
@@ -17,7 +17,7 @@ const SKIPPED_TABLES: [&str; 8] =
 
 /// Copies the rows that match their checksums, and reports all others.
 pub(super) fn copy(
-    origin: &Origin<'_>,
+    source: &RepairSource<'_>,
     new: &Connection,
     tables: &[TableCopy],
     sessions: &[i64],
@@ -25,7 +25,7 @@ pub(super) fn copy(
 ) -> Result<()> {
     let existing: BTreeSet<i64> = sessions.iter().copied().collect();
     // Where rows come from pages, the tables of the database only show whether all rows were reachable.
-    let damaged_tables = match origin.damaged.filter(|_| origin.salvaged.is_some()) {
+    let damaged_tables = match source.damaged.filter(|_| source.salvaged.is_some()) {
         Some(damaged) => TableCopy::all(damaged, new)?,
         None => Vec::new(),
     };
@@ -41,7 +41,7 @@ pub(super) fn copy(
         let is_image =
             |row: &Row<'_>| name == "blob" && blobs::is_sound(row, at("hash"), at("body"));
         let session_at = table.has_session().then(|| table.index_of("session"));
-        let mut has_unreadable = table.copy(origin.rows, new, sessions, |row| {
+        let mut has_unreadable = table.copy(source.rows, new, sessions, |row| {
             let session = session_at.map(|at| row.get::<i64>(at));
             let is_stray = session.is_some_and(|key| key.is_ok_and(|key| !existing.contains(&key)));
             let matches = matches(row);
@@ -49,7 +49,7 @@ pub(super) fn copy(
             !is_stray && (matches || is_image(row))
         })?;
         let damaged_table = damaged_tables.iter().find(|damaged| damaged.name == name);
-        if let (Some(db), Some(damaged_table)) = (origin.damaged, damaged_table) {
+        if let (Some(db), Some(damaged_table)) = (source.damaged, damaged_table) {
             has_unreadable |= damaged_table.copy(db, new, sessions, |_| false)?;
         }
         if has_unreadable {
@@ -62,7 +62,7 @@ pub(super) fn copy(
     blobs::repair_metadata(&db)?;
     meta::duplicate_redaction_key(&db)?;
     drop(damage::drain_reports());
-    let old = Db::Sqlite(origin.rows);
+    let old = Db::Sqlite(source.rows);
     let checked = side_tables::check_stray_rows(&old)
         .and_then(|()| side_tables::check_deletions_and_losses(&old));
     if checked.is_ok() {
@@ -72,7 +72,7 @@ pub(super) fn copy(
     if old.exists(moved, &[]).unwrap_or(false) {
         report.database.push("item rows name another session than their key".to_owned());
     }
-    if let (None, Some(salvaged)) = (origin.damaged, origin.salvaged) {
+    if let (None, Some(salvaged)) = (source.damaged, source.salvaged) {
         let pages = if salvaged.missing_pages == 0 {
             "some".to_owned()
         } else {

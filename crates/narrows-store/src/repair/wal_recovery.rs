@@ -2,7 +2,7 @@
 //! copy was made, so only lost rows are recovered, and only of sessions that did not continue.
 
 use super::page_cells::{PageCells, decode_columns};
-use super::page_source::{PAGE_BYTES, Page, PageSource};
+use super::page_source::{PAGE_BYTES, PageBuffer, PageSource};
 use super::salvage::{PageTree, SalvagedRows};
 use super::table_shape::TableShape;
 use crate::damage::Damage;
@@ -56,7 +56,7 @@ fn recover_copy(
 ) -> Result<()> {
     let pages = PageSource::with_wal(dir, copy);
     let tree = PageTree::read(&pages);
-    let mut page: Page = [0; PAGE_BYTES];
+    let mut page: PageBuffer = [0; PAGE_BYTES];
     for number in (1..=pages.count).filter(|number| pages.is_in_wal(*number)) {
         if !pages.read(number, &mut page) {
             continue;

@@ -9,7 +9,7 @@ use crate::store::Store;
 use std::collections::{HashMap, HashSet};
 
 /// A session that may be excluded.
-struct Candidate {
+struct ExclusionCandidate {
     id: String,
     copy_of: Option<i64>,
     is_excluded: bool,
@@ -58,9 +58,12 @@ fn find_changes(
     let sql = "SELECT key, id, copy_of, left_out FROM session";
     let rows = db.query_all(sql, &[], |r| {
         let is_excluded = r.get::<i64>(3)? != 0;
-        Ok((r.get::<i64>(0)?, Candidate { id: r.get(1)?, copy_of: r.get(2)?, is_excluded }))
+        Ok((
+            r.get::<i64>(0)?,
+            ExclusionCandidate { id: r.get(1)?, copy_of: r.get(2)?, is_excluded },
+        ))
     })?;
-    let sessions: HashMap<i64, Candidate> = rows.into_iter().collect();
+    let sessions: HashMap<i64, ExclusionCandidate> = rows.into_iter().collect();
     let sql = "SELECT session, roots FROM source WHERE path IS NOT NULL AND parent IS NULL";
     let mut excluded = HashSet::new();
     for (key, roots) in
@@ -71,7 +74,7 @@ fn find_changes(
             excluded.extend(sessions.get(&key).and_then(|session| session.copy_of));
         }
     }
-    let should_exclude = |key: &i64, session: &Candidate| {
+    let should_exclude = |key: &i64, session: &ExclusionCandidate| {
         excluded.contains(key) || session.copy_of.is_some_and(|of| excluded.contains(&of))
     };
     let changed = sessions
