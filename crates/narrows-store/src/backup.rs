@@ -1,14 +1,15 @@
-//! Copies of a store, and going back to one.
+//! Backup and restore of a store on SQLite.
 
-use crate::connection::{check_schema, check_version};
-use crate::dir::{DataDir, make_private};
-use crate::durable::Durable;
+use crate::access::revocations::delete_revoked_tokens;
+use crate::checksum::of_session_names;
+use crate::data_dir::{DataDir, make_private};
+use crate::db::sqlite::connection::check_version;
+use crate::durability::log_ends::LogEnds;
+use crate::durability::swap;
+use crate::durability::wal_frames;
 use crate::error::{Error, Result};
-use crate::frames;
-use crate::names::{new_epoch, now};
-use crate::repair::swap;
-use crate::revoked::keep_revocations;
-use crate::sessions::name_sum;
+use crate::ids::{new_epoch, now};
+use crate::migrations::check_schema;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,22 +20,22 @@ fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     move |e| Error::Refused(format!("{shown}: {e}"))
 }
 
-/// Copies the store of `data` as it is at one moment into the new file `to`, also while it is
-/// being written. Returns the bytes of the copy.
+/// Writes a consistent copy of the store in `data` to the new file `to`, also while the store is in
+/// use. Returns the size of the copy in bytes.
 pub fn backup(data: &Path, to: &Path) -> Result<u64> {
     let dir = DataDir::open(data)?;
     if !dir.database().exists() {
         return Err(Error::NotFound("store"));
     }
     if to.exists() {
-        return Err(Error::Refused(format!("{}: is there already", to.display())));
+        return Err(Error::Refused(format!("{}: already exists", to.display())));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(dir.database(), flags)?;
     check_schema(&db)?;
     make_private(to).map_err(failed(to))?;
     let name =
-        to.to_str().ok_or_else(|| Error::Invalid("the file's name is not text".to_owned()))?;
+        to.to_str().ok_or_else(|| Error::Invalid("the file name is not UTF-8".to_owned()))?;
     if let Err(error) = db.execute("VACUUM INTO ?1", [name]) {
         let _ = fs::remove_file(to);
         return Err(error.into());
@@ -44,12 +45,11 @@ pub fn backup(data: &Path, to: &Path) -> Result<u64> {
     Ok(file.metadata().map_or(0, |m| m.len()))
 }
 
-/// Puts the copy `from` in the place of the store of `data`. Every log begins a new life, so that
-/// whoever follows one is told to read it anew. A store that is there is kept under another name.
-/// Returns how many sessions there are.
+/// Replaces the store in `data` by the copy `from`, and keeps the replaced store under another
+/// name. Every log gets a new epoch, so that clients reload. Returns the number of sessions.
 pub fn restore(from: &Path, data: &Path) -> Result<u64> {
     check_version(rusqlite::version_number())?;
-    // Whoever opens a pipe waits for somebody who writes into it.
+    // Opening a pipe would block until a process writes to it.
     if !fs::metadata(from).map_err(failed(from))?.is_file() {
         return Err(Error::Refused(format!("{}: not a file", from.display())));
     }
@@ -58,66 +58,67 @@ pub fn restore(from: &Path, data: &Path) -> Result<u64> {
         .map_err(|_| Error::Refused(format!("{}: cannot be opened", from.display())))?;
     let is_store = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'session')";
     if check_schema(&source)? == 0 || !source.query_row(is_store, [], |r| r.get::<_, bool>(0))? {
-        return Err(Error::Refused(format!("{}: not a store of narrows", from.display())));
+        return Err(Error::Refused(format!("{}: not a narrows store", from.display())));
     }
-    let sound: String = source.query_row("PRAGMA quick_check(1)", [], |r| r.get(0))?;
-    if sound != "ok" {
-        return Err(Error::Damaged(format!("{}: {sound}", from.display())));
+    let quick_check: String = source.query_row("PRAGMA quick_check(1)", [], |r| r.get(0))?;
+    if quick_check != "ok" {
+        return Err(Error::Damaged(format!("{}: {quick_check}", from.display())));
     }
     drop(source);
     let dir = DataDir::open(data)?;
     let _lock = dir.lock()?;
     swap::finish(&dir)?;
-    let (database, fresh) = (dir.database(), dir.path().join("narrows.db.restoring"));
-    let _ = fs::remove_file(&fresh);
-    make_private(&fresh).map_err(failed(&fresh))?;
-    fs::copy(from, &fresh).map_err(failed(&fresh))?;
-    private_again(&fresh)?;
-    let sessions = begin_anew(&fresh)?;
-    keep_revocations(&dir, &fresh)?;
-    fs::File::open(&fresh).and_then(|f| f.sync_all()).map_err(failed(&fresh))?;
+    let (database, restored) = (dir.database(), dir.path().join("narrows.db.restoring"));
+    let _ = fs::remove_file(&restored);
+    make_private(&restored).map_err(failed(&restored))?;
+    fs::copy(from, &restored).map_err(failed(&restored))?;
+    make_file_private(&restored)?;
+    let sessions = restart_logs(&restored)?;
+    delete_revoked_tokens(&dir, &restored)?;
+    fs::File::open(&restored).and_then(|f| f.sync_all()).map_err(failed(&restored))?;
     let aside = dir.path().join(format!("narrows.db.before-{}", now()));
     if database.exists() {
-        // A damaged one is set aside as it is.
-        let _ = move_wal_in(&database);
+        // A damaged database is set aside unchanged.
+        let _ = checkpoint_wal(&database);
         fs::rename(&database, &aside).map_err(failed(&database))?;
     }
-    // What could not be moved in stays with it; it must not come to the new one.
-    let beside = |path: &Path, end: &str| {
+    // A WAL that could not be checkpointed stays with its database: it must not be applied to the
+    // new one.
+    let with_suffix = |path: &Path, end: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
         PathBuf::from(name)
     };
-    let wal = beside(&database, "-wal");
+    let wal = with_suffix(&database, "-wal");
     if wal.exists() {
-        fs::rename(&wal, beside(&aside, "-wal")).map_err(failed(&wal))?;
+        fs::rename(&wal, with_suffix(&aside, "-wal")).map_err(failed(&wal))?;
     }
-    let _ = fs::remove_file(beside(&database, "-shm"));
+    let _ = fs::remove_file(with_suffix(&database, "-shm"));
     let name = aside.file_name().map(|name| name.to_string_lossy().into_owned());
-    frames::set_aside(&dir, &name.unwrap_or_default());
-    fs::rename(&fresh, &database).map_err(failed(&database))?;
-    Durable::forget(&dir);
+    wal_frames::move_copies_aside(&dir, &name.unwrap_or_default());
+    fs::rename(&restored, &database).map_err(failed(&database))?;
+    LogEnds::remove(&dir);
     fs::File::open(dir.path()).and_then(|d| d.sync_all()).map_err(failed(data))?;
     Ok(sessions)
 }
 
-/// A copy takes over the mode of what was copied.
-fn private_again(path: &Path) -> Result<()> {
+/// `fs::copy` copies the mode too.
+fn make_file_private(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed(path))
 }
 
-fn move_wal_in(database: &Path) -> Result<()> {
+fn checkpoint_wal(database: &Path) -> Result<()> {
     let db = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     db.busy_timeout(Duration::ZERO)?;
     db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }
 
-fn begin_anew(path: &Path) -> Result<u64> {
+fn restart_logs(path: &Path) -> Result<u64> {
     let mut db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let tx = db.transaction()?;
-    // A copy of an earlier version has no checksums yet.
+    // Copies made by older versions have no checksums.
     let sums = tx.prepare("SELECT name_crc FROM session").is_ok();
     let sum = if sums { ", name_crc = ?3" } else { "" };
     let keys: Vec<(i64, String, Option<String>)> = tx
@@ -126,7 +127,7 @@ fn begin_anew(path: &Path) -> Result<u64> {
         .collect::<rusqlite::Result<_>>()?;
     for (key, id, label) in &keys {
         let epoch = new_epoch()?;
-        let names = name_sum(id, &epoch, label.as_deref());
+        let names = of_session_names(id, &epoch, label.as_deref());
         let mut values: Vec<&dyn rusqlite::ToSql> = vec![key, &epoch];
         if sums {
             values.push(&names);

@@ -1,39 +1,39 @@
-//! Cursors: "I have everything up to here".
+//! Cursors: a client has everything up to a position of a log.
 
 use std::fmt;
 
-/// A place in a session's log, within one life of it.
+/// A position in one epoch of a session's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
-    /// The life of the log.
+    /// The epoch of the log.
     pub epoch: String,
-    /// The place.
+    /// The position.
     pub place: Place,
 }
 
-/// A place in a log. An event may give several frames: then a place can be between them.
+/// A position in a log. One event may yield several frames, so a position can be between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
-    /// Everything up to this event is known.
+    /// The client has everything up to this event.
     pub seq: u64,
-    /// And so many frames of the event after it.
+    /// And this many frames of the next event.
     pub part: u32,
 }
 
 impl Place {
-    /// After the event `seq`.
+    /// The position after the event `seq`.
     pub fn after(seq: u64) -> Self {
         Place { seq, part: 0 }
     }
 
-    /// As a cursor is written.
+    /// Formats the position as a cursor.
     pub fn within(self, epoch: &str) -> Within<'_> {
         Within { epoch, place: self }
     }
 }
 
 impl Cursor {
-    /// Reads `epoch-seq`, or `epoch-seq.part` for a place inside the event `seq`.
+    /// Parses `epoch-seq`, or `epoch-seq.part` for a position inside the event `seq`.
     pub fn parse(text: &str) -> Option<Cursor> {
         let (epoch, place) = text.split_once('-')?;
         let plain =
@@ -64,7 +64,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// A place as it is written, within a life of the log.
+/// A position formatted as a cursor of an epoch.
 #[derive(Debug, Clone, Copy)]
 pub struct Within<'a> {
     epoch: &'a str,
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_is_read_as_it_was_written() {
+    fn cursor_parses_its_display_form() {
         for text in ["abc-0", "abc-17", "abc-1.1", "abc-18.2"] {
             assert_eq!(Cursor::parse(text).expect(text).to_string(), text);
         }

@@ -1,36 +1,36 @@
-//! Until when a statement of this thread may take: on pages that are damaged one may go in circles.
+//! A deadline for the SQLite statements of a thread: on damaged pages a statement may loop forever.
 
 use crate::error::Result;
 use rusqlite::Connection;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Steps of a statement between two looks at the clock.
-const STEPS: i32 = 20_000;
+/// Virtual machine steps between two looks at the clock.
+const STEPS_PER_CHECK: i32 = 20_000;
 
 thread_local! {
-    static UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// The time is limited while it lives.
-pub(crate) struct Limited(Option<Instant>);
+/// Restores the previous deadline of the thread when dropped.
+pub(crate) struct DeadlineGuard(Option<Instant>);
 
-/// Limits the statements of this thread.
-pub(crate) fn limit(time: Duration) -> Limited {
-    let before = UNTIL.get();
-    let until = Instant::now() + time;
-    UNTIL.set(Some(before.map_or(until, |before| before.min(until))));
-    Limited(before)
+/// Sets a deadline for the statements of this thread. An earlier deadline stays in force.
+pub(crate) fn limit(timeout: Duration) -> DeadlineGuard {
+    let previous = DEADLINE.get();
+    let deadline = Instant::now() + timeout;
+    DEADLINE.set(Some(previous.map_or(deadline, |previous| previous.min(deadline))));
+    DeadlineGuard(previous)
 }
 
-impl Drop for Limited {
+impl Drop for DeadlineGuard {
     fn drop(&mut self) {
-        UNTIL.set(self.0);
+        DEADLINE.set(self.0);
     }
 }
 
-/// Lets a connection look at the clock.
-pub(crate) fn watch(db: &mut Connection) -> Result<()> {
-    let is_over = || UNTIL.get().is_some_and(|until| Instant::now() >= until);
-    Ok(db.progress_handler(STEPS, Some(is_over))?)
+/// Makes a connection interrupt statements that exceed the deadline of their thread.
+pub(crate) fn install(db: &mut Connection) -> Result<()> {
+    let is_exceeded = || DEADLINE.get().is_some_and(|deadline| Instant::now() >= deadline);
+    Ok(db.progress_handler(STEPS_PER_CHECK, Some(is_exceeded))?)
 }

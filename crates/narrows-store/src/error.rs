@@ -1,69 +1,71 @@
-//! What can go wrong, in words that help.
+//! Errors of the store.
 
-use crate::durable::GONE;
 use std::fmt;
 
-/// The result of a store's work.
+/// The error for a file that was removed from a store in use.
+pub(crate) const FILE_REPLACED: &str = "is no longer in the data directory: it was deleted or replaced; nothing is stored until a restart";
+
+/// The result type of the store.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why something could not be done. Never holds what a session says.
+/// An error of the store. Messages never contain session content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// Another process writes this data directory.
+    /// Another process holds the lock of the data directory.
     Locked(String),
-    /// The directory or a file cannot be used as it is.
+    /// The data directory, a file or the database cannot be used.
     Refused(String),
-    /// The database was made by a newer version.
+    /// The database was written by a newer version.
     Newer {
-        /// Its schema.
+        /// The schema of the database.
         found: u32,
-        /// The newest that this version knows.
+        /// The newest schema that this version supports.
         known: u32,
     },
-    /// The database was made by an older version, and nobody has brought it up to date.
+    /// The database was written by an older version and has not been migrated.
     Older {
-        /// Its schema.
+        /// The schema of the database.
         found: u32,
-        /// The one that this version reads.
+        /// The schema that this version reads.
         known: u32,
     },
-    /// No such session, item, picture or token.
+    /// The named object does not exist.
     NotFound(&'static str),
-    /// Somebody else has appended: the log ends at another place than the caller knew.
+    /// Another writer has appended: the log does not end where the caller expected.
     Conflict {
-        /// Where the log ends.
+        /// The last event of the log.
         last: u64,
     },
-    /// There is no room.
+    /// The disk or the configured limit is full.
     Full,
-    /// The database cannot be written.
+    /// The database is read-only.
     ReadOnly,
-    /// The disk fails, or is slow beyond patience.
+    /// The disk failed or did not respond in time.
     Io(String),
     /// The database is damaged.
     Damaged(String),
-    /// The database cannot be reached, or is too busy.
+    /// The database is unreachable or too busy.
     Unavailable(String),
-    /// Another node has taken over what this one was doing.
+    /// Another node has taken over the session.
     Fenced,
-    /// Packets were read by somebody who is gone, or by another node, and what was held back of them is
-    /// not here: those after this place must be sent again.
+    /// Packets were read by a writer that is gone or on another node, with text still in the
+    /// hold-back buffer: the packets after the checkpoint must be sent again.
     Resend {
-        /// The place of the last packet none of whose text is held back.
+        /// The number of the checkpoint's packet.
         acknowledged: u64,
-        /// The key of the request that the packet after it came with, where it had one.
+        /// The idempotency key of the request that sent the packet after it, if any.
         key: Option<String>,
     },
-    /// What was asked makes no sense.
+    /// The request is invalid.
     Invalid(String),
-    /// The key of a request was used before, with another body.
+    /// The idempotency key was used before, with another body.
     KeyReused,
     /// The store is closed.
     Closed,
 }
 
 impl Error {
-    /// Whether the same may work later, without anybody doing anything here.
+    /// Whether the operation may succeed later without intervention.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
@@ -76,15 +78,15 @@ impl Error {
     }
 }
 
-/// A statement was given up.
-const TOO_LONG: &str = "it takes too long";
+/// The message of a statement that was interrupted by its deadline.
+const INTERRUPTED: &str = "the operation timed out";
 
 impl Error {
-    /// Whether what was asked for cannot be read, where something else may be.
+    /// Whether data could not be read, while other data may be readable.
     pub(crate) fn is_unreadable(&self) -> bool {
         match self {
             Error::Damaged(_) => true,
-            Error::Io(what) => what != TOO_LONG,
+            Error::Io(what) => what != INTERRUPTED,
             _ => false,
         }
     }
@@ -109,23 +111,23 @@ impl fmt::Display for Error {
             ),
             Error::NotFound(what) => write!(f, "{what} not found"),
             Error::Conflict { last } => {
-                write!(f, "the session was written by somebody else, up to event {last}")
+                write!(f, "another writer has appended: the log ends at event {last}")
             }
             Error::Resend { acknowledged, .. } => write!(
                 f,
-                "what was held back of packets before these is gone: in one request, send again all that \
-                 comes after packet {acknowledged}, these included, with `first={}` (`narrows ingest --first`)",
+                "text held back from earlier packets was lost: resend everything after packet \
+                 {acknowledged}, these packets included, in one request with `first={}` (`narrows ingest --first`)",
                 acknowledged + 1
             ),
-            Error::Fenced => f.write_str("another node has taken this session over"),
+            Error::Fenced => f.write_str("another node has taken over this session"),
             Error::Full => f.write_str("no space left for the store"),
             Error::ReadOnly => f.write_str("the store cannot be written: it is read-only"),
-            // The disk has nothing to do with it.
-            Error::Io(what) if what.ends_with(GONE) => f.write_str(what),
-            Error::Io(what) => write!(f, "the store's disk fails: {what}"),
+            // The message is about a missing file, not about the disk.
+            Error::Io(what) if what.ends_with(FILE_REPLACED) => f.write_str(what),
+            Error::Io(what) => write!(f, "disk error: {what}"),
             Error::Damaged(what) => write!(f, "the store is damaged: {what}"),
             Error::KeyReused => {
-                f.write_str("this Idempotency-Key came before, with another body: use a new key")
+                f.write_str("this Idempotency-Key was used with another body: use a new key")
             }
             Error::Closed => f.write_str("the store is closed"),
         }
@@ -141,16 +143,18 @@ impl From<rusqlite::Error> for Error {
         match code {
             Some(Code::DiskFull) => Error::Full,
             Some(Code::ReadOnly | Code::PermissionDenied) => Error::ReadOnly,
-            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Error::Damaged(words(&error)),
-            Some(Code::OperationInterrupted) => Error::Io(TOO_LONG.to_owned()),
-            Some(_) => Error::Io(words(&error)),
-            None => Error::Damaged(words(&error)),
+            Some(Code::DatabaseCorrupt | Code::NotADatabase) => {
+                Error::Damaged(sqlite_message(&error))
+            }
+            Some(Code::OperationInterrupted) => Error::Io(INTERRUPTED.to_owned()),
+            Some(_) => Error::Io(sqlite_message(&error)),
+            None => Error::Damaged(sqlite_message(&error)),
         }
     }
 }
 
-/// What SQLite says of its own state; it never quotes values.
-fn words(error: &rusqlite::Error) -> String {
+/// The message of SQLite about its own state; it never quotes values.
+fn sqlite_message(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqliteFailure(code, text) => match text {
             Some(text) => format!("{text} ({})", code.extended_code),
@@ -158,7 +162,7 @@ fn words(error: &rusqlite::Error) -> String {
         },
         rusqlite::Error::QueryReturnedNoRows => "a row is missing".to_owned(),
         rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) => {
-            "a column holds something else".to_owned()
+            "a column has an unexpected type".to_owned()
         }
         _ => "unexpected answer".to_owned(),
     }

@@ -1,109 +1,87 @@
-//! The durable log of narrows sessions, and the rows that are derived from it.
+//! The durable log of narrows sessions, and the tables derived from it.
 //!
-//! One data directory holds one SQLite database. One thread writes it: what many callers append
-//! at the same time shares one commit, and an append is answered when it is durable. Readers have
-//! connections of their own and never wait for the writer.
+//! A data directory holds one SQLite database; a cluster shares one PostgreSQL database. One thread
+//! commits: appends that wait at the same time share a commit, and an append is acknowledged when
+//! it is durable. Readers have connections of their own and never wait for the writer.
 //!
-//! The log of clean events is the truth. A row holds an event, the changes that it made and the
-//! messages of the activity view, as JSON that is served byte for byte. Rows of items are written
-//! when an item closes, and completed from the log's tail when they are read.
+//! The log of clean events is the source of truth. A log row holds an event, its changes and the
+//! messages of the activity view, as JSON that is served byte for byte. Item rows are a
+//! materialized view: they are written when an item closes, and completed from the log when they
+//! are read.
+//!
+//! Modules, from low to high: `error`, `ids`, `keys`; `damage`, `db`, `checksum`, `durability`; `log`, `sessions`, `items`, `search`,
+//! `sources`, `blobs`, which work on a transaction; `append`, `migrations`, `maintenance`,
+//! `writer`; and [`Store`], whose methods combine them. `runs`, `integrity`, `repair` and `backup` build on the store.
 
+mod access;
 mod append;
-mod around;
-mod audit;
 mod backup;
-mod batch;
-mod beside;
-mod blob;
-mod bundle;
+mod blobs;
+mod buckets;
 mod bus;
-mod careful;
-mod check;
-mod clip;
+mod checksum;
 mod cluster;
-mod connection;
-mod copies;
+mod compress;
 mod cursor;
 mod damage;
+mod data_dir;
 mod db;
 mod deadline;
-mod dir;
-mod durable;
-mod era;
+mod durability;
 mod error;
-mod figures;
-mod files;
-mod fill;
-mod frames;
-mod housework;
-mod index;
-mod intact;
+mod event_row;
+mod fold_case;
+mod ids;
+mod integrity;
 mod items;
-mod layout;
-mod left_out;
-mod link;
-mod list;
+mod keys;
 mod log;
+mod maintenance;
 mod meta;
-mod mover;
-mod names;
-mod news;
-mod outline;
-mod pack;
-mod pen;
-mod probe;
-mod prompt;
+mod migrations;
+mod preview;
 mod repair;
-mod revoked;
-mod rows;
-mod run;
+mod runs;
 mod search;
-mod session_row;
 mod sessions;
-mod settle;
-mod source;
-mod stats;
+mod sources;
 mod store;
-mod sum;
-mod tail;
-mod threes;
-mod tokens;
-mod unindexed;
-mod which;
-mod words;
 mod writer;
 
-pub use append::{Append, ItemWrite, Request, SessionFacts};
-pub use audit::{Audited, NewAudit};
+pub use access::audit::{Audited, NewAudit};
+pub use access::tokens::{Scope, Scopes, Token, TokenKind};
+pub use append::{Append, Pen, Request, SessionFacts};
 pub use backup::{backup, restore};
-pub use blob::{Blob, NewBlob};
+pub use blobs::{Blob, NewBlob};
 pub use bus::{Bus, Wake};
-pub use check::Checked;
-pub use clip::clip;
+pub use cluster::changes::News;
 pub use cursor::{Cursor, Place, Within};
-pub use damage::{Damage, Part as DamagedPart};
-pub use dir::{ADDRESS_FILE, DataDir, TOKEN_FILE, write_private};
+pub use damage::{Damage, DamageKind as DamagedPart};
+pub use data_dir::{ADDRESS_FILE, DataDir, TOKEN_FILE, write_private};
 pub use error::{Error, Result};
-pub use files::FileMark;
-pub use housework::{Cleared, Retention};
-pub use items::{ItemRow, Kept, Window, WindowPage};
-pub use list::{Facet, Facets, ListFilter, ListPage, STALE_MS};
-pub use log::{EventRow, Page, events_of};
-pub use names::{new_epoch, new_id, now, random};
-pub use news::News;
-pub use outline::{FileSum, Outline, Turn};
-pub use pack::{parts, plain};
-pub use pen::Pen;
-pub use repair::{Repaired, RepairedSession, Repairing, gone, repair};
-pub use run::{Asked, Holding, MessageRow, MessageState, RunRow, Taken};
-pub use search::{Hit, Part, Query, SearchPage};
-pub use session_row::{SessionRow, Sight};
+pub use event_row::EventRow;
+pub use ids::{new_epoch, new_id, now, random};
+pub use integrity::IntegrityReport as Checked;
+pub use items::outline::{FileSum, Outline, Turn};
+pub use items::select::{MAX_BYTES, Which};
+pub use items::{ItemRow, ItemWrite, Kept, Window, WindowPage};
+pub use log::event_block::{column_parts as parts, plain};
+pub use log::{Page, events_of};
+pub use maintenance::{Cleared, Retention};
+pub use preview::clip;
+pub use repair::{
+    RepairProgress as Repairing, RepairReport as Repaired, SessionRepair as RepairedSession,
+    missing_database as gone, repair,
+};
+pub use runs::{Asked, Holding, MessageRow, MessageState, RunRow, Taken};
+pub use search::query::{Hit, Part, Query, SearchPage};
+pub use sessions::list::{Facet, Facets, ListFilter, ListPage, STALE_MS};
+pub use sessions::row::{SessionRow, Sight};
+pub use sessions::stats::{StatsBy, StatsFilter, StatsRow, UsageRow};
 pub use sessions::{NewSession, Session};
-pub use source::{BodyDigest, KeptRequest, SourceMark};
-pub use stats::{StatsBy, StatsFilter, StatsRow, UsageRow};
+pub use sources::checkpoint::{BodyDigest, KeptRequest, SourceMark};
+pub use sources::files::FileMark;
 pub use store::{Options, Store, StoreSize};
-pub use tokens::{Scope, Scopes, Token, TokenKind};
-pub use which::{MAX_BYTES, Which};
 
 /// The number of the schema that this version writes.
-pub const SCHEMA: u32 = connection::SCHEMA;
+pub const SCHEMA: u32 = migrations::SCHEMA;

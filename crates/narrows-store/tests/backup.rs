@@ -1,4 +1,4 @@
-//! Copies: made while others write, and put back in the place of a store.
+//! Backup and restore, also while the store is written.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,9 @@
 
 mod common;
 
-use common::{Book, append, data, event, fresh, open, session, settled, steps};
+use common::{
+    TestSession, append, data, event, open, session, steps, temp_store, wait_for_maintenance,
+};
 use narrows_store::{Append, Error, ListFilter, NewSession, Query, Store, backup, now, restore};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -17,14 +19,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What was set aside by a restore.
+/// The stores set aside by restores.
 fn aside(data: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(data).unwrap().map(|f| f.unwrap().path());
     let old = |path: &PathBuf| path.to_string_lossy().contains("before-");
     files.filter(|p| old(p) && !p.to_string_lossy().ends_with("-wal")).collect()
 }
 
-/// Everything that can be seen of a store but the lives of its logs.
+/// All visible content of a store except epochs.
 async fn seen(store: &Store, word: &str) -> Vec<String> {
     let mut seen = Vec::new();
     let page = store.list(ListFilter { limit: 99, ..ListFilter::default() }).await.unwrap();
@@ -51,23 +53,23 @@ async fn epochs(store: &Store) -> BTreeMap<String, String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_goes_back_to_what_it_was_with_new_lives_of_its_logs() {
-    let (dir, store) = fresh();
+async fn restore_recovers_content_with_new_epochs() {
+    let (dir, store) = temp_store();
     for fixture in ["acp/opencode-1.18-c-files", "acp/claude-acp-g-subagent"] {
-        let mut book = Book::of(session(&store, fixture, &["recorded"]).await);
+        let mut book = TestSession::of(session(&store, fixture, &["recorded"]).await);
         steps(fixture).into_iter().for_each(|step| book.step(step));
         book.keep(&store).await;
     }
-    let mut half = Book::new(&store, "half").await;
+    let mut half = TestSession::new(&store, "half").await;
     half.put(&common::text_item("a", 0, "half a sen", true));
     half.keep(&store).await;
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     let (before, lives, key) = (seen(&store, "read").await, epochs(&store).await, store.mark_key());
     let copy = dir.path().join("copy.db");
     let bytes = backup(&data(&dir), &copy).unwrap();
     assert_eq!(bytes, fs::metadata(&copy).unwrap().len());
 
-    // What comes after it is not in it.
+    // Not part of the backup.
     half.say("later", "read this later");
     half.keep(&store).await;
     store.create(NewSession::default()).await.unwrap();
@@ -89,7 +91,7 @@ async fn a_store_goes_back_to_what_it_was_with_new_lives_of_its_logs() {
     for (id, life) in &new_lives {
         assert_ne!(life, &lives[id]);
     }
-    // It goes on from there.
+    // The restored session continues.
     let session = store.session(&half.session.id).await.unwrap();
     assert_eq!((session.seq, session.key), (1, half.key()));
     let next = Append {
@@ -102,7 +104,7 @@ async fn a_store_goes_back_to_what_it_was_with_new_lives_of_its_logs() {
     store.close().await;
     drop(store);
 
-    // And what was there before is set aside, whole.
+    // The replaced store was set aside completely.
     let old = aside(&data(&dir));
     let [old] = old.as_slice() else { panic!("{old:?}") };
     let at = old.to_string_lossy().rsplit_once('-').unwrap().1.parse::<i64>().unwrap();
@@ -114,14 +116,14 @@ async fn a_store_goes_back_to_what_it_was_with_new_lives_of_its_logs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_is_of_one_moment_though_the_store_is_written() {
-    let (dir, store) = fresh();
+async fn backup_during_writes_is_consistent() {
+    let (dir, store) = temp_store();
     let on = Arc::new(AtomicBool::new(true));
     let mut writers = tokio::task::JoinSet::new();
     for n in 0..4 {
         let (store, on) = (store.clone(), Arc::clone(&on));
         writers.spawn(async move {
-            let mut book = Book::new(&store, &format!("s{n}")).await;
+            let mut book = TestSession::new(&store, &format!("s{n}")).await;
             while on.load(Ordering::Relaxed) {
                 book.say(&format!("i{}", book.seq), "said while it is copied");
                 book.keep(&store).await;
@@ -131,9 +133,9 @@ async fn a_copy_is_of_one_moment_though_the_store_is_written() {
     }
     let mut copies = Vec::new();
     for n in 0..3 {
-        // Something must have come since the last one.
+        // Something must have been committed since the last backup.
         let [commits, ..] = store.counts();
-        common::until("they write", async || store.counts()[0] > commits + 20).await;
+        common::wait_until("they write", async || store.counts()[0] > commits + 20).await;
         let copy = dir.path().join(format!("copy-{n}.db"));
         let (data, to) = (data(&dir), copy.clone());
         tokio::task::spawn_blocking(move || backup(&data, &to)).await.unwrap().unwrap();
@@ -163,8 +165,8 @@ async fn a_copy_is_of_one_moment_though_the_store_is_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_copy_of_a_store_is_refused_and_changes_nothing() {
-    let (dir, store) = fresh();
+async fn restore_of_invalid_file_fails_without_changes() {
+    let (dir, store) = temp_store();
     let made = session(&store, "s", &[]).await;
     store.close().await;
     drop(store);
@@ -207,8 +209,8 @@ async fn what_is_no_copy_of_a_store_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_replaces_nothing_and_needs_a_store() {
-    let (dir, _store) = fresh();
+async fn backup_requires_store_and_new_file() {
+    let (dir, _store) = temp_store();
     let there = dir.path().join("there");
     fs::write(&there, "mine").unwrap();
     assert!(matches!(backup(&data(&dir), &there), Err(Error::Refused(_))));
@@ -222,8 +224,8 @@ async fn a_copy_replaces_nothing_and_needs_a_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_store_can_be_replaced_and_is_set_aside() {
-    let (dir, store) = fresh();
+async fn restore_sets_damaged_store_aside() {
+    let (dir, store) = temp_store();
     let made = session(&store, "s", &[]).await;
     let copy = dir.path().join("copy.db");
     backup(&data(&dir), &copy).unwrap();
@@ -237,12 +239,12 @@ async fn a_damaged_store_can_be_replaced_and_is_set_aside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_set_aside_is_whole_though_somebody_reads_it() {
-    let (dir, store) = fresh();
+async fn restore_with_open_reader_sets_complete_store_aside() {
+    let (dir, store) = temp_store();
     session(&store, "first", &[]).await;
     let copy = dir.path().join("copy.db");
     backup(&data(&dir), &copy).unwrap();
-    // Somebody who reads what was there then keeps the log from being moved into the database.
+    // A reader of the old store prevents the WAL from being checkpointed.
     let reader = Connection::open(store.dir().database()).unwrap();
     reader.execute_batch("BEGIN; SELECT * FROM session").unwrap();
     session(&store, "second", &[]).await;

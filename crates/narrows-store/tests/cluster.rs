@@ -1,4 +1,4 @@
-//! Several nodes with one PostgreSQL. Without one (`NARROWS_TEST_STORE=postgres`) nothing is tried.
+//! Several nodes on one PostgreSQL. Skipped unless `NARROWS_TEST_STORE=postgres`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,7 +9,9 @@
 mod common;
 
 use common::postgres::{ask, connect, env, url};
-use common::{Book, append, beside, event, is_postgres, session, settled, steps};
+use common::{
+    TestSession, append, event, is_postgres, raw_sql, session, steps, wait_for_maintenance,
+};
 use narrows_store::{
     Append, Error, EventRow, Hit, NewBlob, NewSession, Options, Query, Store, UsageRow,
 };
@@ -23,12 +25,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Whether the tests run with PostgreSQL; then there must be one.
+/// Whether the tests run on PostgreSQL; then a server must be available.
 fn is_tried() -> bool {
     is_postgres() && !env("NARROWS_TEST_POSTGRES").is_empty()
 }
 
-/// The address of an empty database.
+/// The URL of an empty database.
 fn database() -> Option<(TempDir, String)> {
     if !is_tried() {
         return None;
@@ -38,7 +40,7 @@ fn database() -> Option<(TempDir, String)> {
     Some((dir, url))
 }
 
-/// Two nodes with one database.
+/// Two nodes on one database.
 fn nodes() -> Option<(TempDir, [Store; 2])> {
     let (dir, url) = database()?;
     let node = |name| connect(&dir.path().join(name), &url).unwrap();
@@ -54,12 +56,12 @@ async fn log(store: &Store, session: i64) -> Vec<EventRow> {
     store.events_after(session, 0, usize::MAX, usize::MAX).await.unwrap().rows
 }
 
-/// Reads a log as it grows until it is told to stop; a hole must never be seen. Returns how far it got.
+/// Follows a log until stopped; fails if there is ever a gap. Returns the last event read.
 fn follow(store: Store, session: i64, stop: Arc<AtomicBool>) -> tokio::task::JoinHandle<u64> {
     tokio::spawn(async move {
         let mut at = 0;
         loop {
-            // Asked before it is looked, so that the last look sees all of it.
+            // Read the flag before the log, so that the last read sees everything.
             let last = stop.load(Ordering::Relaxed);
             match store.events_after(session, at, usize::MAX, usize::MAX).await {
                 Ok(page) => {
@@ -78,20 +80,20 @@ fn follow(store: Store, session: i64, stop: Arc<AtomicBool>) -> tokio::task::Joi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_nodes_that_append_at_the_same_place_one_does() {
+async fn concurrent_appends_of_two_nodes_accept_one() {
     let Some((_dir, [one, two])) = nodes() else { return };
     let key = session(&one, "log", &[]).await.key;
     let stop = Arc::new(AtomicBool::new(false));
     let followers = [&one, &two].map(|node| follow(node.clone(), key, Arc::clone(&stop)));
     let (mut at, mut expected, mut won) = (0, Vec::new(), [0, 0]);
     for round in 0..200 {
-        // Of different length: a mixture of both would leave a hole.
+        // Of different lengths: a mixture of both would leave a gap.
         let told = [vec!["of one"], vec!["of two", "its second", "its third"]];
         let next = |texts: &[&str]| {
             let events = events(at, texts);
             Append { session: key, after: at, events, ..Append::default() }
         };
-        // Now one of them is a little earlier, now the other.
+        // Either of them may be slightly earlier.
         let late = |is: bool| async move {
             if is {
                 tokio::time::sleep(Duration::from_micros(round % 7 * 100)).await;
@@ -130,16 +132,16 @@ async fn of_two_nodes_that_append_at_the_same_place_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_that_use_the_same_pictures_and_answers_keep_all_of_them() {
+async fn shared_blobs_and_usage_of_two_nodes_are_all_stored() {
     const SESSIONS: u64 = 24;
     const ROUNDS: u64 = 8;
     const SHARED: u64 = 6;
     let Some((_dir, nodes)) = nodes() else { return };
-    // Each session names the same ones in an order of its own.
+    // Each session refers to the same ones in a different order.
     let named = |s: u64, n: u64| [s + n, s * 5 + 2 * n + 1].map(|n| n % SHARED);
     let blob = |n: u64| {
         let bytes = format!("picture {n}").into_bytes();
-        // They are named by their content.
+        // Blobs are named by their content.
         let hash = Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect();
         NewBlob { hash, mime: "image/png".to_owned(), bytes: bytes.into() }
     };
@@ -159,7 +161,7 @@ async fn nodes_that_use_the_same_pictures_and_answers_keep_all_of_them() {
                     usage: named(s, after).map(usage).to_vec(),
                     ..Append::default()
                 };
-                // Nobody waits for each other.
+                // No deadlock.
                 let last = append(&nodes[((s + after) % 2) as usize], next).await;
                 assert_eq!(last, Ok(after + 1));
             }
@@ -175,11 +177,11 @@ async fn nodes_that_use_the_same_pictures_and_answers_keep_all_of_them() {
         }
     }
     let kept = "SELECT (SELECT count(*) FROM blob), (SELECT count(*) FROM usage)";
-    assert_eq!(beside(&nodes[0], kept), [format!("{SHARED}|{SHARED}")]);
+    assert_eq!(raw_sql(&nodes[0], kept), [format!("{SHARED}|{SHARED}")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_label_is_that_of_one_session_whichever_node_makes_it() {
+async fn concurrent_creation_by_label_gives_one_session() {
     let Some((_dir, [one, two])) = nodes() else { return };
     let make = async |node: &Store, n: u32, tag: &str| {
         let new = NewSession { label: Some(format!("order-{n}")), tags: vec![tag.to_owned()] };
@@ -191,11 +193,11 @@ async fn a_label_is_that_of_one_session_whichever_node_makes_it() {
         assert!(a.1 != b.1, "one of them has made it");
         assert_eq!(two.session(&a.0.id).await.unwrap().tags, ["blue", "red"]);
     }
-    assert_eq!(beside(&one, "SELECT count(*) FROM session"), ["40"]);
+    assert_eq!(raw_sql(&one, "SELECT count(*) FROM session"), ["40"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_of_a_newer_version_is_refused() {
+async fn newer_schema_is_rejected_on_postgres() {
     let Some((dir, url)) = database() else { return };
     connect(&common::data(&dir), &url).unwrap().close().await;
     ask(dir.path(), "UPDATE meta SET value = '99' WHERE key = 'schema'");
@@ -205,14 +207,14 @@ async fn a_database_of_a_newer_version_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_of_an_older_version_is_brought_up_to_date() {
+async fn older_schema_is_migrated_on_postgres() {
     let Some((dir, url)) = database() else { return };
     connect(&common::data(&dir), &url).unwrap().close().await;
     let columns = "SELECT table_name, column_name, data_type FROM information_schema.columns
          WHERE table_schema = 'public' ORDER BY 1, 2";
     let expected = ask(dir.path(), columns);
-    // The first schema that there was on PostgreSQL, as it was released.
-    let first = include_str!("../src/sql/postgres/005.sql");
+    // The first schema on PostgreSQL, as it was released.
+    let first = include_str!("../src/migrations/postgres/005_initial.sql");
     ask(dir.path(), "DROP SCHEMA public CASCADE; CREATE SCHEMA public");
     ask(dir.path(), &format!("{first}; INSERT INTO meta VALUES ('schema', '5')"));
     assert_ne!(ask(dir.path(), columns), expected);
@@ -223,7 +225,7 @@ async fn a_database_of_an_older_version_is_brought_up_to_date() {
 }
 
 #[test]
-fn nodes_that_come_at_the_same_time_make_one_schema() {
+fn concurrent_nodes_create_one_schema() {
     for _ in 0..3 {
         let Some((dir, url)) = database() else { return };
         let nodes: Vec<_> = (0..4)
@@ -237,7 +239,7 @@ fn nodes_that_come_at_the_same_time_make_one_schema() {
     }
 }
 
-/// A PostgreSQL of its own, which may be restarted.
+/// A PostgreSQL server of its own, which can be restarted.
 struct Server {
     dir: TempDir,
     env: HashMap<String, String>,
@@ -262,11 +264,11 @@ impl Server {
         format!("{}?sslmode=disable", self.env["NARROWS_TEST_POSTGRES"])
     }
 
-    /// Ends as if the machine had lost its power, and starts again.
+    /// Stops without a shutdown, as in a power failure, and restarts.
     fn restart(&self) {
         let of = |name: &str| &self.env[&format!("NARROWS_TEST_PG_{name}")];
         let mut pg_ctl = Command::new(format!("{}/pg_ctl", of("BIN")));
-        // PostgreSQL does not run as root.
+        // PostgreSQL refuses to run as root.
         if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
             pg_ctl = Command::new("runuser");
             pg_ctl.args(["-u", of("USER"), "--", &format!("{}/pg_ctl", of("BIN"))]);
@@ -282,8 +284,8 @@ impl Drop for Server {
     }
 }
 
-/// Appends one event after the other until it is told to stop, and what fails again. Returns what was
-/// answered to be kept, by number.
+/// Appends one event after the other until stopped, and retries failures. Returns the acknowledged
+/// events, by number.
 async fn insist(
     node: Store,
     session: i64,
@@ -301,7 +303,7 @@ async fn insist(
                 assert_eq!(last, after + 1);
                 kept.insert(last, text);
             }
-            // One whose answer was lost was kept nevertheless.
+            // An append whose reply was lost may have been committed.
             Err(Error::Conflict { last }) => assert_eq!((unclear, last), (true, after + 1)),
             Err(error) => {
                 assert!(error.is_retryable(), "{error:?}");
@@ -317,7 +319,7 @@ async fn insist(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_is_there_once_though_the_server_dies_again_and_again() {
+async fn acknowledged_appends_survive_server_crashes_once() {
     if !is_tried() {
         return;
     }
@@ -337,7 +339,7 @@ async fn what_was_answered_is_there_once_though_the_server_dies_again_and_again(
     let server = Arc::new(server);
     for restart in [true, true, true, false] {
         let before: Vec<u64> = writers.iter().map(|w| w.1.load(Ordering::Relaxed)).collect();
-        common::until("every session goes on by itself", async || {
+        common::wait_until("every session goes on by itself", async || {
             let now = writers.iter().map(|w| w.1.load(Ordering::Relaxed));
             now.zip(&before).all(|(now, before)| now > before + 20)
         })
@@ -352,7 +354,7 @@ async fn what_was_answered_is_there_once_though_the_server_dies_again_and_again(
         let rows = log(&nodes[0], key).await;
         let seqs: Vec<u64> = rows.iter().map(|row| row.seq).collect();
         assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
-        // What was on its way when it was told to stop may be there too.
+        // An append in flight when the writer was stopped may have been committed too.
         assert!(rows.len() as u64 >= done.load(Ordering::Relaxed) && read <= rows.len() as u64);
         for row in rows {
             if let Some(text) = kept.get(&row.seq) {
@@ -362,7 +364,7 @@ async fn what_was_answered_is_there_once_though_the_server_dies_again_and_again(
     }
 }
 
-/// Words, code, phrases, letters of other scripts, parts of words; also what is nowhere.
+/// Words, code, phrases, other scripts, parts of words, and absent terms.
 const LOOKED_FOR: &str = "the|THE FILE|file|le|e|fn main|def |->|()|\"hello|hello world|\
     \"Hello, world\"|日本|日本語|語|こんにちは|é|ÜBER|src/|.txt|echo|ls -la|100%|{\"|\\n|nowhere to be found";
 
@@ -371,7 +373,7 @@ const RECORDED: &str = "acp/claude-acp-c-files acp/codex-acp-a-plain-text acp/ge
     acp/opencode-1.18-c-files acp/opencode-1.18-k-parallel-tools claude-history/2.1-q-compact \
     claude-stream/2.1-g-subagent claude-stream/2.1-v-ask-user";
 
-/// All hits, page by page, but for what each store makes up itself.
+/// All hits, page by page, without generated ids.
 async fn hits(store: &Store, text: &str, limit: usize, one_each: bool) -> Vec<Hit> {
     let mut query = Query { text: text.to_owned(), limit, one_each, ..Query::default() };
     let mut hits = Vec::new();
@@ -386,7 +388,7 @@ async fn hits(store: &Store, text: &str, limit: usize, one_each: bool) -> Vec<Hi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn search_finds_the_same_on_both_databases() {
+async fn search_results_equal_on_both_databases() {
     let Some((dir, url)) = database() else { return };
     let stores = [
         Store::open(&dir.path().join("sqlite"), &Options::default()).unwrap(),
@@ -394,18 +396,18 @@ async fn search_finds_the_same_on_both_databases() {
     ];
     for store in &stores {
         for fixture in RECORDED.split(' ') {
-            let mut book = Book::new(store, fixture).await;
+            let mut book = TestSession::new(store, fixture).await;
             steps(fixture).into_iter().for_each(|step| book.step(step));
             book.say("own", "ÜBER uns: fn main() -> { 日本語の全文検索 } \"hello world\" 100%");
             book.rest(store).await;
-            // Sessions that changed at the same moment would come in any order.
+            // Sessions changed at the same moment have no defined order.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
     let mut found = 0;
     for indexed in [false, true] {
         for store in stores.iter().filter(|_| indexed) {
-            settled(store).await;
+            wait_for_maintenance(store).await;
         }
         for text in LOOKED_FOR.split('|') {
             for (limit, one_each) in [(1000, false), (7, false), (3, true)] {

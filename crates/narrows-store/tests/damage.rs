@@ -1,5 +1,5 @@
-//! Damage is seen: whatever byte of the database or of its write-ahead log has changed, what is read is
-//! equal to what was written, or says that it is not.
+//! Damage is detected: after any change of a byte of the database or of its write-ahead log, reads return
+//! what was written, or report damage.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,15 +10,15 @@
 mod common;
 
 use common::written::{Dice, FIXTURES, Written, copy, events, flip, one, written};
-use common::{Book, data, fresh, print};
+use common::{TestSession, data, print, temp_store};
 use narrows_store::{
     Append, DamagedPart, Error, ListFilter, Options, Query, Sight, Store, Window, repair,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Reads everything; tells whether all of it is as it was written. What is not must be said.
-async fn compare(store: &Store, all: &[Written]) -> bool {
+/// Reads everything; whether all of it equals what was written. Differences must be marked as damage.
+async fn is_equal(store: &Store, all: &[Written]) -> bool {
     let mut equal = true;
     for session in all {
         let known = match store.session(&session.id).await {
@@ -42,7 +42,7 @@ async fn compare(store: &Store, all: &[Written]) -> bool {
                         equal = false;
                         assert!(row.event.starts_with(b"{\"type\":\"notice\""));
                     } else {
-                        assert_eq!(row.seq, next, "a hole that nobody speaks of");
+                        assert_eq!(row.seq, next, "an unmarked gap");
                         assert_eq!(one(&row), session.events[&row.seq]);
                     }
                     next = row.seq + 1;
@@ -58,7 +58,7 @@ async fn compare(store: &Store, all: &[Written]) -> bool {
                 for row in page.items {
                     let id = row.item.id.as_str();
                     let item = session.items.get(id);
-                    // Of an item that lost its end something is missing, which is said.
+                    // An item that lost its end lacks something, and the loss is marked.
                     equal &= item.is_some_and(|item| *item == print(&row.item));
                     assert!(item.is_some() || id.starts_with("damaged"), "{:?}", row.item);
                     found += usize::from(item.is_some());
@@ -78,8 +78,8 @@ async fn compare(store: &Store, all: &[Written]) -> bool {
     equal
 }
 
-/// Damages a leaf of the table of sessions, of which there are several.
-fn tear_sessions(database: &Path) {
+/// Damages one of several leaf pages of the session table.
+fn damage_session_page(database: &Path) {
     let db = rusqlite::Connection::open(database).unwrap();
     let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'session'";
     let root: usize = db.query_row(sql, [], |r| r.get(0)).unwrap();
@@ -94,25 +94,25 @@ fn tear_sessions(database: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_beside_those_that_cannot_be_read_are_listed_and_found() {
+async fn damaged_session_page_hides_no_other_session() {
     if common::is_postgres() {
         return;
     }
-    let (dir, store) = fresh();
+    let (dir, store) = temp_store();
     for n in 0..60 {
-        let mut book = Book::new(&store, &format!("session-{n}")).await;
+        let mut book = TestSession::new(&store, &format!("session-{n}")).await;
         book.say("a", "something to be found");
         book.keep(&store).await;
     }
-    common::settled(&store).await;
+    common::wait_for_maintenance(&store).await;
     store.close().await;
-    tear_sessions(&data(&dir).join("narrows.db"));
+    damage_session_page(&data(&dir).join("narrows.db"));
     let store = common::open(&dir);
     let list = |after, limit| ListFilter { after, limit, ..ListFilter::default() };
     let all = store.list(list(None, 99)).await.unwrap().sessions;
     assert!((20..60).contains(&all.len()), "{} are listed", all.len());
-    assert!(store.damaged_places() > 0, "and that is said");
-    // In pages, too.
+    assert!(store.damaged_places() > 0, "the damage is reported");
+    // The same with pagination.
     let (mut paged, mut after) = (Vec::new(), None);
     loop {
         let page = store.list(list(after, 7)).await.unwrap();
@@ -128,11 +128,11 @@ async fn sessions_beside_those_that_cannot_be_read_are_listed_and_found() {
     let query = Query { text: "found".to_owned(), limit: 99, ..Query::default() };
     assert_eq!(store.search(query).await.unwrap().hits.len(), all.len());
     store.close().await;
-    // A repair finds the others by their events.
+    // A repair finds the other sessions by their events.
     let report = repair(&data(&dir), false, |_| ()).unwrap();
     assert_eq!((report.whole, report.gone.len()), (all.len() as u64, 0), "{report:?}");
     assert_eq!(report.sessions.len(), 60 - all.len());
-    assert!(report.sessions.iter().all(|told| told.lost.is_empty() && told.events == 1));
+    assert!(report.sessions.iter().all(|session| session.lost.is_empty() && session.events == 1));
     let store = common::open(&dir);
     assert_eq!(store.list(list(None, 99)).await.unwrap().sessions.len(), 60);
     for n in 0..60 {
@@ -140,76 +140,73 @@ async fn sessions_beside_those_that_cannot_be_read_are_listed_and_found() {
     }
 }
 
-/// How many places are tried.
-fn places() -> u64 {
+/// The number of flipped bits.
+fn flip_count() -> u64 {
     std::env::var("NARROWS_FLIPS").ok().and_then(|n| n.parse().ok()).unwrap_or(150)
 }
 
-async fn flips(which: &str, file: &str, seed: u64) {
+async fn flip_bits(state: &str, file: &str, seed: u64) {
     if common::is_postgres() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let mut all = written(dir.path()).await;
-    if which == "closed" {
+    if state == "closed" {
         all.truncate(FIXTURES.len());
     }
-    let (mut dice, mut noticed, mut refused) = (Dice(seed), 0, 0);
+    let (mut dice, mut different, mut rejected) = (Dice(seed), 0, 0);
     let place: PathBuf = dir.path().join("data");
-    for n in 0..places() {
-        copy(&dir.path().join(which), &place);
+    for n in 0..flip_count() {
+        copy(&dir.path().join(state), &place);
         let at = flip(&place.join(file), &mut dice);
         let store = match Store::open(&place, &Options::default()) {
             Ok(store) => store,
             Err(Error::Damaged(_) | Error::Newer { .. } | Error::Refused(_)) => {
-                refused += 1;
+                rejected += 1;
                 continue;
             }
             Err(other) => panic!("{file} at {at}: {other:?}"),
         };
-        let equal = compare(&store, &all).await;
+        let equal = is_equal(&store, &all).await;
         let checked = store.check(Duration::from_mins(1), Duration::ZERO).await.unwrap();
-        assert!(checked.complete, "{file} at {at}: it does not end");
-        let said = !checked.damage.is_empty();
-        assert!(
-            equal || said,
-            "flip {n} of {file} at {at}: something is wrong, and nobody says so"
-        );
-        noticed += u64::from(!equal);
+        assert!(checked.complete, "{file} at {at}: incomplete check");
+        let is_reported = !checked.damage.is_empty();
+        assert!(equal || is_reported, "flip {n} of {file} at {at}: unreported damage");
+        different += u64::from(!equal);
         store.close().await;
     }
-    assert!(noticed > 0, "{noticed} seen, {refused} refused: the test looks at nothing");
+    assert!(different > 0, "{different} different, {rejected} rejected: the test checks nothing");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flipped_bit_of_the_database_changes_nothing_or_is_said() {
-    flips("closed", "narrows.db", 0x5eed).await;
+async fn flipped_database_bit_is_harmless_or_reported() {
+    flip_bits("closed", "narrows.db", 0x5eed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flipped_bit_of_the_write_ahead_log_changes_nothing_or_is_said() {
-    flips("running", "narrows.db-wal", 0xfeed).await;
+async fn flipped_wal_bit_is_harmless_or_reported() {
+    flip_bits("running", "narrows.db-wal", 0xfeed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_ahead_log_that_is_gone_is_missed() {
+async fn missing_wal_is_reported_until_repair() {
     if common::is_postgres() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let (mut all, place) = (Vec::new(), dir.path().join("data"));
     {
-        let (from, store) = fresh();
-        let mut book = Book::new(&store, "first").await;
+        let (from, store) = temp_store();
+        let mut book = TestSession::new(&store, "first").await;
         book.say("a", "kept");
         book.keep(&store).await;
         store.close().await;
-        // The database without what comes now: that is in a write-ahead log which is gone.
+        // The database without what follows: that is in the missing write-ahead log.
         copy(&data(&from), &place);
         let store = common::open(&from);
         book.say("b", "lost");
         book.keep(&store).await;
-        let new = Book::new(&store, "new").await;
+        let new = TestSession::new(&store, "new").await;
         let ends = "narrows.durable";
         std::fs::copy(data(&from).join(ends), place.join(ends)).unwrap();
         all.push((book.session.id.clone(), book.session.epoch.clone()));
@@ -218,27 +215,27 @@ async fn a_write_ahead_log_that_is_gone_is_missed() {
     }
     assert!(!place.join("narrows.db-wal").exists());
     for _ in 0..2 {
-        // It is said as long as nobody has repaired it, not only once.
+        // It is reported until a repair, not only once.
         let store = Store::open(&place, &Options::default()).unwrap();
         let damage = store.damage().await.unwrap();
-        let said: Vec<String> = damage.iter().map(|(d, id)| d.words(id)).collect();
-        assert_eq!(damage.len(), 2, "{said:?}");
+        let lines: Vec<String> = damage.iter().map(|(d, id)| d.words(id)).collect();
+        assert_eq!(damage.len(), 2, "{lines:?}");
         assert!(damage.iter().all(|(d, _)| d.part == DamagedPart::Lost));
-        assert!(said[0].contains("write-ahead log") && said[0].contains(&all[0].0), "{said:?}");
-        assert!(said[1].contains(&all[1].0), "{said:?}");
-        // Whoever has seen what is lost is told to read again.
+        assert!(lines[0].contains("write-ahead log") && lines[0].contains(&all[0].0), "{lines:?}");
+        assert!(lines[1].contains(&all[1].0), "{lines:?}");
+        // Clients that have seen the lost events must reload.
         assert_ne!(store.session(&all[0].0).await.unwrap().epoch, all[0].1);
         store.close().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_written_into_a_directory_that_is_gone_is_not_durable() {
+async fn append_to_removed_data_directory_fails() {
     if common::is_postgres() {
         return;
     }
     for replace in [false, true] {
-        let (dir, store) = fresh();
+        let (dir, store) = temp_store();
         let session = common::session(&store, "s", &[]).await;
         let write = |after: u64| Append {
             session: session.key,
@@ -259,7 +256,7 @@ async fn what_is_written_into_a_directory_that_is_gone_is_not_durable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_was_cut_short_is_said_to_be() {
+async fn truncated_database_is_reported() {
     if common::is_postgres() {
         return;
     }
@@ -272,7 +269,7 @@ async fn a_database_that_was_cut_short_is_said_to_be() {
         let bytes = std::fs::read(place.join("narrows.db")).unwrap();
         std::fs::write(place.join("narrows.db"), &bytes[..bytes.len() * part / 8]).unwrap();
         let Ok(store) = Store::open(&place, &Options::default()) else { continue };
-        assert!(!compare(&store, &all).await);
+        assert!(!is_equal(&store, &all).await);
         let checked = store.check(Duration::from_mins(1), Duration::ZERO).await.unwrap();
         assert!(!checked.damage.is_empty());
         store.close().await;
@@ -280,35 +277,35 @@ async fn a_database_that_was_cut_short_is_said_to_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_of_an_earlier_version_get_checksums_when_there_is_time() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "old").await;
-    book.say("a", "said before there were checksums");
+async fn rows_without_checksums_are_backfilled() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "old").await;
+    book.say("a", "written before there were checksums");
     book.keep(&store).await;
-    common::settled(&store).await;
-    let forget = "UPDATE event SET crc = NULL; UPDATE item SET crc = NULL; \
+    common::wait_for_maintenance(&store).await;
+    let remove_checksums = "UPDATE event SET crc = NULL; UPDATE item SET crc = NULL; \
                   DELETE FROM meta WHERE key LIKE 'summed%'";
-    common::beside(&store, forget);
-    // There is time after something was written.
-    book.say("b", "said since");
+    common::raw_sql(&store, remove_checksums);
+    // Maintenance runs after a write.
+    book.say("b", "written since");
     book.keep(&store).await;
-    let lacks = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL) +
+    let missing = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL) +
          (SELECT count(*) FROM item WHERE crc IS NULL)";
-    let all = async || common::beside(&store, lacks) == ["0"];
-    common::until("all rows have checksums", all).await;
+    let is_done = async || common::raw_sql(&store, missing) == ["0"];
+    common::wait_until("all rows have checksums", is_done).await;
     let checked = store.check(Duration::from_mins(1), Duration::ZERO).await.unwrap();
     assert!(checked.complete && checked.damage.is_empty(), "{:?}", checked.damage);
     assert_eq!(common::all(&store, book.key()).await, book.printed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_written_into_a_database_that_was_cut_short() {
+async fn append_to_truncated_database_fails() {
     if common::is_postgres() {
         return;
     }
     for part in [0, 2] {
-        let (dir, store) = fresh();
-        let mut book = Book::new(&store, "s").await;
+        let (dir, store) = temp_store();
+        let mut book = TestSession::new(&store, "s").await;
         book.say("a", "kept");
         book.keep(&store).await;
         store.close().await;
@@ -327,7 +324,7 @@ async fn nothing_is_written_into_a_database_that_was_cut_short() {
         };
         let refused = common::append(&store, write).await.unwrap_err();
         assert!(matches!(refused, Error::Damaged(_)), "{refused:?}");
-        assert!(!store.is_writable().await, "nothing can be written");
+        assert!(!store.is_writable().await, "the store is writable");
         assert!(store.damaged_places() > 0);
     }
 }

@@ -1,4 +1,4 @@
-//! The index of search: a bit of it that changes is said, or changes nothing that is found.
+//! The search index: a flipped bit is reported, or changes no search result.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-async fn says(place: &Path, pause: Duration) -> Vec<String> {
+async fn damage_lines(place: &Path, pause: Duration) -> Vec<String> {
     let store = match Store::open_read_only(place) {
         Ok(store) => store,
         Err(error) => return vec![error.to_string()],
@@ -26,30 +26,30 @@ async fn says(place: &Path, pause: Duration) -> Vec<String> {
     checked.damage.iter().map(|(damage, id)| damage.words(id)).collect()
 }
 
-/// What each word of the index leads to, as a search asks for it: words and items.
-fn found(database: &Path, words: &[String]) -> Option<BTreeSet<(String, i64)>> {
+/// The items that each term finds, as a search queries them: terms and item keys.
+fn search_results(database: &Path, terms: &[String]) -> Option<BTreeSet<(String, i64)>> {
     let db = Connection::open(database).unwrap();
     let mut query = db.prepare("SELECT rowid FROM search WHERE search MATCH ?1").ok()?;
     let mut all = BTreeSet::new();
-    for word in words {
-        let mut rows = query.query([word]).ok()?;
+    for term in terms {
+        let mut rows = query.query([term]).ok()?;
         while let Some(row) = rows.next().ok()? {
-            all.insert((word.clone(), row.get(0).ok()?));
+            all.insert((term.clone(), row.get(0).ok()?));
         }
     }
     Some(all)
 }
 
-/// All words of the index.
-fn words(database: &Path) -> Vec<String> {
+/// All terms of the index.
+fn index_terms(database: &Path) -> Vec<String> {
     let db = Connection::open(database).unwrap();
-    db.execute_batch("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, search, row)").unwrap();
-    let mut words = db.prepare("SELECT term FROM words WHERE term < 'z'").unwrap();
-    words.query_map([], |r| r.get(0)).unwrap().map(Result::unwrap).collect()
+    db.execute_batch("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, search, row)").unwrap();
+    let mut terms = db.prepare("SELECT term FROM terms WHERE term < 'z'").unwrap();
+    terms.query_map([], |r| r.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// Flips one bit of a value in one of the tables that the index is kept in.
-fn change(database: &Path, table: &str, column: &str, dice: &mut Dice) -> String {
+/// Flips one bit of a value in a table of the index.
+fn flip_value(database: &Path, table: &str, column: &str, dice: &mut Dice) -> String {
     let db = Connection::open(database).unwrap();
     let key = if table == "search_idx" { "segid, term" } else { "rowid, 0" };
     let sql = format!("SELECT {key}, {column} FROM {table}");
@@ -86,7 +86,7 @@ fn change(database: &Path, table: &str, column: &str, dice: &mut Dice) -> String
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flipped_bit_of_the_index_of_search_hides_nothing_or_is_said() {
+async fn flipped_search_index_bit_is_harmless_or_reported() {
     if common::is_postgres() {
         return;
     }
@@ -94,12 +94,12 @@ async fn a_flipped_bit_of_the_index_of_search_hides_nothing_or_is_said() {
     let dir = tempfile::tempdir().unwrap();
     written(dir.path()).await;
     let (from, place) = (dir.path().join("closed"), dir.path().join("data"));
-    assert_eq!(says(&from, Duration::ZERO).await, Vec::<String>::new());
-    assert_eq!(says(&from, Duration::from_micros(1)).await, Vec::<String>::new());
-    let words = words(&from.join("narrows.db"));
-    assert!(words.len() > 500, "{}", words.len());
-    let whole = found(&from.join("narrows.db"), &words).unwrap();
-    let (mut dice, mut silent, mut hidden) =
+    assert_eq!(damage_lines(&from, Duration::ZERO).await, Vec::<String>::new());
+    assert_eq!(damage_lines(&from, Duration::from_micros(1)).await, Vec::<String>::new());
+    let terms = index_terms(&from.join("narrows.db"));
+    assert!(terms.len() > 500, "{}", terms.len());
+    let whole = search_results(&from.join("narrows.db"), &terms).unwrap();
+    let (mut dice, mut undetected, mut harmful) =
         (Dice(number("NARROWS_SEED").unwrap_or(0x5ea)), Vec::new(), 0);
     for (table, column, times) in [
         ("search_data", "block", 60),
@@ -112,25 +112,25 @@ async fn a_flipped_bit_of_the_index_of_search_hides_nothing_or_is_said() {
         for n in 0..times * number("NARROWS_FLIPS").unwrap_or(1) {
             copy(&from, &place);
             let database = place.join("narrows.db");
-            let what = change(&database, table, column, &mut dice);
-            // The item decides: what is found too often does no harm.
-            let now = found(&database, &words);
+            let what = flip_value(&database, table, column, &mut dice);
+            // Only missing results are harmful: each result is verified against its item.
+            let now = search_results(&database, &terms);
             let all = now.is_some_and(|now| whole.is_subset(&now));
-            // As the doctor looks, and as a server.
+            // Without pauses as the doctor, with pauses as a server.
             let pause = Duration::from_micros(n % 2);
-            let said = !says(&place, pause).await.is_empty();
-            hidden += u64::from(!all);
-            if !all && !said {
-                silent.push(what);
+            let is_reported = !damage_lines(&place, pause).await.is_empty();
+            harmful += u64::from(!all);
+            if !all && !is_reported {
+                undetected.push(what);
             }
         }
     }
-    assert!(hidden > 20, "the test looks at nothing: {hidden}");
-    assert!(silent.is_empty(), "something is not found, and nobody says so: {silent:#?}");
+    assert!(harmful > 20, "the test checks nothing: {harmful}");
+    assert!(undetected.is_empty(), "unreported missing results: {undetected:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_word_that_became_another_is_said_and_the_index_made_anew() {
+async fn replaced_search_term_is_reported_and_index_rebuilt() {
     if common::is_postgres() {
         return;
     }
@@ -139,41 +139,42 @@ async fn a_word_that_became_another_is_said_and_the_index_made_anew() {
         dir.path().join("data"),
         Store::open(&dir.path().join("data"), &Options::default()).unwrap(),
     );
-    let mut book = common::Book::new(&store, "s").await;
+    let mut book = common::TestSession::new(&store, "s").await;
     book.say("a", "the quick brown fox");
     book.say("b", "and something else");
     book.keep(&store).await;
-    common::settled(&store).await;
+    common::wait_for_maintenance(&store).await;
     let hits = async |store: &Store| {
         let query = Query { text: "quick".to_owned(), limit: 9, ..Query::default() };
         store.search(query).await.unwrap().hits.len()
     };
     assert_eq!(hits(&store).await, 1);
     store.close().await;
-    assert_eq!(says(&place, Duration::ZERO).await, Vec::<String>::new());
-    // An item that has another item's words: nothing is out of order.
+    assert_eq!(damage_lines(&place, Duration::ZERO).await, Vec::<String>::new());
+    // An item gets the terms of another item: the index stays well-formed.
     let db = Connection::open(place.join("narrows.db")).unwrap();
     let (key, other): (i64, i64) = db
         .query_row("SELECT max(key), min(key) FROM item", [], |r| Ok((r.get(0)?, r.get(1)?)))
         .unwrap();
-    let words: String = {
-        db.execute_batch("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, search, instance)")
+    let terms: String = {
+        db.execute_batch("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, search, instance)")
             .unwrap();
-        let mut query = db.prepare("SELECT term FROM words WHERE doc = ?1").unwrap();
+        let mut query = db.prepare("SELECT term FROM terms WHERE doc = ?1").unwrap();
         let all = query.query_map([key], |r| r.get::<_, String>(0)).unwrap();
         all.map(Result::unwrap).collect::<Vec<_>>().join(" ")
     };
     let put = "INSERT OR REPLACE INTO search (rowid, text) VALUES (?1, ?2)";
-    db.execute(put, rusqlite::params![other, words]).unwrap();
+    db.execute(put, rusqlite::params![other, terms]).unwrap();
     drop(db);
     for pause in [Duration::ZERO, Duration::from_micros(1)] {
-        let said = says(&place, pause).await;
-        assert!(said.iter().any(|line| line.contains("index of search")), "{said:?}");
+        let lines = damage_lines(&place, pause).await;
+        let is_reported = |line: &String| line.contains("search") && line.contains("index");
+        assert!(lines.iter().any(is_reported), "{lines:?}");
     }
     let report = repair(&place, false, |_| ()).unwrap();
     assert!(report.damaged && report.whole == 1, "{report:?}");
     let store = Store::open(&place, &Options::default()).unwrap();
     assert_eq!(hits(&store).await, 1);
     store.close().await;
-    assert_eq!(says(&place, Duration::ZERO).await, Vec::<String>::new());
+    assert_eq!(damage_lines(&place, Duration::ZERO).await, Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! What is deleted is gone: at once for whoever asks, and soon from the disk.
+//! Deletion: immediate for readers, soon on disk.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Book, append, data, event, fresh, session, settled, steps};
+use common::{TestSession, append, data, event, session, steps, temp_store, wait_for_maintenance};
 use narrows_store::{
     Append, Cleared, Error, ListFilter, NewBlob, Query, Request, Retention, SourceMark, Store,
 };
@@ -25,7 +25,7 @@ async fn show(store: &Store, session: i64, blob: &NewBlob) {
     append(store, Append { session, blobs, ..Append::default() }).await.unwrap();
 }
 
-/// Rows of every table, read beside the store.
+/// The row counts of all tables.
 fn rows(store: &Store) -> Vec<(String, i64)> {
     let count = |table: &&str| format!("SELECT '{table}', count(*) FROM {table}");
     let tables = [
@@ -33,7 +33,7 @@ fn rows(store: &Store) -> Vec<(String, i64)> {
         "call", "edit", "doomed",
     ];
     let counts = tables.iter().map(count).collect::<Vec<_>>().join(" UNION ALL ");
-    let told = common::beside(store, &counts).into_iter().map(|line| {
+    let told = common::raw_sql(store, &counts).into_iter().map(|line| {
         let (table, n) = line.split_once('|').unwrap();
         (table.to_owned(), n.parse().unwrap())
     });
@@ -41,8 +41,8 @@ fn rows(store: &Store) -> Vec<(String, i64)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_picture_is_kept_once_and_seen_only_through_its_sessions() {
-    let (_dir, store) = fresh();
+async fn blob_is_stored_once_and_visible_only_in_its_sessions() {
+    let (_dir, store) = temp_store();
     let one = session(&store, "one", &[]).await;
     let two = session(&store, "two", &[]).await;
     let three = session(&store, "three", &[]).await;
@@ -62,19 +62,19 @@ async fn a_picture_is_kept_once_and_seen_only_through_its_sessions() {
     assert!(kept(2), "{:?}", rows(&store));
 
     store.delete(&one.id).await.unwrap();
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert_eq!(store.blob(one.key, &picture.hash).await.unwrap_err(), none);
     assert_eq!(store.blob(two.key, &picture.hash).await.unwrap().bytes, picture.bytes);
     assert!(kept(1), "{:?}", rows(&store));
     store.delete(&two.id).await.unwrap();
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert_eq!(rows(&store), [("session".to_owned(), 1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_picture_of_a_recorded_session_is_there() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "pictures").await;
+async fn blob_of_recorded_session_is_readable() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "pictures").await;
     let steps = steps("acp/claude-acp-m-image");
     let shown: Vec<String> =
         steps.iter().flat_map(|s| &s.blobs).map(|blob| blob.hash.clone()).collect();
@@ -88,13 +88,13 @@ async fn a_picture_of_a_recorded_session_is_there() {
 }
 
 /// A session with a row in every table.
-async fn full(store: &Store, label: &str, text: &str) -> Book {
-    let mut book = Book::of(session(store, label, &["some-tag"]).await);
-    // More than is removed in one go.
+async fn full(store: &Store, label: &str, text: &str) -> TestSession {
+    let mut book = TestSession::of(session(store, label, &["some-tag"]).await);
+    // More rows than one slice deletes.
     for n in 0..1200 {
         book.say(&format!("i{n}"), &format!("{n} {text}"));
     }
-    // A call that changed many files.
+    // A call that edited many files.
     let file = |n| json!({ "path": format!("{n} {text}"), "newText": "1\n", "scope": "file" });
     book.put(&json!({
         "type": "tool_call", "id": "edit", "order": 1200, "timestamp": null,
@@ -118,11 +118,11 @@ async fn full(store: &Store, label: &str, text: &str) -> Book {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_session_is_gone_at_once_and_its_rows_soon() {
-    let (_dir, store) = fresh();
+async fn deleted_session_disappears_at_once_and_rows_later() {
+    let (_dir, store) = temp_store();
     let book = full(&store, "doomed", "needle").await;
     let other = full(&store, "stays", "needle").await;
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     let before = rows(&store);
     assert_eq!(before.len(), 11, "{before:?}");
     store.delete(&book.session.id).await.unwrap();
@@ -146,19 +146,19 @@ async fn a_deleted_session_is_gone_at_once_and_its_rows_soon() {
     let listed = store.list(ListFilter { limit: 9, ..ListFilter::default() }).await.unwrap();
     assert_eq!(listed.sessions.len(), 1);
     assert!(store.blob(book.key(), &blob(b"needle").hash).await.is_err(), "no way to a picture");
-    // Its label is free.
+    // Its label can be used again.
     let again = session(&store, "doomed", &[]).await;
     assert!(again.key > other.key() && again.id != book.session.id, "keys are never used again");
 
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     let left = rows(&store);
     store.delete(&again.id).await.unwrap();
     store.delete(&other.session.id).await.unwrap();
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert_eq!(rows(&store), []);
     let of = |table: &str| left.iter().find(|(t, _)| t == table).map(|(_, n)| *n);
     assert_eq!((of("item"), of("search")), (Some(1201), Some(1201)));
-    // Those of an append share rows.
+    // Events of an append share rows.
     assert!(of("event").is_some_and(|rows| rows > 1 && rows < 100));
     assert_eq!((of("call"), of("edit")), (Some(1), Some(700)));
     assert_eq!((of("tag"), of("source"), of("request")), (Some(1), Some(1), Some(1)));
@@ -166,10 +166,11 @@ async fn a_deleted_session_is_gone_at_once_and_its_rows_soon() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_index_forgets_a_deleted_session_in_whatever_order_its_rows_lie() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "s").await;
-    // More than is removed in one go; the first ones are written again, so that they lie behind.
+async fn deleted_session_leaves_index_for_any_row_order() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "s").await;
+    // More rows than one slice deletes; the first ones are rewritten, so that they are out of
+    // order.
     for part in [0..600, 0..300] {
         for n in part {
             book.put(&common::text_item(
@@ -181,45 +182,45 @@ async fn the_index_forgets_a_deleted_session_in_whatever_order_its_rows_lie() {
         }
         book.keep(&store).await;
     }
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     store.delete(&book.session.id).await.unwrap();
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert_eq!(rows(&store), []);
 }
 
-/// How often a text stands in the files of the data directory.
+/// How often a text occurs in the files of the data directory.
 fn planted(dir: &tempfile::TempDir, text: &str) -> usize {
     let files = std::fs::read_dir(data(dir)).unwrap();
     let bytes = files.map(|f| std::fs::read(f.unwrap().path()).unwrap_or_default());
     bytes.map(|b| b.windows(text.len()).filter(|w| *w == text.as_bytes()).count()).sum()
 }
 
-/// A page that rows of two sessions share may keep what stood there when it was split: not so here,
-/// where rows come in their order.
+/// A page shared by rows of two sessions may keep old content when it is split: not here, where
+/// rows are inserted in order.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_deleted_is_nowhere_on_the_disk() {
+async fn deleted_text_is_erased_from_disk() {
     if common::is_postgres() {
-        // It keeps what was deleted until it needs the room: that is not ours to change.
+        // PostgreSQL keeps deleted rows until it needs the space.
         return;
     }
-    let (dir, store) = fresh();
+    let (dir, store) = temp_store();
     let other = full(&store, "stays", "of no interest").await;
     let text = "correct-horse-battery-staple";
     let mut book = full(&store, "doomed", text).await;
-    // Texts that take pages of their own, and versions of them that were replaced.
+    // Texts with pages of their own, and replaced versions of them.
     for n in 0..5 {
         book.put(&common::text_item("i7", 7, &format!("{n} {text}").repeat(2000), false));
         book.keep(&store).await;
     }
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert!(planted(&dir, text) > 1000);
     store.delete(&book.session.id).await.unwrap();
-    settled(&store).await;
-    common::until("the text is nowhere", async || planted(&dir, text) == 0).await;
+    wait_for_maintenance(&store).await;
+    common::wait_until("the text is nowhere", async || planted(&dir, text) == 0).await;
     assert_eq!(common::all(&store, other.key()).await, other.printed());
 }
 
-/// The labels of the sessions that are left.
+/// The labels of the remaining sessions.
 async fn left(store: &Store) -> Vec<String> {
     let page = store.list(ListFilter { limit: 99, ..ListFilter::default() }).await.unwrap();
     let mut labels: Vec<String> = page.sessions.into_iter().map(|s| s.label.unwrap()).collect();
@@ -239,13 +240,13 @@ async fn four(store: &Store) {
         append(store, Append { session: made.key, events, ..Append::default() }).await.unwrap();
         let (key, age) = (made.key, hours * HOUR);
         let old = format!("UPDATE session SET updated = updated - {age} WHERE key = {key}");
-        common::beside(store, &old);
+        common::raw_sql(store, &old);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_too_old_is_cleared() {
-    let (_dir, store) = fresh();
+async fn retention_deletes_old_sessions() {
+    let (_dir, store) = temp_store();
     four(&store).await;
     let old = |age| Retention { max_age: Some(age), ..Retention::default() };
     assert_eq!(store.clear(Retention::default(), false).await.unwrap(), Cleared::default());
@@ -260,13 +261,13 @@ async fn what_is_too_old_is_cleared() {
     assert_eq!(store.clear(old(2 * HOUR + HOUR / 2), false).await.unwrap().sessions.len(), 1);
     assert_eq!(left(&store).await, ["c", "d"]);
     assert_eq!(store.clear(old(i64::MAX), false).await.unwrap(), Cleared::default());
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert!(rows(&store).contains(&("event".to_owned(), 2)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_too_much_is_cleared_oldest_first() {
-    let (_dir, store) = fresh();
+async fn retention_deletes_oldest_sessions_above_size() {
+    let (_dir, store) = temp_store();
     four(&store).await;
     let each = store.session_row(&store.session_by_label("a").await.unwrap().id).await.unwrap();
     let most = |bytes| Retention { max_bytes: Some(bytes), ..Retention::default() };
@@ -274,21 +275,21 @@ async fn what_is_too_much_is_cleared_oldest_first() {
     let told = store.clear(most(3 * each.bytes), true).await.unwrap();
     assert_eq!(told, Cleared { sessions: vec![each.id.clone()], bytes: each.bytes });
     assert_eq!(left(&store).await.len(), 4);
-    // What is kept counts, but others go for it.
+    // Retained sessions count, but others are deleted.
     let mut keep = most(2 * each.bytes);
     keep.keep_tags = vec!["keep".to_owned()];
     let told = store.clear(keep, false).await.unwrap();
     assert_eq!((told.sessions.len(), told.bytes), (2, 2 * each.bytes));
     assert_eq!(left(&store).await, ["b", "d"]);
-    // Only those with a tag count, and go.
+    // Only sessions with the tag count and are deleted.
     let tagged = Retention { tag: Some("keep".to_owned()), ..most(0) };
     assert_eq!(store.clear(tagged, false).await.unwrap().sessions.len(), 1);
     assert_eq!(left(&store).await, ["d"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_forgotten_after_a_day() {
-    let (_dir, store) = fresh();
+async fn requests_expire_after_a_day() {
+    let (_dir, store) = temp_store();
     let made = session(&store, "s", &[]).await;
     for key in ["old", "new"] {
         let request = Some(Request { key: key.to_owned(), first: 1, answer: None, digest: None });
@@ -296,7 +297,7 @@ async fn requests_are_forgotten_after_a_day() {
     }
     let day = 24 * HOUR + 1000;
     let old = format!("UPDATE request SET created = created - {day} WHERE key = 'old'");
-    common::beside(&store, &old);
+    common::raw_sql(&store, &old);
     store.clear(Retention::default(), false).await.unwrap();
     assert_eq!(store.request(made.key, "old").await.unwrap(), None);
     assert!(store.request(made.key, "new").await.unwrap().is_some());

@@ -1,4 +1,4 @@
-//! Items: whatever is in rows and whatever only in the log, they are what the changes make.
+//! Items are what their changes make, whether they are in rows or only in the log.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,12 +8,12 @@
 
 mod common;
 
-use common::{Book, all, append, cases, fresh, print, steps, text_item};
+use common::{TestSession, all, append, cases, print, steps, temp_store, text_item};
 use narrows::stored;
 use narrows_store::{Append, Error, Store, Window};
 use serde_json::json;
 
-/// Recorded sessions: streams, calls, lists, pictures, subagents, questions, removed items.
+/// Recorded sessions: streams, calls, lists, images, subagents, questions, removed items.
 const RECORDED: [&str; 12] = [
     "acp/opencode-1.18-c-files",
     "acp/opencode-1.18-f-todos",
@@ -29,15 +29,15 @@ const RECORDED: [&str; 12] = [
     "claude-history/2.1-q-compact",
 ];
 
-/// Orders of a window, and whether there are more before and after.
+/// The orders in a window, and whether there are more before and after.
 async fn window(store: &Store, key: i64, window: Window, limit: usize) -> (Vec<u64>, bool, bool) {
     let page = store.items(key, window, limit).await.unwrap();
     (page.items.iter().map(|row| row.order).collect(), page.before, page.after)
 }
 
-/// Ten items: some have rows, some are only in the log, some have rows that are behind.
-async fn mixed(store: &Store) -> Book {
-    let mut book = Book::new(store, "mixed").await;
+/// Ten items: some have rows, some are only in the log, some have outdated rows.
+async fn mixed(store: &Store) -> TestSession {
+    let mut book = TestSession::new(store, "mixed").await;
     for n in 0..3 {
         book.say(&format!("i{n}"), &format!("said {n}"));
     }
@@ -56,8 +56,8 @@ async fn mixed(store: &Store) -> Book {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_item_that_is_taken_for_new_keeps_its_row() {
-    let (_dir, store) = fresh();
+async fn item_wrongly_assumed_new_keeps_row() {
+    let (_dir, store) = temp_store();
     let mut book = mixed(&store).await;
     book.put(&text_item("i2", 2, "said otherwise", false));
     book.change(
@@ -70,8 +70,8 @@ async fn an_item_that_is_taken_for_new_keeps_its_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_window_goes_both_ways_over_rows_and_the_log() {
-    let (_dir, store) = fresh();
+async fn window_spans_rows_and_log_in_both_directions() {
+    let (_dir, store) = temp_store();
     let book = mixed(&store).await;
     let key = book.key();
     assert_eq!(all(&store, key).await, book.printed());
@@ -107,8 +107,8 @@ async fn a_window_goes_both_ways_over_rows_and_the_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_item_is_found_by_its_id_as_it_is_now() {
-    let (_dir, store) = fresh();
+async fn item_by_id_has_current_state() {
+    let (_dir, store) = temp_store();
     let mut book = mixed(&store).await;
     for item in book.items.iter() {
         let (found, ended) = store.item(book.key(), &item.id).await.unwrap();
@@ -129,10 +129,10 @@ async fn an_item_is_found_by_its_id_as_it_is_now() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_put_again_keeps_its_place_and_what_was_removed_comes_at_the_end() {
-    let (_dir, store) = fresh();
+async fn item_put_again_keeps_position_unless_removed() {
+    let (_dir, store) = temp_store();
     let mut book = mixed(&store).await;
-    // In a row, in a row that is behind, and only in the log; also beside an item that stays open.
+    // In a row, in an outdated row, and only in the log; also next to an item that stays open.
     book.put(&text_item("i1", 40, "anew", false));
     book.put(&text_item("i4", 41, "anew", true));
     book.put(&text_item("i6", 42, "anew", true));
@@ -151,7 +151,7 @@ async fn what_is_put_again_keeps_its_place_and_what_was_removed_comes_at_the_end
         book.keep(&store).await;
         assert_eq!(all(&store, book.key()).await, book.printed());
     }
-    // Gone and back within one append.
+    // Removed and put again within one append.
     book.change(&json!([{ "change": "remove", "id": "i9" }]));
     book.say("i9", "back at once");
     book.keep(&store).await;
@@ -159,12 +159,12 @@ async fn what_is_put_again_keeps_its_place_and_what_was_removed_comes_at_the_end
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_to_old_rows_are_in_them() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "old").await;
+async fn patch_applies_once_to_old_rows() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "old").await;
     book.say("old", "said");
     book.keep(&store).await;
-    // While another item is open, the log's tail is read too: nothing must count twice.
+    // While another item is open, the log is read too: no change must apply twice.
     book.put(&text_item("open", 1, "begun", true));
     book.keep(&store).await;
     for _ in 0..3 {
@@ -178,19 +178,19 @@ async fn changes_to_old_rows_are_in_them() {
         assert_eq!(all(&store, book.key()).await, book.printed());
     }
     assert!(book.printed()[0].contains("said more more more"));
-    // Changes of what is not there are nothing.
+    // Changes of missing items have no effect.
     book.change(&json!([{ "change": "set", "id": "nobody", "content": "x" }]));
     book.keep(&store).await;
     assert_eq!(all(&store, book.key()).await, book.printed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn at_every_place_of_a_log_the_items_are_what_the_changes_made() {
+async fn items_match_changes_at_every_log_position() {
     for fixture in RECORDED.into_iter().step_by(cases(1, 3)) {
-        let (_dir, store) = fresh();
+        let (_dir, store) = temp_store();
         let steps = steps(fixture);
         assert!(steps.len() > 3, "{fixture}");
-        let mut book = Book::new(&store, fixture).await;
+        let mut book = TestSession::new(&store, fixture).await;
         // Rows of open items are written now and then.
         book.max_lag = 7;
         for step in steps {
@@ -203,8 +203,8 @@ async fn at_every_place_of_a_log_the_items_are_what_the_changes_made() {
     }
 }
 
-/// What a pipeline needs to go on: the header, the next order, open items and the last ones.
-async fn kept(store: &Store, book: &Book, fixture: &str) {
+/// The state needed to resume: header, next order, open items and the last ones.
+async fn kept(store: &Store, book: &TestSession, fixture: &str) {
     let at = book.seq;
     let whole = store.kept(book.key(), usize::MAX).await.unwrap();
     assert_eq!(whole.items.iter().map(print).collect::<Vec<_>>(), book.printed());
@@ -224,8 +224,8 @@ async fn kept(store: &Store, book: &Book, fixture: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_rows_lack_is_told_to_whoever_goes_on() {
-    let (_dir, store) = fresh();
+async fn resume_state_lists_outdated_rows() {
+    let (_dir, store) = temp_store();
     let mut book = mixed(&store).await;
     let kept = store.kept(book.key(), 1).await.unwrap();
     let mut lack: Vec<&str> = kept.unsettled.iter().map(|(id, _)| id.as_str()).collect();
@@ -244,9 +244,9 @@ async fn what_rows_lack_is_told_to_whoever_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_item_that_is_opened_again_is_kept_though_it_is_old() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "again").await;
+async fn resume_state_contains_reopened_old_item() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "again").await;
     for n in 0..5 {
         book.say(&format!("i{n}"), "said");
     }
@@ -259,9 +259,9 @@ async fn an_item_that_is_opened_again_is_kept_though_it_is_old() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_turn_begins_with_the_last_prompt() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "turns").await;
+async fn last_turn_starts_at_last_prompt() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "turns").await;
     steps("acp/claude-acp-l-resume").into_iter().for_each(|step| book.step(step));
     book.rest(&store).await;
     let log = store.events_after(book.key(), 0, usize::MAX, usize::MAX).await.unwrap().rows;

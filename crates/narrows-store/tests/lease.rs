@@ -1,9 +1,9 @@
-//! Who runs a session's agent: leases, their numbers, and what is asked of whoever has one.
+//! Leases of runs, fencing tokens, and commands to other nodes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
 mod common;
 
-use common::{append, beside, event, fresh, is_postgres, postgres, session, until};
+use common::{append, event, is_postgres, postgres, raw_sql, session, temp_store, wait_until};
 use narrows_store::{Append, Asked, Error, MessageState, RunRow, Session, Store, now};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -25,7 +25,7 @@ async fn run(store: &Store, label: &str) -> Session {
     session
 }
 
-/// Takes a run; the number, if nobody else has it.
+/// Acquires the lease of a run; returns the fencing token if it was free.
 async fn take(store: &Store, session: &Session, node: &str, time: Duration) -> Option<u64> {
     let taken = store.take_run(session.key, node.to_owned(), time, false).await.unwrap();
     taken.map(|taken| taken.fence)
@@ -42,7 +42,7 @@ fn one(session: &Session, after: u64, fence: u64) -> Append {
     }
 }
 
-/// Another node on the same database, where there can be one.
+/// Another node on the same database, if that is possible.
 fn other(dir: &TempDir, store: &Store, name: &str) -> Store {
     if !is_postgres() {
         return store.clone();
@@ -50,15 +50,17 @@ fn other(dir: &TempDir, store: &Store, name: &str) -> Store {
     postgres::connect(&dir.path().join(name), &postgres::url(dir.path())).unwrap()
 }
 
-/// Waits until a lease has run out.
+/// Waits until a lease has expired.
 async fn lost(store: &Store, session: &Session) {
-    until("the lease runs out", async || store.lost_runs().await.unwrap().contains(&session.id))
-        .await;
+    wait_until("the lease runs out", async || {
+        store.lost_runs().await.unwrap().contains(&session.id)
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn a_run_is_held_by_one_node() {
-    let (dir, a) = fresh();
+async fn lease_has_one_holder() {
+    let (dir, a) = temp_store();
     let b = other(&dir, &a, "b");
     let s = run(&a, "one").await;
     assert!(!a.holding(s.key).await.unwrap().unwrap().is_held());
@@ -68,10 +70,10 @@ async fn a_run_is_held_by_one_node() {
     assert!(held.is_held() && held.fence == first, "{held:?}");
     assert_eq!(held.node.as_deref(), Some("a"));
     assert_eq!(held.run.cwd, "/somewhere");
-    // Whoever has it can take it anew: then it is another task of the same node.
+    // The holder can acquire it again, for another task of the same node.
     let second = take(&a, &s, "a", LONG).await.unwrap();
     assert!(second > first);
-    // What is given back by an older one stays where it is.
+    // A release with an older token has no effect.
     a.give_back(s.key, first, Some("old".to_owned())).await.unwrap();
     assert_eq!(take(&b, &s, "b", LONG).await, None);
     a.give_back(s.key, second, Some("last".to_owned())).await.unwrap();
@@ -80,7 +82,7 @@ async fn a_run_is_held_by_one_node() {
     let taken = b.take_run(s.key, "b".to_owned(), LONG, false).await.unwrap().unwrap();
     assert!(taken.fence > second && !taken.lost, "{taken:?}");
     assert_eq!(taken.shown.as_deref(), Some("last"));
-    // One that is not run is held by nobody.
+    // A session without a run has no holder.
     let plain = session(&a, "plain", &[]).await;
     assert_eq!(
         a.take_run(plain.key, "a".to_owned(), LONG, false).await,
@@ -90,21 +92,21 @@ async fn a_run_is_held_by_one_node() {
 }
 
 #[tokio::test]
-async fn a_lease_runs_out_unless_it_is_renewed() {
-    let (dir, a) = fresh();
+async fn lease_expires_unless_renewed() {
+    let (dir, a) = temp_store();
     let b = other(&dir, &a, "b");
     let (s, kept) = (run(&a, "lost").await, run(&a, "kept").await);
     let fence = take(&a, &s, "a", LONG).await.unwrap();
     let held = take(&a, &kept, "a", Duration::ZERO).await.unwrap();
     let none = b.take_run(s.key, "b".to_owned(), LONG, true).await.unwrap();
     assert_eq!(none, None, "it is not lost yet");
-    // One lease is renewed, the other one is left to run out.
+    // One lease is renewed, the other one expires.
     assert_eq!(a.renew_runs(vec![(kept.key, held)], LONG).await, Ok(vec![kept.key]));
     assert_eq!(a.renew_runs(vec![(s.key, fence)], SHORT).await, Ok(vec![s.key]));
     lost(&b, &s).await;
     assert_eq!(b.lost_runs().await.unwrap(), std::slice::from_ref(&s.id));
     assert_eq!(take(&b, &kept, "b", LONG).await, None);
-    // The owner may go on as long as nobody has taken over, though it is late.
+    // The holder may renew late if no other node has acquired the lease.
     assert_eq!(a.renew_runs(vec![(s.key, fence)], LONG).await, Ok(vec![s.key]));
     assert_eq!(b.take_run(s.key, "b".to_owned(), LONG, true).await.unwrap(), None);
     assert_eq!(a.renew_runs(vec![(s.key, fence)], SHORT).await, Ok(vec![s.key]));
@@ -119,19 +121,19 @@ async fn a_lease_runs_out_unless_it_is_renewed() {
 }
 
 #[tokio::test]
-async fn nothing_is_kept_of_whoever_was_followed() {
-    let (dir, a) = fresh();
+async fn append_with_old_fencing_token_is_rejected() {
+    let (dir, a) = temp_store();
     let b = other(&dir, &a, "b");
     let s = run(&a, "fenced").await;
     let old = take(&a, &s, "a", SHORT).await.unwrap();
     assert_eq!(append(&a, one(&s, 0, old)).await, Ok(1));
     let (message, _) = a.add_message(s.key, None, "hello".to_owned(), Some(old)).await.unwrap();
     lost(&b, &s).await;
-    // It has run out, but nobody has taken over.
+    // Expired, but not acquired by another node.
     assert_eq!(append(&a, one(&s, 1, old)).await, Ok(2));
     let new = take(&b, &s, "b", LONG).await.unwrap();
     assert_eq!(append(&a, one(&s, 2, old)).await, Err(Error::Fenced));
-    // Also where it would be refused for its place.
+    // Also where the position is wrong.
     assert_eq!(append(&a, one(&s, 0, old)).await, Err(Error::Fenced));
     let running = MessageState::Running;
     let set = a.set_message(s.key, message.number, running, (Some(2), None), Some(old)).await;
@@ -142,7 +144,7 @@ async fn nothing_is_kept_of_whoever_was_followed() {
     assert_eq!(a.show_run(s.key, old, "old".to_owned()).await, Err(Error::Fenced));
     let added = a.add_message(s.key, None, "more".to_owned(), Some(old)).await;
     assert_eq!(added, Err(Error::Fenced));
-    // Nothing of it is there, and the new one goes on.
+    // Nothing of it was written, and the new holder continues.
     assert_eq!(b.session(&s.id).await.unwrap().seq, 2);
     let rows = b.open_messages(s.key).await.unwrap();
     assert_eq!((rows.len(), rows[0].state), (1, MessageState::Queued));
@@ -152,15 +154,15 @@ async fn nothing_is_kept_of_whoever_was_followed() {
     let done = (Some(2), Some(3));
     b.set_message(s.key, message.number, MessageState::Done, done, Some(new)).await.unwrap();
     assert!(b.open_messages(s.key).await.unwrap().is_empty());
-    // Whoever has nothing to do with agents is not asked.
+    // Writers without a run need no token.
     let plain = Append { fence: None, ..one(&s, 3, 0) };
     assert_eq!(append(&a, plain).await, Ok(4));
 }
 
-/// Appends and takes over at the same time, many times: an append either comes before, or is refused.
+/// Appends and acquires concurrently, many times: an append either comes first or is rejected.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_append_that_waits_for_whoever_takes_over_is_refused() {
-    let (dir, a) = fresh();
+async fn append_concurrent_with_takeover_precedes_or_fails() {
+    let (dir, a) = temp_store();
     let b = other(&dir, &a, "b");
     let mut refused = 0;
     for round in 0..30 {
@@ -185,7 +187,7 @@ async fn an_append_that_waits_for_whoever_takes_over_is_refused() {
         });
         tokio::time::sleep(Duration::from_millis(round % 7)).await;
         let new = take(&b, &s, "b", LONG).await.unwrap();
-        // From now on the log is the new one's alone.
+        // From now on only the new holder writes the log.
         let at = b.session(&s.id).await.unwrap().seq;
         assert_eq!(append(&b, one(&s, at, new)).await, Ok(at + 1), "round {round}");
         let last = appends.await.unwrap();
@@ -195,16 +197,16 @@ async fn an_append_that_waits_for_whoever_takes_over_is_refused() {
     assert_eq!(refused, 30);
 }
 
-/// The same where it is certain that the append waits for the row.
+/// The same where the append certainly waits for the row.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_append_that_waits_for_the_row_sees_the_new_number() {
+async fn append_waiting_for_row_sees_new_fencing_token() {
     if !is_postgres() {
         return;
     }
-    let (dir, a) = fresh();
+    let (dir, a) = temp_store();
     let s = run(&a, "waits").await;
     let old = take(&a, &s, "a", LONG).await.unwrap();
-    // Somebody takes over, and holds the row until the append waits for it.
+    // Acquires the lease and holds the row until the append waits for it.
     let mut psql = postgres::client("psql");
     psql.args(["-v", "ON_ERROR_STOP=1", "-qAt", "-d", &postgres::name(dir.path())]);
     let mut taker = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -223,7 +225,7 @@ async fn an_append_that_waits_for_the_row_sees_the_new_number() {
     });
     let waiting = "SELECT count(*) FROM pg_stat_activity
                    WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    until("the append waits", async || postgres::ask(dir.path(), waiting).trim() != "0").await;
+    wait_until("the append waits", async || postgres::ask(dir.path(), waiting).trim() != "0").await;
     writeln!(input, "COMMIT;").unwrap();
     drop(input);
     assert_eq!(appends.await.unwrap(), Err(Error::Fenced));
@@ -232,8 +234,8 @@ async fn an_append_that_waits_for_the_row_sees_the_new_number() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_takers_one_wins() {
-    let (dir, a) = fresh();
+async fn concurrent_acquisitions_grant_one_lease() {
+    let (dir, a) = temp_store();
     let nodes: Vec<Store> = (0..3).map(|n| other(&dir, &a, &format!("n{n}"))).collect();
     for round in 0..5 {
         let s = run(&a, &format!("many-{round}")).await;
@@ -256,15 +258,15 @@ async fn of_many_takers_one_wins() {
 }
 
 #[tokio::test]
-async fn what_is_asked_is_done_once() {
-    let (dir, a) = fresh();
+async fn command_is_executed_once() {
+    let (dir, a) = temp_store();
     let b = other(&dir, &a, "b");
     let (s, age) = (run(&a, "asked").await, LONG);
     let fence = take(&a, &s, "a", LONG).await.unwrap();
     let one = b.ask(s.key, "one".to_owned()).await.unwrap();
-    // They are taken in the order of their times.
+    // They are claimed in the order of their creation.
     let asked = now();
-    until("the clock goes on", async || now() > asked).await;
+    wait_until("the clock goes on", async || now() > asked).await;
     let two = b.ask(s.key, "two".to_owned()).await.unwrap();
     assert_eq!(b.asked(one.clone()).await, Ok(Asked::Open));
     assert_eq!(a.asked_sessions().await.unwrap(), [s.key]);
@@ -274,27 +276,27 @@ async fn what_is_asked_is_done_once() {
     assert_eq!(a.take_command(one.clone(), s.key, fence, age).await, Ok(true));
     assert_eq!(a.take_command(one.clone(), s.key, fence, age).await, Ok(false));
     assert_eq!(b.asked(one.clone()).await, Ok(Asked::Taken));
-    // Its words are not kept; it cannot be taken back any more.
-    assert_eq!(beside(&a, "SELECT body FROM command WHERE answer = ''"), [""]);
+    // Its body is erased; it cannot be cancelled any more.
+    assert_eq!(raw_sql(&a, "SELECT body FROM command WHERE answer = ''"), [""]);
     assert_eq!(b.withdraw(one.clone()).await, Ok(Asked::Taken));
     a.answer_command(one.clone(), "done".to_owned()).await.unwrap();
     a.answer_command(one.clone(), "twice".to_owned()).await.unwrap();
     assert_eq!(b.asked(one.clone()).await, Ok(Asked::Answered("done".to_owned())));
     assert_eq!(b.withdraw(one.clone()).await, Ok(Asked::Answered("done".to_owned())));
     assert_eq!(b.asked(one).await, Ok(Asked::Gone));
-    // What was taken back is not done.
+    // A cancelled command is not executed.
     assert_eq!(b.withdraw(two.clone()).await, Ok(Asked::Open));
     assert_eq!(a.take_command(two, s.key, fence, age).await, Ok(false));
-    // Nor what is too old, nor by whoever was followed.
+    // Nor one that is too old, nor one claimed with an older token.
     let three = b.ask(s.key, "three".to_owned()).await.unwrap();
     let old = Duration::from_millis(1);
-    until("it is too old", async || a.commands(s.key, old).await.unwrap().is_empty()).await;
+    wait_until("it is too old", async || a.commands(s.key, old).await.unwrap().is_empty()).await;
     assert_eq!(a.take_command(three.clone(), s.key, fence, old).await, Ok(false));
     let stale = a.take_command(three.clone(), s.key, fence - 1, age).await;
     assert_eq!(stale, Err(Error::Fenced));
     let four = b.ask(s.key, "four".to_owned()).await.unwrap();
     assert_eq!(a.take_command(four.clone(), s.key, fence, age).await, Ok(true));
-    // Whoever takes over answers both.
+    // The new holder completes both.
     let new = take(&a, &s, "a", LONG).await.unwrap();
     let words = || ("nobody".to_owned(), "lost".to_owned());
     let (open, taken) = words();
@@ -307,12 +309,12 @@ async fn what_is_asked_is_done_once() {
     assert_eq!(b.asked(four).await, Ok(Asked::Answered("lost".to_owned())));
     assert_eq!(b.forget_commands(LONG).await, Ok(0));
     let mut forgotten = 0;
-    until("both are forgotten", async || {
+    wait_until("both are forgotten", async || {
         forgotten += b.forget_commands(Duration::from_millis(1)).await.unwrap();
         forgotten == 2
     })
     .await;
-    // A lease outlives the process that had it.
+    // A lease outlives the process of its holder.
     b.close().await;
     a.close().await;
     let again = common::open(&dir);

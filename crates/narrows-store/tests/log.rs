@@ -1,4 +1,4 @@
-//! The log: what is appended is there, in order, or nothing of it.
+//! The log: an append is there completely and in order, or not at all.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{append, event, fresh, open, session};
+use common::{append, event, open, session, temp_store};
 use narrows_store::{Append, Error, ItemWrite, NewSession, Store};
 use std::collections::BTreeSet;
 
@@ -18,8 +18,8 @@ async fn write(store: &Store, session: i64, after: u64, texts: &[&str]) -> Resul
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_appended_is_read_in_pages() {
-    let (_dir, store) = fresh();
+async fn log_is_read_in_pages() {
+    let (_dir, store) = temp_store();
     let made = session(&store, "log", &[]).await;
     let other = session(&store, "other", &[]).await;
     let texts: Vec<String> = (1..=10).map(|n| format!("event {n}")).collect();
@@ -46,12 +46,12 @@ async fn what_was_appended_is_read_in_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_that_share_a_row_are_read_one_by_one() {
-    let (_dir, store) = fresh();
+async fn events_of_block_are_read_individually() {
+    let (_dir, store) = temp_store();
     let made = session(&store, "log", &[]).await;
     let next = session(&store, "next", &[]).await;
     let mut all = Vec::new();
-    // Small ones by the dozen, alone, large, and ends of turns in between.
+    // Small ones by the dozen, single ones, large ones, and turn ends in between.
     for (some, size, kind) in [
         (30, 60, "text_chunk"),
         (1, 60, "user_message"),
@@ -84,34 +84,34 @@ async fn events_that_share_a_row_are_read_one_by_one() {
     }
     let end = store.events_after(made.key, all.len() as u64, 9, usize::MAX).await.unwrap();
     assert!(end.rows.is_empty() && end.last == all.len() as u64);
-    // From the last prompt on, which stands in a row with others or not.
+    // From the last prompt on, in an event block or not.
     let turn = store.last_turn(made.key, 4096).await.unwrap();
     let seqs = |rows: &[narrows_store::EventRow]| rows.iter().map(|r| r.seq).collect::<Vec<_>>();
     assert_eq!(seqs(&turn), (31..=all.len() as u64).collect::<Vec<_>>());
     let few = store.last_turn(made.key, 7).await.unwrap();
     assert_eq!(seqs(&few), seqs(&all[all.len() - 7..]));
-    let rows = common::beside(&store, "SELECT count(*) FROM event WHERE kind = 'bundle'");
+    let rows = common::raw_sql(&store, "SELECT count(*) FROM event WHERE kind = 'bundle'");
     assert!(rows[0].parse::<u64>().unwrap() >= 3, "{rows:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_is_cut_by_bytes_but_holds_one_row_at_least() {
-    let (_dir, store) = fresh();
+async fn page_byte_limit_keeps_at_least_one_row() {
+    let (_dir, store) = temp_store();
     let made = session(&store, "log", &[]).await;
     let long = "x".repeat(1000);
     write(&store, made.key, 0, &[long.as_str(); 8]).await.unwrap();
     let rows = async |bytes| store.events_after(made.key, 0, 100, bytes).await.unwrap().rows.len();
     assert_eq!(rows(0).await, 1);
     assert_eq!(rows(1).await, 1);
-    // About so many bytes: the row that goes over the limit is the last one.
+    // Approximately: the row that exceeds the limit is the last one.
     assert_eq!(rows(2500).await, 3);
     assert_eq!(rows(usize::MAX).await, 8);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_append_at_a_wrong_place_changes_nothing() {
-    let (_dir, store) = fresh();
-    let mut book = common::Book::new(&store, "log").await;
+async fn append_at_wrong_position_conflicts_without_changes() {
+    let (_dir, store) = temp_store();
+    let mut book = common::TestSession::new(&store, "log").await;
     book.say("a", "first");
     book.keep(&store).await;
     let before = store.session_row(&book.session.id).await.unwrap();
@@ -124,12 +124,12 @@ async fn an_append_at_a_wrong_place_changes_nothing() {
         wrong.session = book.key();
         assert_eq!(told, Err(Error::Conflict { last: 1 }), "after {after}");
     }
-    // No event that tells it.
+    // No event reports it.
     wrong.items = vec![ItemWrite::Remove { id: "a".to_owned() }];
     let told = append(&store, std::mem::take(&mut wrong)).await;
     wrong.session = book.key();
     assert_eq!(told, Err(Error::Conflict { last: 1 }));
-    // The right place, but an event with another number.
+    // The right position, but an event with another number.
     wrong.after = 1;
     wrong.events = vec![event(2, "no"), event(4, "no")];
     wrong.items = vec![ItemWrite::Remove { id: "a".to_owned() }];
@@ -145,8 +145,8 @@ async fn an_append_at_a_wrong_place_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_writes_or_reads_a_session_that_is_not_there() {
-    let (_dir, store) = fresh();
+async fn missing_session_gives_not_found() {
+    let (_dir, store) = temp_store();
     let none = Error::NotFound("session");
     assert_eq!(write(&store, 77, 0, &["x"]).await, Err(none.clone()));
     assert_eq!(store.events_after(77, 0, 1, 1).await.unwrap_err(), none);
@@ -159,13 +159,13 @@ async fn nobody_writes_or_reads_a_session_that_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_fails_in_a_group_does_no_harm_to_its_neighbours() {
-    let (_dir, store) = fresh();
+async fn failed_append_does_not_affect_its_group() {
+    let (_dir, store) = temp_store();
     let mut sessions = Vec::new();
     for _ in 0..40 {
         sessions.push(store.create(NewSession::default()).await.unwrap().0);
     }
-    // All are on their way before anybody waits, so that they share commits.
+    // All are queued before the first is awaited, so that they share commits.
     let mut waiting = Vec::new();
     for (at, session) in sessions.iter().enumerate() {
         let wrong = at % 8 == 3;
@@ -187,8 +187,8 @@ async fn one_that_fails_in_a_group_does_no_harm_to_its_neighbours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_append_at_the_same_place_one_does() {
-    let (_dir, store) = fresh();
+async fn concurrent_appends_at_same_position_accept_one() {
+    let (_dir, store) = temp_store();
     let made = session(&store, "log", &[]).await;
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..32 {
@@ -202,8 +202,8 @@ async fn of_many_who_append_at_the_same_place_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn appends_at_the_same_time_share_commits_and_outlive_the_store() {
-    let (dir, store) = fresh();
+async fn concurrent_appends_share_durable_commits() {
+    let (dir, store) = temp_store();
     let mut keys = Vec::new();
     for _ in 0..64 {
         keys.push(store.create(NewSession::default()).await.unwrap().0.key);
@@ -226,7 +226,7 @@ async fn appends_at_the_same_time_share_commits_and_outlive_the_store() {
     assert_eq!(failed, 0);
     assert!(slowest > 0);
 
-    // What was answered needs no orderly end.
+    // Acknowledged appends need no orderly shutdown.
     drop(store);
     let store = reopened(&dir).await;
     let mut ends = BTreeSet::new();
@@ -237,8 +237,8 @@ async fn appends_at_the_same_time_share_commits_and_outlive_the_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_taken_is_done_before_the_store_is_closed() {
-    let (dir, store) = fresh();
+async fn close_completes_queued_appends() {
+    let (dir, store) = temp_store();
     let made = session(&store, "log", &[]).await;
     let mut waiting = Vec::new();
     for seq in 1..=50 {
@@ -258,28 +258,28 @@ async fn what_was_taken_is_done_before_the_store_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_committed_moves_into_the_database_by_itself() {
+async fn wal_is_checkpointed_in_background() {
     if common::is_postgres() {
-        // This is about the files of SQLite.
+        // This tests the files of SQLite.
         return;
     }
-    let (_dir, store) = fresh();
+    let (_dir, store) = temp_store();
     let made = session(&store, "log", &[]).await;
-    // What was there when it was opened is moved at once; not so what comes then.
-    common::until("there is nothing to move", async || store.size().wal == 0).await;
+    // Everything in the WAL at opening is checkpointed at once, later appends are not.
+    common::wait_until("there is nothing to move", async || store.size().wal == 0).await;
     let long = common::noise(2 << 20, 1);
     for seq in 0..16 {
         write(&store, made.key, seq, &[&long]).await.unwrap();
     }
     let size = store.size();
     assert!(size.database + size.wal > 16 << 20, "{size:?}");
-    common::until("most of it is there", async || store.size().database > 8 << 20).await;
+    common::wait_until("most of it is there", async || store.size().database > 8 << 20).await;
 }
 
-/// A store that was dropped is free as soon as its writer has ended.
+/// A dropped store is released as soon as its writer has stopped.
 async fn reopened(dir: &tempfile::TempDir) -> Store {
     let mut opened = None;
-    common::until("the store is free", async || {
+    common::wait_until("the store is free", async || {
         opened = common::try_open(dir).ok();
         opened.is_some()
     })
@@ -288,9 +288,9 @@ async fn reopened(dir: &tempfile::TempDir) -> Store {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sums_hold_whatever_becomes_of_a_session() {
-    let (_dir, store) = common::fresh();
-    let mut book = common::Book::new(&store, "s").await;
+async fn session_checksums_hold_after_every_change() {
+    let (_dir, store) = common::temp_store();
+    let mut book = common::TestSession::new(&store, "s").await;
     let hour = 3_600_000;
     for n in 0..6_i64 {
         book.say(&format!("item-{n}"), "words");
@@ -301,24 +301,24 @@ async fn sums_hold_whatever_becomes_of_a_session() {
         let more = Append { times, heard, waiting, ended: (n > 4).then_some(true), ..next };
         common::append(&store, more).await.unwrap();
     }
-    // It was written while a clock was ahead by a day.
+    // It was written while a clock was a day ahead.
     let ahead = "UPDATE session SET updated = updated + 300000000000, updated_era =
          (updated + 300000000000) >> 12, figures = figures + ((updated + 300000000000) % 4294967291
          - updated % 4294967291) * 16381";
-    common::beside(&store, ahead);
+    common::raw_sql(&store, ahead);
     store.tag(&book.session.id, vec!["red".into()], Vec::new()).await.unwrap();
     let now = narrows_store::now();
     let is_right = async || {
-        let updated = common::beside(&store, "SELECT updated FROM session");
+        let updated = common::raw_sql(&store, "SELECT updated FROM session");
         updated[0].parse::<i64>().unwrap() < now + hour
     };
-    common::until("the clock is right", is_right).await;
+    common::wait_until("the clock is right", is_right).await;
     book.say("last", "words");
     book.keep(&store).await;
-    common::settled(&store).await;
+    common::wait_for_maintenance(&store).await;
     let all = std::time::Duration::from_mins(1);
     let checked = store.check(all, std::time::Duration::ZERO).await.unwrap();
     assert!(checked.complete && checked.damage.is_empty(), "{:?}", checked.damage);
     let sums = "SELECT count(*) FROM session WHERE figures IS NULL";
-    assert_eq!(common::beside(&store, sums), ["0"]);
+    assert_eq!(common::raw_sql(&store, sums), ["0"]);
 }

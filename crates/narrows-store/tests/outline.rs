@@ -1,5 +1,5 @@
-//! A session at a glance: its turns and how they ended, files, todos, questions; and what lists
-//! tell of it.
+//! Outlines of sessions: turns and their ends, files, todos, questions; and the corresponding
+//! columns of lists.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,12 +9,12 @@
 
 mod common;
 
-use common::{Book, fresh, steps};
+use common::{TestSession, steps, temp_store};
 use narrows_store::{Append, Outline, SessionRow, Store};
 use serde_json::{Value, json};
 
-async fn recorded(store: &Store, fixture: &str) -> Book {
-    let mut book = Book::new(store, fixture).await;
+async fn recorded(store: &Store, fixture: &str) -> TestSession {
+    let mut book = TestSession::new(store, fixture).await;
     for step in steps(fixture) {
         book.step(step);
     }
@@ -22,11 +22,11 @@ async fn recorded(store: &Store, fixture: &str) -> Book {
     book
 }
 
-async fn outline(store: &Store, book: &Book) -> Outline {
+async fn outline(store: &Store, book: &TestSession) -> Outline {
     store.outline(book.key(), None, 1000).await.unwrap()
 }
 
-async fn row(store: &Store, book: &Book) -> SessionRow {
+async fn row(store: &Store, book: &TestSession) -> SessionRow {
     store.session_row(&book.session.id).await.unwrap()
 }
 
@@ -52,8 +52,8 @@ fn diff(path: &str, old: &str, new: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn turns_of_claude_code_tell_how_they_ended() {
-    let (_dir, store) = fresh();
+async fn claude_code_turns_have_usage_and_stop_reason() {
+    let (_dir, store) = temp_store();
     let book = recorded(&store, "claude-stream/2.1-u-bidi").await;
     let all = outline(&store, &book).await;
     assert_eq!((all.seq, &all.epoch, all.more), (book.seq, &book.session.epoch, false));
@@ -72,7 +72,7 @@ async fn turns_of_claude_code_tell_how_they_ended() {
             ("Fourth, after the interrupt. [s:b4]", Some("end_turn"), Some(122), Some(21)),
         ]
     );
-    // The agent tells what the session cost so far; a turn cost what came to that.
+    // The agent reports accumulated costs; a turn costs the difference.
     let cost = |turn: usize| all.turns[turn].cost_usd.unwrap();
     for (turn, expected) in [0.006_699, 0.002_991, 0.003_522, 0.003_168].into_iter().enumerate() {
         assert!((cost(turn) - expected).abs() < 1e-9, "{turn}: {}", cost(turn));
@@ -82,7 +82,7 @@ async fn turns_of_claude_code_tell_how_they_ended() {
         assert_eq!(book.items.get(&turn.id).unwrap().order, *order);
         assert!(turn.timestamp.is_some());
     }
-    // Page by page, each turn is as it is among all.
+    // Page by page, each turn equals the one in the full outline.
     for limit in 1..4 {
         let (mut turns, mut after) = (Vec::new(), None);
         loop {
@@ -101,8 +101,8 @@ async fn turns_of_claude_code_tell_how_they_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn turns_of_other_agents_tell_how_they_ended() {
-    let (_dir, store) = fresh();
+async fn acp_turns_have_usage_and_stop_reason() {
+    let (_dir, store) = temp_store();
     let book = recorded(&store, "acp/opencode-1.18-l-resume").await;
     let all = outline(&store, &book).await;
     let told: Vec<_> =
@@ -122,11 +122,11 @@ async fn turns_of_other_agents_tell_how_they_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_todos_and_calls_are_those_of_the_items() {
+async fn outline_files_todos_and_calls_match_items() {
     for fixture in
         ["acp/opencode-1.18-c-files", "claude-history/2.1-c-files", "acp/codex-acp-c-files"]
     {
-        let (_dir, store) = fresh();
+        let (_dir, store) = temp_store();
         let book = recorded(&store, fixture).await;
         let mut expected = std::collections::BTreeMap::<String, (u64, u64, u64, u64)>::new();
         let (mut calls, mut failed) = (0, 0);
@@ -151,7 +151,7 @@ async fn files_todos_and_calls_are_those_of_the_items() {
         let row = row(&store, &book).await;
         assert_eq!((row.calls, row.failed), (calls, failed), "{fixture}");
     }
-    let (_dir, store) = fresh();
+    let (_dir, store) = temp_store();
     let book = recorded(&store, "acp/opencode-1.18-f-todos").await;
     let last = book.items.iter().filter_map(|item| match &item.body {
         narrows::item::ItemBody::TodoList { todo_list } => Some(todo_list.clone()),
@@ -163,10 +163,10 @@ async fn files_todos_and_calls_are_those_of_the_items() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_are_added_up_and_follow_their_calls() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "files").await;
-    let is = async |book: &mut Book, expected: &[(&str, u64, u64, u64, u64)]| {
+async fn outline_sums_edits_of_current_calls() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "files").await;
+    let is = async |book: &mut TestSession, expected: &[(&str, u64, u64, u64, u64)]| {
         book.keep(&store).await;
         let all = outline(&store, book).await;
         let told: Vec<_> = all
@@ -181,12 +181,12 @@ async fn files_are_added_up_and_follow_their_calls() {
     book.put(&edit("b", 1, "in_progress", &json!([diff("y", "1\n", "2\n")])));
     book.put(&edit("c", 2, "failed", &json!([diff("z", "1\n", "2\n")])));
     is(&mut book, &[("x", 2, 1, 1, 0)]).await;
-    // Several in one call, one of them twice; the call that ran is over.
+    // Several edits in a call, one file twice; the running call has finished.
     let three = json!([diff("x", "", "1\n"), diff("y", "1\n", ""), diff("x", "", "2\n")]);
     book.put(&edit("d", 3, "completed", &three));
     book.put(&edit("b", 1, "completed", &json!([diff("y", "1\n", "2\n")])));
     is(&mut book, &[("x", 4, 1, 2, 3), ("y", 1, 2, 2, 3)]).await;
-    // What is told anew is not added to what was told before.
+    // A repeated edit replaces the earlier one.
     book.put(&edit("d", 3, "completed", &json!([diff("y", "1\n", "")])));
     is(&mut book, &[("y", 1, 2, 2, 3), ("x", 2, 1, 1, 0)]).await;
     assert_eq!((row(&store, &book).await.calls, row(&store, &book).await.failed), (4, 1));
@@ -196,9 +196,9 @@ async fn files_are_added_up_and_follow_their_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_too_many_files_the_last_ones_are_told() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "many").await;
+async fn outline_keeps_last_files_above_limit() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "many").await;
     for n in 0..600 {
         let id = format!("e{n}");
         book.put(&edit(&id, n, "completed", &json!([diff(&format!("f{n}"), "", "1\n")])));
@@ -210,9 +210,9 @@ async fn of_too_many_files_the_last_ones_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_wait_until_they_are_answered_or_withdrawn() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "asks").await;
+async fn open_requests_are_pending_until_answered_or_withdrawn() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "asks").await;
     let ask = json!({
         "type": "permission", "id": "p", "order": 0, "timestamp": null, "requestId": "1",
         "toolCallId": "c", "title": null, "options": [],
@@ -224,7 +224,7 @@ async fn requests_wait_until_they_are_answered_or_withdrawn() {
     book.put(&ask);
     book.put(&question);
     book.put(&common::text_item("open", 2, "no question", true));
-    // Only in the log, then in rows too.
+    // First only in the log, then in rows too.
     book.keep(&store).await;
     assert_eq!(outline(&store, &book).await.waiting, ["p", "q"]);
     book.rest(&store).await;
@@ -240,15 +240,15 @@ async fn requests_wait_until_they_are_answered_or_withdrawn() {
     book.put(&ask);
     let last = Append { ended: Some(true), ..book.next(false) };
     common::append(&store, last).await.unwrap();
-    // Whatever else is known.
+    // Independent of other state.
     assert_eq!(outline(&store, &book).await.waiting, ["p"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_called_by_its_first_prompt() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "prompts").await;
-    let called = async |book: &Book| row(&store, book).await.prompt;
+async fn session_without_title_has_first_prompt() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "prompts").await;
+    let called = async |book: &TestSession| row(&store, book).await.prompt;
     book.say("hello", "said by the agent");
     let mut sub = prompt("sub", 1, "asked by the agent");
     sub["parentToolCallId"] = "c".into();
@@ -261,7 +261,7 @@ async fn a_session_is_called_by_its_first_prompt() {
     book.put(&prompt("second", 4, "And the tests"));
     book.keep(&store).await;
     assert_eq!(called(&book).await.as_deref(), Some("Mend"));
-    // It goes on after the second was seen.
+    // It continues after the second was read.
     book.change(
         &json!([{ "change": "append", "id": "first", "field": "text", "text": &long[4..] }]),
     );
@@ -269,7 +269,7 @@ async fn a_session_is_called_by_its_first_prompt() {
     let told = called(&book).await.unwrap();
     assert!(told.starts_with("Mend the parser parser") && !told.contains('\n'), "{told}");
     assert!((190..=200).contains(&told.chars().count()), "{told}");
-    // A list finds it by that.
+    // The list finds it by its prompt.
     let filter = narrows_store::ListFilter {
         text: Some("THE PARSER".to_owned()),
         limit: 9,

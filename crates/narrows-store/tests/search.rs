@@ -1,4 +1,4 @@
-//! Search: every term stands in the item, in any case, also within words.
+//! Search: an item matches if it contains every term, in any case, also within words.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Book, fresh, session, settled, text_item};
+use common::{TestSession, session, temp_store, text_item, wait_for_maintenance};
 use narrows_store::{Error, Hit, Query, Sight, Store};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ async fn hits(store: &Store, query: Query) -> Vec<Hit> {
     store.search(query).await.unwrap().hits
 }
 
-/// The ids of the items that are found, sorted.
+/// The ids of matching items, sorted.
 async fn found(store: &Store, text: &str) -> Vec<String> {
     let mut ids: Vec<String> =
         hits(store, query(text)).await.into_iter().map(|hit| hit.item_id).collect();
@@ -44,8 +44,8 @@ const SAID: [(&str, &str); 12] = [
     ("short", "ab c"),
 ];
 
-async fn said(store: &Store) -> Book {
-    let mut book = Book::new(store, "said").await;
+async fn said(store: &Store) -> TestSession {
+    let mut book = TestSession::new(store, "said").await;
     for (id, text) in SAID {
         book.say(id, text);
     }
@@ -53,7 +53,7 @@ async fn said(store: &Store) -> Book {
     book
 }
 
-/// What is looked for, and the items in which it stands.
+/// Queries and the items that match.
 const LOOKED_FOR: [(&str, &[&str]); 35] = [
     ("fn main(", &["code"]),
     ("main", &["code", "other"]),
@@ -93,42 +93,42 @@ const LOOKED_FOR: [(&str, &[&str]); 35] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_stands_in_an_item_is_found_before_and_after_it_is_indexed() {
-    let (_dir, store) = fresh();
+async fn item_text_is_found_before_and_after_indexing() {
+    let (_dir, store) = temp_store();
     let mut book = said(&store).await;
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     for (text, ids) in LOOKED_FOR {
         assert_eq!(found(&store, text).await, ids, "indexed: {text}");
     }
-    // Without an index at all: what waits for it is looked at itself.
+    // Without an index: queued items are scanned.
     let empty = if common::is_postgres() {
         "DELETE FROM search"
     } else {
         "INSERT INTO search(search) VALUES('delete-all')"
     };
     let wait = "INSERT INTO fresh SELECT key FROM item WHERE true ON CONFLICT DO NOTHING";
-    common::beside(&store, &format!("{wait}; {empty}"));
+    common::raw_sql(&store, &format!("{wait}; {empty}"));
     for (text, ids) in LOOKED_FOR {
         assert_eq!(found(&store, text).await, ids, "not indexed: {text}");
     }
-    // And it comes by itself with the next append.
+    // And it is indexed after the next append.
     book.say("last", "something else");
     book.keep(&store).await;
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert_eq!(found(&store, "foo_bar").await, ["code"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_version_of_an_item_is_found_by_its_new_text_only() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "s").await;
+async fn updated_item_is_found_by_new_text_only() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "s").await;
     book.say("a", "the old wording");
     book.say("b", "to be removed");
     book.put(&text_item("c", 2, "half a sen", true));
     book.rest(&store).await;
     for indexed in [false, true] {
         if indexed {
-            settled(&store).await;
+            wait_for_maintenance(&store).await;
         }
         assert_eq!(found(&store, "wording").await, ["a"]);
         assert_eq!(found(&store, "half a sen").await, ["c"]);
@@ -139,7 +139,7 @@ async fn a_new_version_of_an_item_is_found_by_its_new_text_only() {
     book.rest(&store).await;
     for indexed in [false, true] {
         if indexed {
-            settled(&store).await;
+            wait_for_maintenance(&store).await;
         }
         assert_eq!(found(&store, "wording").await, [""; 0]);
         assert_eq!(found(&store, "phrasing").await, ["a"]);
@@ -149,34 +149,34 @@ async fn a_new_version_of_an_item_is_found_by_its_new_text_only() {
     }
     store.delete(&book.session.id).await.unwrap();
     assert_eq!(found(&store, "phrasing").await, [""; 0], "gone at once");
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     assert_eq!(found(&store, "phrasing").await, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_removed_leaves_nothing_in_the_index() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "s").await;
+async fn removed_items_leave_index() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "s").await;
     book.say("a", "the first version");
     book.say("b", "stays");
     book.keep(&store).await;
-    settled(&store).await;
-    // A new version that waits to be indexed, and then the end of it.
+    wait_for_maintenance(&store).await;
+    // A new version that waits to be indexed, and then its removal.
     let mut next = {
         book.put(&text_item("a", 0, "the second version", false));
         book.next(false)
     };
     next.items.push(narrows_store::ItemWrite::Remove { id: "a".to_owned() });
     common::append(&store, next).await.unwrap();
-    settled(&store).await;
-    assert_eq!(common::beside(&store, "SELECT count(*) FROM item"), ["1"]);
-    assert_eq!(common::beside(&store, "SELECT count(*) FROM search"), ["1"]);
+    wait_for_maintenance(&store).await;
+    assert_eq!(common::raw_sql(&store, "SELECT count(*) FROM item"), ["1"]);
+    assert_eq!(common::raw_sql(&store, "SELECT count(*) FROM search"), ["1"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hit_tells_where_it_stands() {
-    let (_dir, store) = fresh();
-    let mut book = Book::of(session(&store, "order-7", &[]).await);
+async fn hit_contains_field_and_snippet() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::of(session(&store, "order-7", &[]).await);
     book.head(&json!({ "title": "About needles" }));
     let long = format!("{} Needle in the {}", "hay ".repeat(50), "hay ".repeat(50));
     let mut item = text_item("a", 0, &long, false);
@@ -187,7 +187,7 @@ async fn a_hit_tells_where_it_stands() {
         "kind": "needle-kind", "text": "a needle and a thread",
     }));
     book.keep(&store).await;
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
 
     let found = hits(&store, query("needle THREAD")).await;
     let [hit] = found.as_slice() else { panic!("{found:?}") };
@@ -217,19 +217,19 @@ async fn a_hit_tells_where_it_stands() {
     for parts in hit.parts.windows(2) {
         assert!(parts[0].hit != parts[1].hit || parts[0].text == "…");
     }
-    // What only names something is not said.
+    // Identifiers are not searched.
     assert!(hits(&store, query("needle-id")).await.is_empty());
     assert!(hits(&store, query("needle-kind")).await.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_visit_each_hit_once_newest_sessions_first() {
-    let (_dir, store) = fresh();
+async fn search_pages_return_each_hit_once_newest_first() {
+    let (_dir, store) = temp_store();
     let mut all = BTreeSet::new();
     for s in 0..5 {
-        let mut book = Book::new(&store, &format!("s{s}")).await;
+        let mut book = TestSession::new(&store, &format!("s{s}")).await;
         for n in 0..9 {
-            // Some do not have it, and some have its letters only.
+            // Some do not match, and some contain only the trigrams.
             let text = ["a needle", "hay", "needl ne edle eedl"][n % 3];
             book.say(&format!("s{s}-{n}"), text);
             if n % 3 == 0 {
@@ -238,7 +238,7 @@ async fn pages_visit_each_hit_once_newest_sessions_first() {
         }
         book.keep(&store).await;
     }
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     for text in ["needle", "a"] {
         for limit in [1, 2, 4, 100] {
             let (mut seen, mut next) = (Vec::new(), query(text));
@@ -262,16 +262,16 @@ async fn pages_visit_each_hit_once_newest_sessions_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_finds_what_they_may_not_see() {
-    let (_dir, store) = fresh();
+async fn search_respects_visibility() {
+    let (_dir, store) = temp_store();
     let mut sessions = Vec::new();
     for (label, tags) in [("one", &["red"][..]), ("two", &["blue"]), ("three", &[])] {
-        let mut book = Book::of(session(&store, label, tags).await);
+        let mut book = TestSession::of(session(&store, label, tags).await);
         book.say(label, "the secret");
         book.keep(&store).await;
         sessions.push(book.session);
     }
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     let sees = async |sight: Sight, only: Option<i64>| {
         let asked = Query { sight, session: only, ..query("secret") };
         let mut ids: Vec<String> =
@@ -294,10 +294,10 @@ async fn nobody_finds_what_they_may_not_see() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_much_or_nothing_to_look_for_is_told_clearly() {
-    let (_dir, store) = fresh();
+async fn invalid_queries_give_clear_errors() {
+    let (_dir, store) = temp_store();
     said(&store).await;
-    settled(&store).await;
+    wait_for_maintenance(&store).await;
     let many = vec!["abc"; 17].join(" ");
     let long = "x".repeat(257);
     for (text, word) in [
@@ -312,7 +312,7 @@ async fn too_much_or_nothing_to_look_for_is_told_clearly() {
             other => panic!("{text:?}: {other:?}"),
         }
     }
-    // The most that is allowed.
+    // The maximum allowed.
     let most: Vec<String> = (0..16).map(|n| format!("{n:x}é").repeat(128)).collect();
     assert!(hits(&store, query(&most.join(" "))).await.is_empty());
     let wrong = Query { after: Some("x".to_owned()), ..query("main") };
@@ -320,14 +320,14 @@ async fn too_much_or_nothing_to_look_for_is_told_clearly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn letters_that_mean_something_elsewhere_mean_themselves() {
-    let (_dir, store) = fresh();
+async fn search_treats_special_characters_literally() {
+    let (_dir, store) = temp_store();
     let mut book = said(&store).await;
     book.say("nul", "before\u{0}after the end");
     book.keep(&store).await;
     for indexed in [false, true] {
         if indexed {
-            settled(&store).await;
+            wait_for_maintenance(&store).await;
         }
         for (text, ids) in [
             ("it's", &["quotes"][..]),
@@ -363,10 +363,10 @@ async fn letters_that_mean_something_elsewhere_mean_themselves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_is_indexed_also_what_comes_while_others_are() {
-    let (_dir, store) = fresh();
-    let mut book = Book::new(&store, "s").await;
-    // With PostgreSQL it may take a second until somebody looks for something to index.
+async fn items_added_during_indexing_are_indexed() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "s").await;
+    // On PostgreSQL it may take a second until a node looks for items to index.
     for _ in 0..common::cases(40, 3) {
         // Each comes right after the one before, at another moment of its indexing.
         for _ in 0..5 {
@@ -374,6 +374,6 @@ async fn everything_is_indexed_also_what_comes_while_others_are() {
             book.say(&format!("i{n}"), "said");
             book.keep(&store).await;
         }
-        settled(&store).await;
+        wait_for_maintenance(&store).await;
     }
 }

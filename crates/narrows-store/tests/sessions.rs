@@ -1,4 +1,4 @@
-//! Sessions: made once, found by what is known of them, listed page by page.
+//! Sessions: created once, found by their properties, listed in pages.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Book, append, beside, event, fresh, session};
+use common::{TestSession, append, event, raw_sql, session, temp_store};
 use narrows_store::{Append, Cursor, Error, ListFilter, NewSession, Place, Sight, Store, now};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ fn everything() -> ListFilter {
     ListFilter { limit: 100, ..ListFilter::default() }
 }
 
-/// The labels of what a filter lets through, sorted.
+/// The labels of matching sessions, sorted.
 async fn labels(store: &Store, filter: ListFilter) -> Vec<String> {
     let page = store.list(filter).await.unwrap();
     let mut labels: Vec<String> = page.sessions.into_iter().map(|s| s.label.unwrap()).collect();
@@ -29,23 +29,23 @@ async fn labels(store: &Store, filter: ListFilter) -> Vec<String> {
     labels
 }
 
-/// Changes a session, so that it moves to the front of the list.
+/// Changes a session, which moves it to the front of the list.
 async fn touch(store: &Store, id: &str) {
     let session = store.session(id).await.unwrap();
     let empty = Append { session: session.key, after: session.seq, ..Append::default() };
     append(store, empty).await.unwrap();
 }
 
-/// Waits until the clock has moved on, so that what follows is later.
+/// Waits until the clock has advanced.
 async fn later() -> i64 {
     let then = narrows_store::now();
-    common::until("the clock goes on", async || narrows_store::now() > then + 1).await;
+    common::wait_until("the clock goes on", async || narrows_store::now() > then + 1).await;
     narrows_store::now()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_label_gives_the_same_session_and_its_tags_grow() {
-    let (_dir, store) = fresh();
+async fn same_label_gives_same_session_with_merged_tags() {
+    let (_dir, store) = temp_store();
     let make = async |label: Option<&str>, tags: &[&str]| {
         let new = NewSession { label: label.map(str::to_owned), tags: words(tags) };
         store.create(new).await.unwrap()
@@ -59,7 +59,7 @@ async fn the_same_label_gives_the_same_session_and_its_tags_grow() {
     assert!(!is_new);
     assert_eq!((again.key, &again.id, &again.epoch), (first.key, &first.id, &first.epoch));
     assert_eq!(again.tags, ["a", "b", "c"]);
-    // Whoever follows the list is told of the new tag.
+    // Followers of the list receive the new tag.
     let news = ListFilter { touched_after: Some(before), ..everything() };
     assert_eq!(labels(&store, news).await, ["order-1"]);
 
@@ -72,8 +72,8 @@ async fn the_same_label_gives_the_same_session_and_its_tags_grow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_make_the_same_session_one_does() {
-    let (_dir, store) = fresh();
+async fn concurrent_creation_gives_one_session() {
+    let (_dir, store) = temp_store();
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..24 {
         let store = store.clone();
@@ -89,8 +89,8 @@ async fn of_many_who_make_the_same_session_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tags_come_and_go() {
-    let (_dir, store) = fresh();
+async fn tags_are_added_and_removed() {
+    let (_dir, store) = temp_store();
     let made = session(&store, "s", &["old", "both"]).await;
     let before = store.list(everything()).await.unwrap().touched;
     store.tag(&made.id, words(&["new", "both"]), words(&["old", "never"])).await.unwrap();
@@ -102,10 +102,10 @@ async fn tags_come_and_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_is_filtered_by_all_that_is_asked() {
-    let (_dir, store) = fresh();
+async fn list_applies_all_filters() {
+    let (_dir, store) = temp_store();
     let head = async |label: &str, tags: &[&str], info: serde_json::Value| {
-        let mut book = Book::of(session(&store, label, tags).await);
+        let mut book = TestSession::of(session(&store, label, tags).await);
         book.head(&info);
         book.keep(&store).await;
     };
@@ -132,7 +132,7 @@ async fn the_list_is_filtered_by_all_that_is_asked() {
     }
     assert_eq!(only(&|f| f.since = Some(middle)).await, ["THREE"]);
     assert_eq!(only(&|f| f.until = Some(middle)).await, ["one", "two"]);
-    // In titles and labels, in any case, and nothing in it means anything else.
+    // In titles and labels, in any case, without wildcards.
     for (text, found) in [
         ("lOGIN", vec!["one"]),
         ("three", vec!["THREE"]),
@@ -149,15 +149,15 @@ async fn the_list_is_filtered_by_all_that_is_asked() {
         (f.agent, f.tags) = (Some("claude".into()), words(&["web"]));
     };
     assert_eq!(only(&both).await, ["two"]);
-    // A text that stands in a few sessions comes in pages too.
+    // A text filter with few matches is paged too.
     let few = ListFilter { text: Some("G".into()), limit: 1, ..ListFilter::default() };
     assert_eq!(pages(&store, few, async |_| {}).await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_tells_what_is_in_a_session() {
-    let (_dir, store) = fresh();
-    let mut book = Book::of(session(&store, "s", &["t"]).await);
+async fn session_row_summarizes_session() {
+    let (_dir, store) = temp_store();
+    let mut book = TestSession::of(session(&store, "s", &["t"]).await);
     book.head(&json!({ "status": "running", "title": "About" }));
     book.say("a", "one");
     book.say("b", "two");
@@ -175,7 +175,7 @@ async fn a_row_tells_what_is_in_a_session() {
     assert_eq!(cursor, Cursor { epoch: book.session.epoch, place: Place::after(3) });
 }
 
-/// Every page's ids, one after the other; `between` may change something.
+/// The ids of all pages in sequence; `between` may change the store.
 async fn pages(
     store: &Store,
     mut filter: ListFilter,
@@ -193,8 +193,8 @@ async fn pages(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_visit_each_session_once_while_others_change() {
-    let (_dir, store) = fresh();
+async fn list_pages_return_each_session_once_during_changes() {
+    let (_dir, store) = temp_store();
     let mut ids = BTreeSet::new();
     for n in 0..23 {
         ids.insert(session(&store, &format!("s{n}"), &[]).await.id);
@@ -203,7 +203,7 @@ async fn pages_visit_each_session_once_while_others_change() {
     let seen = pages(&store, small.clone(), async |_| {}).await;
     assert_eq!((seen.len(), seen.iter().cloned().collect::<BTreeSet<_>>()), (23, ids.clone()));
 
-    // Those that were seen move to the front, and new ones are made: none comes twice.
+    // Listed sessions move to the front and new ones are created: none is repeated.
     let seen = pages(&store, small.clone(), async |seen: &[String]| {
         later().await;
         touch(&store, &seen[0]).await;
@@ -213,7 +213,7 @@ async fn pages_visit_each_session_once_while_others_change() {
     .await;
     assert_eq!((seen.len(), seen.iter().cloned().collect::<BTreeSet<_>>()), (23, ids.clone()));
 
-    // One that changes meanwhile is in what changed since the first page, wherever it stands.
+    // A session that changes meanwhile is among the changes since the first page, wherever it is.
     let began = store.list(small.clone()).await.unwrap().touched;
     let all: Vec<String> = pages(&store, everything(), async |_| {}).await;
     let last = all.last().unwrap().clone();
@@ -229,8 +229,8 @@ async fn pages_visit_each_session_once_while_others_change() {
     let news = store.list(news).await.unwrap();
     let told: Vec<&String> = news.sessions.iter().map(|s| &s.id).collect();
     if common::is_postgres() {
-        // It may tell some again that have changed a little earlier, but leaves none out; and the count
-        // stands still as long as somebody writes who began before.
+        // Slightly earlier changes may be repeated, but none is missing; and the revision does not
+        // advance while an earlier transaction is open.
         assert!(told.contains(&&last), "{told:?}");
         assert!(news.touched >= began);
     } else {
@@ -242,8 +242,8 @@ async fn pages_visit_each_session_once_while_others_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_that_no_list_gave_is_refused() {
-    let (_dir, store) = fresh();
+async fn invalid_list_cursor_is_rejected() {
+    let (_dir, store) = temp_store();
     for after in ["", "x", "1.x", "1.2.3", "' OR 1", "99999999999999999999.1"] {
         let filter = ListFilter { after: Some(after.to_owned()), ..everything() };
         let told = store.list(filter).await.unwrap_err();
@@ -252,8 +252,8 @@ async fn a_place_that_no_list_gave_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_sees_more_than_they_may() {
-    let (_dir, store) = fresh();
+async fn list_respects_visibility() {
+    let (_dir, store) = temp_store();
     let one = session(&store, "one", &["red"]).await;
     session(&store, "two", &["blue"]).await;
     session(&store, "three", &["red", "blue"]).await;
@@ -261,7 +261,7 @@ async fn nobody_sees_more_than_they_may() {
     let sees = async |sessions: Option<&[&str]>, tags: Option<&[&str]>| {
         let sight = Sight { sessions: sessions.map(words), tags: tags.map(words) };
         let listed = labels(&store, ListFilter { sight: sight.clone(), ..everything() }).await;
-        // One meaning of it everywhere.
+        // The same visibility applies everywhere.
         for row in store.list(everything()).await.unwrap().sessions {
             assert_eq!(sight.sees(&row.id, &row.tags), listed.contains(&row.label.unwrap()));
         }
@@ -277,20 +277,20 @@ async fn nobody_sees_more_than_they_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn facets_count_what_is_seen() {
-    let (_dir, store) = fresh();
+async fn facets_count_visible_sessions() {
+    let (_dir, store) = temp_store();
     for (label, tag, agent, project, status) in [
         ("one", "red", "claude-code", Some("parser"), "running"),
         ("two", "red", "codex", Some("parser"), "idle"),
         ("three", "blue", "claude-code", Some("shop"), "running"),
         ("four", "blue", "claude-code", None, "idle"),
     ] {
-        let mut book = Book::of(session(&store, label, &[tag]).await);
+        let mut book = TestSession::of(session(&store, label, &[tag]).await);
         book.head(&json!({ "status": status, "agent": agent }));
         let mut next = book.next(false);
         let facts = next.facts.as_mut().unwrap();
         facts.project = project.map(str::to_owned);
-        // One says that it runs, and was left alone long ago; one is over.
+        // One claims to run but is stale; one has ended.
         next.heard = Some(if label == "three" { 1000 } else { narrows_store::now() });
         next.ended = Some(label == "two");
         append(&store, next).await.unwrap();
@@ -321,16 +321,16 @@ async fn facets_count_what_is_seen() {
     assert_eq!(told(Some(&[])).await, none);
 }
 
-/// The indexes of lists are of spans of times and runs of changes: nobody may see where one ends.
+/// Indexes of lists are on buckets, whose borders must not be visible.
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_are_in_order_across_spans() {
-    let (_dir, store) = fresh();
+async fn list_order_is_correct_across_buckets() {
+    let (_dir, store) = temp_store();
     let mut made = Vec::new();
     for n in 0..30 {
         made.push((session(&store, &format!("s{n:02}"), &[]).await, 0));
     }
     let mut seen = store.list(everything()).await.unwrap().touched;
-    // Times around the ends of spans, some of them the same; each session moves several times.
+    // Times around bucket borders, some equal; each session moves several times.
     for n in 0..300_i64 {
         let (session, seq) = &mut made[usize::try_from(n * 7 % 30).unwrap()];
         let at = 1_700_000_000_000 + n * 1365 / 2 * 2;
@@ -345,7 +345,7 @@ async fn lists_are_in_order_across_spans() {
         seen = page.touched;
     }
     let lost = "SELECT count(*) FROM session WHERE updated_era <> updated >> 12 OR touched_era <> touched >> 7";
-    assert_eq!(beside(&store, lost), ["0"]);
+    assert_eq!(raw_sql(&store, lost), ["0"]);
     let all = store.list(everything()).await.unwrap().sessions;
     let mut sorted = all.iter().map(|s| (s.updated_at, s.id.clone())).collect::<Vec<_>>();
     sorted.sort_by_key(|(updated, _)| std::cmp::Reverse(*updated));
@@ -378,12 +378,12 @@ async fn lists_are_in_order_across_spans() {
     }
 }
 
-/// In the year 2041, in milliseconds.
+/// A time in the year 2041, in milliseconds.
 const FAR: i64 = 2_250_000_000_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_is_ahead_keeps_no_session_on_top() {
-    let (_dir, store) = fresh();
+async fn future_times_are_corrected() {
+    let (_dir, store) = temp_store();
     let order = async || -> Vec<String> {
         let page = store.list(ListFilter { limit: 9, ..ListFilter::default() }).await.unwrap();
         page.sessions.into_iter().filter_map(|s| s.label).collect()
@@ -413,15 +413,16 @@ async fn a_clock_that_is_ahead_keeps_no_session_on_top() {
     write(right.key, 1, now()).await;
     assert_eq!(order().await, ["right", "ahead"]);
 
-    // The clock of this machine, which was wrong for a while. A session that goes on is right at once.
-    common::beside(
+    // The clock of this machine was wrong for a while. A session that receives more events is
+    // corrected at once.
+    common::raw_sql(
         &store,
         &format!("UPDATE session SET updated = {FAR}, heard = {FAR}, updated_era = {FAR} >> 12"),
     );
     write(right.key, 2, now()).await;
     let told = store.session_row(&right.id).await.unwrap();
     assert!(told.updated_at <= now() && told.heard_at <= now());
-    // Others when there is time for it.
+    // Others are corrected by maintenance.
     while store.session_row(&ahead.id).await.unwrap().updated_at > now() {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! One story from the first event to the last, of any store that keeps the promises.
+//! A complete scenario through the public interface, valid for any store.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Book, all, append, event, print, settled, steps, text_item};
+use common::{TestSession, all, append, event, print, steps, text_item, wait_for_maintenance};
 use narrows::stored;
 use narrows_store::{
     Append, Error, KeptRequest, ListFilter, NewAudit, NewBlob, NewSession, Query, Request,
@@ -17,21 +17,21 @@ use narrows_store::{
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_store_of_a_directory_tells_the_story() {
-    let (_dir, store) = common::fresh();
+async fn store_fulfills_contract() {
+    let (_dir, store) = common::temp_store();
     story(store).await;
 }
 
-/// Everything that a store promises, seen only through its own interface.
+/// The contract of a store, tested only through its public interface.
 async fn story(store: Store) {
     assert!(store.is_writable().await);
-    nothing_is_there(&store).await;
-    let recorded = a_session_is_recorded(&store).await;
-    it_goes_on_after_a_cut(&store, &recorded).await;
-    let spoken = somebody_speaks(&store).await;
-    they_are_found(&store, &recorded, &spoken).await;
-    the_owner_looks_after_it(&store).await;
-    they_are_deleted(&store, &recorded, &spoken).await;
+    empty_store_has_nothing(&store).await;
+    let recorded = record_session(&store).await;
+    resume_after_interruption(&store, &recorded).await;
+    let spoken = write_conversation(&store).await;
+    find_sessions(&store, &recorded, &spoken).await;
+    manage_store(&store).await;
+    delete_sessions(&store, &recorded, &spoken).await;
     store.close().await;
     assert_eq!(store.create(NewSession::default()).await, Err(Error::Closed));
 }
@@ -40,7 +40,7 @@ fn everything() -> ListFilter {
     ListFilter { limit: 10, ..ListFilter::default() }
 }
 
-async fn nothing_is_there(store: &Store) {
+async fn empty_store_has_nothing(store: &Store) {
     let page = store.list(everything()).await.unwrap();
     assert!(page.sessions.is_empty() && page.next.is_none());
     assert!(store.tokens().await.unwrap().is_empty());
@@ -49,14 +49,14 @@ async fn nothing_is_there(store: &Store) {
     assert_eq!(store.session("nobody").await, Err(Error::NotFound("session")));
 }
 
-async fn a_session_is_recorded(store: &Store) -> Book {
+async fn record_session(store: &Store) -> TestSession {
     let new = NewSession { label: Some("recorded".to_owned()), tags: vec!["team".to_owned()] };
     let (session, made) = store.create(new.clone()).await.unwrap();
     assert!(made && !store.create(new).await.unwrap().1);
-    let mut book = Book::of(session);
+    let mut book = TestSession::of(session);
     let steps = steps("acp/opencode-1.18-c-files");
     let half = steps.len() / 2;
-    // Piece by piece, and then the rest at once.
+    // First event by event, then the remainder at once.
     for (n, step) in steps.into_iter().enumerate() {
         book.step(step);
         if n < half {
@@ -94,13 +94,13 @@ async fn a_session_is_recorded(store: &Store) -> Book {
     book
 }
 
-async fn it_goes_on_after_a_cut(store: &Store, book: &Book) {
+async fn resume_after_interruption(store: &Store, book: &TestSession) {
     let kept = store.kept(book.key(), usize::MAX).await.unwrap();
     assert_eq!((kept.seq, kept.next_order), (book.seq, book.items.next_order()));
     assert_eq!(kept.items.iter().map(print).collect::<Vec<_>>(), book.printed());
     let header = |items: &narrows::Items| stored::print_info(items.info());
     assert_eq!(header(&kept.items), header(&book.items));
-    // Whoever knows an older end of the log cannot write.
+    // A writer that knows an older end of the log cannot append.
     let late = vec![event(book.seq, "late")];
     let wrong =
         Append { session: book.key(), after: book.seq - 1, events: late, ..Append::default() };
@@ -108,8 +108,8 @@ async fn it_goes_on_after_a_cut(store: &Store, book: &Book) {
     assert_eq!(store.session(&book.session.id).await.unwrap().seq, book.seq);
 }
 
-async fn somebody_speaks(store: &Store) -> Book {
-    let mut book = Book::new(store, "spoken").await;
+async fn write_conversation(store: &Store) -> TestSession {
+    let mut book = TestSession::new(store, "spoken").await;
     book.head(&json!({ "title": "A talk", "status": "running", "agent": "parrot" }));
     book.say("a", "Grüße aus 東京");
     book.put(&text_item("b", 1, "it is still", true));
@@ -139,7 +139,7 @@ async fn somebody_speaks(store: &Store) -> Book {
     book
 }
 
-async fn they_are_found(store: &Store, recorded: &Book, spoken: &Book) {
+async fn find_sessions(store: &Store, recorded: &TestSession, spoken: &TestSession) {
     let listed = async |filter: ListFilter| {
         let page = store.list(filter).await.unwrap();
         page.sessions.into_iter().map(|s| s.id).collect::<Vec<_>>()
@@ -157,7 +157,7 @@ async fn they_are_found(store: &Store, recorded: &Book, spoken: &Book) {
 
     for indexed in [false, true] {
         if indexed {
-            settled(store).await;
+            wait_for_maintenance(store).await;
         }
         let found = async |text: &str, sight: &Sight| {
             let asked =
@@ -176,7 +176,7 @@ async fn they_are_found(store: &Store, recorded: &Book, spoken: &Book) {
     }
 }
 
-async fn the_owner_looks_after_it(store: &Store) {
+async fn manage_store(store: &Store) {
     let token = Token {
         id: "t".to_owned(),
         hash: [7; 32],
@@ -197,7 +197,7 @@ async fn the_owner_looks_after_it(store: &Store) {
     assert_eq!(store.audited(None, 9).await.unwrap()[0].action, "revoke");
 }
 
-async fn they_are_deleted(store: &Store, recorded: &Book, spoken: &Book) {
+async fn delete_sessions(store: &Store, recorded: &TestSession, spoken: &TestSession) {
     store.delete(&spoken.session.id).await.unwrap();
     let none = Error::NotFound("session");
     assert_eq!(store.session(&spoken.session.id).await.unwrap_err(), none);
@@ -209,5 +209,5 @@ async fn they_are_deleted(store: &Store, recorded: &Book, spoken: &Book) {
     assert!(told.bytes > 0);
     assert_eq!(store.clear(small, false).await.unwrap(), told);
     assert!(store.list(everything()).await.unwrap().sessions.is_empty());
-    settled(store).await;
+    wait_for_maintenance(store).await;
 }

@@ -1,5 +1,4 @@
-//! A store of an older version is brought up to date, with everything that the new one would have
-//! written.
+//! Migrating a store of an older version gives everything that the new version would have written.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,19 +10,19 @@ mod common;
 
 use common::full::{full, says};
 use common::older::older;
-use common::{Book, data, fresh, open, print, steps, text_item};
+use common::{TestSession, data, open, print, steps, temp_store, text_item};
 use narrows_store::{Error, ListFilter, SCHEMA, Store, Which, Window, repair};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Everything that is told of the sessions.
-async fn told(store: &Store, books: &[Book]) -> Vec<Value> {
+/// Everything that the store returns for the sessions.
+async fn snapshot(store: &Store, books: &[TestSession]) -> Vec<Value> {
     let mut all = Vec::new();
     for book in books {
         let key = book.key();
         let mut row = json!(store.session_row(&book.session.id).await.unwrap());
-        // An older store does not know when something arrived.
+        // An older store has no arrival times.
         row["heardAt"] = 0.into();
         row["live"] = false.into();
         all.push(json!({ "row": row, "outline": store.outline(key, None, 99).await.unwrap() }));
@@ -40,8 +39,8 @@ async fn told(store: &Store, books: &[Book]) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_of_version_2_has_all_that_a_new_one_has() {
-    let (dir, store) = fresh();
+async fn store_of_schema_2_migrates_completely() {
+    let (dir, store) = temp_store();
     let mut books = Vec::new();
     for fixture in [
         "acp/opencode-1.18-c-files",
@@ -50,24 +49,24 @@ async fn a_store_of_version_2_has_all_that_a_new_one_has() {
         "claude-stream/2.1-u-bidi",
         "acp/opencode-1.18-f-todos",
     ] {
-        let mut book = Book::new(&store, fixture).await;
+        let mut book = TestSession::new(&store, fixture).await;
         steps(fixture).into_iter().for_each(|step| book.step(step));
         book.keep(&store).await;
         books.push(book);
     }
-    // One with texts that are packed, children without a call, and items that are only in the log.
-    let mut book = Book::new(&store, "made").await;
-    let below = |parent: &str, mut item: Value| {
+    // A session with compressed texts, children without a parent, and items that are only in the log.
+    let mut book = TestSession::new(&store, "made").await;
+    let child_of = |parent: &str, mut item: Value| {
         item["parentToolCallId"] = parent.into();
         item
     };
-    book.put(&below("nobody", text_item("lost", 0, &"long ".repeat(900), false)));
+    book.put(&child_of("nobody", text_item("lost", 0, &"long ".repeat(900), false)));
     book.say("top", &"long ".repeat(900));
-    book.put(&below("top", text_item("child", 2, &"long ".repeat(900), false)));
-    book.put(&below("child", text_item("open", 3, "grandchild", true)));
+    book.put(&child_of("top", text_item("child", 2, &"long ".repeat(900), false)));
+    book.put(&child_of("child", text_item("open", 3, "grandchild", true)));
     book.keep(&store).await;
     books.push(book);
-    let expected = told(&store, &books).await;
+    let expected = snapshot(&store, &books).await;
     assert!(expected.iter().any(|v| v["row"]["calls"].as_u64().is_some_and(|n| n > 1)));
     assert!(expected.iter().any(|v| v["row"]["prompt"].is_string()));
     assert!(expected.iter().any(|v| !v["outline"]["files"].as_array().is_none_or(Vec::is_empty)));
@@ -77,33 +76,35 @@ async fn a_store_of_version_2_has_all_that_a_new_one_has() {
     std::fs::rename(&path, &newer).unwrap();
     older(&newer, &path, 2);
 
-    // Whoever only reads cannot bring it up to date, and says so.
+    // A read-only open cannot migrate the store.
     let refused = Store::open_read_only(&data(&dir)).unwrap_err();
     assert_eq!(refused, Error::Older { found: 2, known: SCHEMA });
     assert!(refused.to_string().contains("narrows index"));
 
     let store = open(&dir);
-    assert_eq!(told(&store, &books).await, expected);
-    // It goes on from there, and the index of search is filled again.
+    assert_eq!(snapshot(&store, &books).await, expected);
+    // Appends continue, and the search index is built again.
     let mut book = books.pop().unwrap();
-    book.put(&below("top", text_item("child2", 4, "more", false)));
+    book.put(&child_of("top", text_item("child2", 4, "more", false)));
     book.change(&json!([{ "change": "append", "id": "open", "field": "content", "text": "!" }]));
     book.keep(&store).await;
     let page =
         store.items_of(book.key(), Which::Of("top".to_owned()), Window::End, 9).await.unwrap();
     assert_eq!(page.items.iter().map(|row| row.order).collect::<Vec<_>>(), [2, 4]);
-    common::settled(&store).await;
-    // Rows that were written without checksums have them when there was time for it.
-    let without = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL)
+    common::wait_for_maintenance(&store).await;
+    // Maintenance backfills checksums.
+    let missing = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL)
          + (SELECT count(*) FROM item WHERE crc IS NULL)
          + (SELECT count(*) FROM session WHERE name_crc IS NULL OR tally IS NULL)";
-    common::until("all rows have checksums", async || common::beside(&store, without) == ["0"])
-        .await;
+    common::wait_until("all rows have checksums", async || {
+        common::raw_sql(&store, missing) == ["0"]
+    })
+    .await;
     let checked =
         store.check(std::time::Duration::from_mins(1), std::time::Duration::ZERO).await.unwrap();
     assert!(checked.complete && checked.damage.is_empty(), "{:?}", checked.damage);
     store.close().await;
-    // The columns and indexes are the same in a store that was always new.
+    // The columns and indexes are the same as in a new store.
     let schema = |path: &Path| {
         let db = Connection::open(path).unwrap();
         let mut query = db
@@ -116,10 +117,11 @@ async fn a_store_of_version_2_has_all_that_a_new_one_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_over_does_not_run_and_what_was_asked_still_waits() {
-    let (dir, store) = fresh();
-    let (mut over, mut asks) = (Book::new(&store, "over").await, Book::new(&store, "asks").await);
-    for book in [&mut over, &mut asks] {
+async fn migrated_sessions_keep_ended_and_pending_states() {
+    let (dir, store) = temp_store();
+    let (mut ended, mut pending) =
+        (TestSession::new(&store, "ended").await, TestSession::new(&store, "pending").await);
+    for book in [&mut ended, &mut pending] {
         book.head(&json!({ "status": "running" }));
         book.put(&json!({
             "type": "permission", "id": "p", "order": 0, "timestamp": null, "requestId": "r",
@@ -127,7 +129,7 @@ async fn what_was_over_does_not_run_and_what_was_asked_still_waits() {
         }));
         book.rest(&store).await;
     }
-    let last = narrows_store::Append { ended: Some(true), ..over.next(false) };
+    let last = narrows_store::Append { ended: Some(true), ..ended.next(false) };
     common::append(&store, last).await.unwrap();
     let path = store.dir().database();
     store.close().await;
@@ -135,19 +137,19 @@ async fn what_was_over_does_not_run_and_what_was_asked_still_waits() {
     std::fs::rename(&path, &newer).unwrap();
     older(&newer, &path, 2);
     let store = open(&dir);
-    let row = async |book: &Book| json!(store.session_row(&book.session.id).await.unwrap());
-    let (over, asks) = (row(&over).await, row(&asks).await);
-    assert_eq!((&over["ended"], &over["info"]["status"]), (&json!(true), &json!("idle")));
-    assert_eq!((&over["live"], &over["waiting"]), (&json!(false), &json!(0)));
-    assert_eq!((&asks["ended"], &asks["info"]["status"]), (&json!(false), &json!("running")));
-    assert_eq!((&asks["live"], &asks["waiting"]), (&json!(true), &json!(1)));
-    assert!(asks["heardAt"].as_i64().is_some_and(|at| at > 0), "{asks}");
+    let row = async |book: &TestSession| json!(store.session_row(&book.session.id).await.unwrap());
+    let (ended, pending) = (row(&ended).await, row(&pending).await);
+    assert_eq!((&ended["ended"], &ended["info"]["status"]), (&json!(true), &json!("idle")));
+    assert_eq!((&ended["live"], &ended["waiting"]), (&json!(false), &json!(0)));
+    assert_eq!((&pending["ended"], &pending["info"]["status"]), (&json!(false), &json!("running")));
+    assert_eq!((&pending["live"], &pending["waiting"]), (&json!(true), &json!(1)));
+    assert!(pending["heardAt"].as_i64().is_some_and(|at| at > 0), "{pending}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_cannot_be_read_holds_nothing_up() {
-    let (dir, store) = fresh();
-    let mut book = Book::new(&store, "s").await;
+async fn unreadable_row_does_not_stop_migration() {
+    let (dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "s").await;
     book.say("a", "said");
     book.say("b", "more");
     book.keep(&store).await;
@@ -165,7 +167,7 @@ async fn a_row_that_cannot_be_read_holds_nothing_up() {
     assert_eq!(print(&store.item(book.key(), "b").await.unwrap().0), book.printed()[1]);
 }
 
-/// Checksums that a row may lack: what they are of may be missing, or come later.
+/// Checksums that a row may lack, because the columns they cover may be empty or written later.
 const OPTIONAL: [&str; 8] = [
     "blob.crc",
     "meta.crc",
@@ -178,7 +180,7 @@ const OPTIONAL: [&str; 8] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_of_any_version_gets_all_checksums() {
+async fn store_of_any_schema_gets_all_checksums() {
     if common::is_postgres() {
         return;
     }
@@ -195,37 +197,37 @@ async fn a_store_of_any_version_gets_all_checksums() {
         older(&newer, &path, version);
         assert!(matches!(Store::open_read_only(&place), Err(Error::Older { .. })), "{version}");
         let store = Store::open(&place, &narrows_store::Options::default()).unwrap();
-        let without = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL)
+        let missing = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL)
              + (SELECT count(*) FROM item WHERE crc IS NULL)";
-        // Something is written: then there is time.
+        // Maintenance runs after a write.
         let session = store.session_by_label("acp/claude-acp-g-subagent").await.unwrap();
         store.tag(&session.id, vec!["blue".into()], Vec::new()).await.unwrap();
-        let summed = async || common::beside(&store, without) == ["0"];
-        common::until("all rows have checksums", summed).await;
-        common::settled(&store).await;
+        let is_done = async || common::raw_sql(&store, missing) == ["0"];
+        common::wait_until("all rows have checksums", is_done).await;
+        common::wait_for_maintenance(&store).await;
         store.close().await;
         let db = Connection::open(&path).unwrap();
-        let whole = Connection::open(&newer).unwrap();
-        let sums = "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c
+        let newest = Connection::open(&newer).unwrap();
+        let columns = "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c
              WHERE m.type = 'table' AND m.name NOT LIKE 'search%'
              AND (c.name LIKE '%crc' OR c.name IN ('tally', 'figures', 'hidden', 'who'))";
-        let mut sums = db.prepare(sums).unwrap();
-        let sums = sums.query_map([], |r| Ok((r.get(0)?, r.get(1)?))).unwrap();
-        let mut seen = 0;
-        for (table, crc) in sums.map(Result::<(String, String), _>::unwrap) {
-            seen += 1;
-            let lack = counts(&db, &format!("{table} WHERE {crc} IS NULL"));
+        let mut columns = db.prepare(columns).unwrap();
+        let columns = columns.query_map([], |r| Ok((r.get(0)?, r.get(1)?))).unwrap();
+        let mut checked = 0;
+        for (table, crc) in columns.map(Result::<(String, String), _>::unwrap) {
+            checked += 1;
+            let missing = counts(&db, &format!("{table} WHERE {crc} IS NULL"));
             let optional = OPTIONAL.contains(&format!("{table}.{crc}").as_str());
-            assert!(lack == 0 || optional, "{version}: {lack} rows of {table} lack {crc}");
+            assert!(missing == 0 || optional, "{version}: {missing} rows of {table} lack {crc}");
         }
-        assert!(seen > 30, "{seen}");
+        assert!(checked > 30, "{checked}");
         for table in ["event", "item", "call", "edit", "usage", "source", "blob", "seen"] {
-            assert_eq!(counts(&db, table), counts(&whole, table), "{version}: {table}");
+            assert_eq!(counts(&db, table), counts(&newest, table), "{version}: {table}");
         }
         assert_eq!(says(&place).await, Vec::<String>::new(), "{version}");
         let report = repair(&place, true, |_| ()).unwrap();
-        // What was lost before is still said.
-        let told = (&report.sessions, &report.lost, &report.database);
-        assert_eq!(told, (&vec![], &vec![], &vec![]), "{version}");
+        // Earlier losses are still reported.
+        let reported = (&report.sessions, &report.lost, &report.database);
+        assert_eq!(reported, (&vec![], &vec![], &vec![]), "{version}");
     }
 }

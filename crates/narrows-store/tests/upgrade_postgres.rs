@@ -1,5 +1,5 @@
-//! A database of an older version on PostgreSQL is brought up to date: everything is there, with the
-//! checksums that the new version would have written.
+//! Migrating a PostgreSQL database of an older version keeps everything, with the checksums that the new
+//! version would have written.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,63 +10,71 @@
 mod common;
 
 use common::written::FIXTURES;
-use common::{data, fresh, full, open};
+use common::{data, full, open, temp_store};
 use narrows_store::{ListFilter, Store, Window};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
 macro_rules! sql {
-    ($($file:literal),*) => { [$(include_str!(concat!("../src/sql/postgres/", $file))),*] };
+    ($($file:literal),*) => { [$(include_str!(concat!("../src/migrations/postgres/", $file))),*] };
 }
 
-/// The schema of each version since the first on PostgreSQL, as it was released. Nothing came with
-/// version 6.
+/// The released migrations since the first version for PostgreSQL. Version 6 has none.
 const VERSIONS: [&str; 11] = sql!(
-    "005.sql", "007.sql", "008.sql", "009.sql", "010.sql", "011.sql", "012.sql", "013.sql",
-    "014.sql", "015.sql", "016.sql"
+    "005_initial.sql",
+    "007_received_and_waiting.sql",
+    "008_checksums.sql",
+    "009_token_makers.sql",
+    "010_request_digest.sql",
+    "011_first_answer.sql",
+    "012_drop_browser_tokens.sql",
+    "013_left_out_sessions.sql",
+    "014_side_table_checksums.sql",
+    "015_hidden_checksum.sql",
+    "016_run_directories.sql"
 );
 
-/// Makes the database of an older version, with the rows that are there.
-fn older(dir: &Path, version: usize) {
-    let ask = |sql: &str| common::postgres::ask(dir, sql);
-    ask("ALTER SCHEMA public RENAME TO newer; CREATE SCHEMA public");
+/// Turns a database into one of an older version, with its rows.
+fn downgrade(dir: &Path, version: usize) {
+    let run_sql = |sql: &str| common::postgres::ask(dir, sql);
+    run_sql("ALTER SCHEMA public RENAME TO newer; CREATE SCHEMA public");
     let steps = if version == 5 { 1 } else { version - 5 };
     for step in &VERSIONS[..steps] {
-        ask(step);
+        run_sql(step);
     }
     let columns = "SELECT old.table_name, string_agg(format('%I', old.column_name), ', ')
          FROM information_schema.columns old
          JOIN information_schema.columns new USING (table_name, column_name)
          WHERE old.table_schema = 'public' AND new.table_schema = 'newer' GROUP BY 1";
     let mut copy = String::new();
-    for line in ask(columns).lines() {
+    for line in run_sql(columns).lines() {
         let (table, columns) = line.split_once('|').unwrap();
         let _ = write!(
             copy,
             "INSERT INTO public.{table} ({columns}) SELECT {columns} FROM newer.{table};"
         );
     }
-    ask(&copy);
+    run_sql(&copy);
     for table in ["session", "audit"] {
-        ask(&format!(
+        run_sql(&format!(
             "SELECT setval(pg_get_serial_sequence('{table}', 'key'), (SELECT max(key) FROM {table}))"
         ));
     }
-    // These are no facts of that version.
-    ask("DELETE FROM meta WHERE key = 'mark_key_again'; DROP SCHEMA newer CASCADE");
+    // That version did not have these settings.
+    run_sql("DELETE FROM meta WHERE key = 'mark_key_again'; DROP SCHEMA newer CASCADE");
     if version < 8 {
-        ask("DELETE FROM meta WHERE key LIKE 'summed%'");
+        run_sql("DELETE FROM meta WHERE key LIKE 'summed%'");
     }
-    ask(&format!("UPDATE meta SET value = '{version}' WHERE key = 'schema'"));
+    run_sql(&format!("UPDATE meta SET value = '{version}' WHERE key = 'schema'"));
 }
 
-/// Everything that is told of the sessions.
-async fn told(store: &Store) -> String {
+/// Everything that the store returns for the sessions.
+async fn snapshot(store: &Store) -> String {
     let mut all = format!("{:?}", store.mark_key());
     let list = ListFilter { limit: 99, ..ListFilter::default() };
     for mut row in store.list(list).await.unwrap().sessions {
-        // An older version does not know when something arrived, and what is written now is newer.
+        // An older version has no arrival times, and the rows are written later.
         (row.heard_at, row.live) = (0, false);
         let session = store.session(&row.id).await.unwrap();
         let items = store.items(session.key, Window::End, 9999).await.unwrap().items;
@@ -91,51 +99,54 @@ async fn told(store: &Store) -> String {
     all
 }
 
-/// Checksums that a row may lack: what they are of may be missing, or come later.
+/// Checksums that a row may lack, because the columns they cover may be empty or written later.
 const OPTIONAL: [&str; 6] =
     ["blob.crc", "meta.crc", "run.lease_crc", "run.shown_crc", "source.crc", "source.file_crc"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_of_an_older_version_gets_all_checksums() {
+async fn postgres_database_of_older_version_gets_all_checksums() {
     if !common::is_postgres() {
         return;
     }
     for version in [5, 7, 8, 10, 13, 16] {
-        let (dir, store) = fresh();
+        let (dir, store) = temp_store();
         full::fill(&store).await;
-        let expected = told(&store).await;
+        let expected = snapshot(&store).await;
         store.close().await;
-        older(dir.path(), version);
+        downgrade(dir.path(), version);
         let store = open(&dir);
-        let is = told(&store).await;
+        let migrated = snapshot(&store).await;
         if version >= 9 {
-            assert_eq!(is, expected, "{version}");
+            assert_eq!(migrated, expected, "{version}");
         }
-        // Something is written: then there is time.
+        // Maintenance runs after a write.
         let session = store.session_by_label(FIXTURES[0]).await.unwrap();
         store.tag(&session.id, vec!["blue".into()], Vec::new()).await.unwrap();
-        let without = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL)
+        let missing = "SELECT (SELECT count(*) FROM event WHERE crc IS NULL)
              + (SELECT count(*) FROM item WHERE crc IS NULL)";
-        let summed = async || common::beside(&store, without) == ["0"];
-        common::until("all rows have checksums", summed).await;
-        common::settled(&store).await;
-        let sums = "SELECT table_name, column_name FROM information_schema.columns
+        let is_done = async || common::raw_sql(&store, missing) == ["0"];
+        common::wait_until("all rows have checksums", is_done).await;
+        common::wait_for_maintenance(&store).await;
+        let columns = "SELECT table_name, column_name FROM information_schema.columns
              WHERE table_schema = 'public' AND (column_name LIKE '%crc'
              OR column_name IN ('tally', 'figures', 'hidden', 'who'))";
-        let sums = common::beside(&store, sums);
-        assert!(sums.len() > 30, "{sums:?}");
-        for line in sums {
+        let columns = common::raw_sql(&store, columns);
+        assert!(columns.len() > 30, "{columns:?}");
+        for line in columns {
             let (table, crc) = line.split_once('|').unwrap();
-            let lack = format!("SELECT count(*) FROM {table} WHERE {crc} IS NULL");
-            let lack = common::beside(&store, &lack);
+            let missing = format!("SELECT count(*) FROM {table} WHERE {crc} IS NULL");
+            let missing = common::raw_sql(&store, &missing);
             let optional = OPTIONAL.contains(&format!("{table}.{crc}").as_str());
-            assert!(lack == ["0"] || optional, "{version}: {lack:?} rows of {table} lack {crc}");
+            assert!(
+                missing == ["0"] || optional,
+                "{version}: {missing:?} rows of {table} lack {crc}"
+            );
         }
         let checked = store.check(Duration::from_mins(1), Duration::ZERO).await.unwrap();
-        let said: Vec<String> = checked.damage.iter().map(|(d, id)| d.words(id)).collect();
-        assert!(checked.complete && said.is_empty(), "{version}: {said:?}");
-        // And what changes is seen.
-        common::beside(&store, "UPDATE message SET body = 'other' WHERE number = 2");
+        let lines: Vec<String> = checked.damage.iter().map(|(d, id)| d.words(id)).collect();
+        assert!(checked.complete && lines.is_empty(), "{version}: {lines:?}");
+        // A changed row is detected.
+        common::raw_sql(&store, "UPDATE message SET body = 'other' WHERE number = 2");
         let checked = store.check(Duration::from_mins(1), Duration::ZERO).await.unwrap();
         assert_eq!(checked.damage.len(), 1, "{version}: {:?}", checked.damage);
         store.close().await;

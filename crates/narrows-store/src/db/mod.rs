@@ -1,14 +1,15 @@
-//! The database as the rest of the store sees it: one SQL for SQLite and PostgreSQL.
+//! The database interface of the store: one SQL text for SQLite and PostgreSQL.
 //!
-//! Statements are written so that both understand them (`ON CONFLICT`, `RETURNING`, `string_agg`,
-//! numbers for truth values). What PostgreSQL says otherwise is in the text: `?1` becomes `$1`,
-//! `INDEXED BY …` is left out, and what stands in `/*pg … */` is only for it.
+//! Statements use the common subset (`ON CONFLICT`, `RETURNING`, `string_agg`, numbers for
+//! booleans). For PostgreSQL, `?1` becomes `$1`, `INDEXED BY …` is dropped, and the text of `/*pg …
+//! */` is included.
 
 mod postgres;
 mod sql;
+pub(crate) mod sqlite;
 mod value;
 
-pub(crate) use postgres::{Pg, PgAddress};
+pub(crate) use postgres::{Pg, PgConfig};
 pub(crate) use value::{FromValue, Param, Value};
 
 use crate::error::{Error, Result};
@@ -30,7 +31,7 @@ pub(crate) enum Db<'a> {
     Postgres(&'a Pg),
 }
 
-/// A row that was found.
+/// A row of a result.
 #[derive(Debug)]
 pub(crate) enum Row<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
@@ -38,43 +39,43 @@ pub(crate) enum Row<'a> {
 }
 
 impl Row<'_> {
-    /// A column.
+    /// Reads a column.
     pub(crate) fn get<T: FromValue>(&self, at: usize) -> Result<T> {
         T::from_value(self.value(at)?)
     }
 
-    /// The bytes of a text or a blob.
+    /// Reads the bytes of a text or a blob.
     pub(crate) fn bytes(&self, at: usize) -> Result<Option<&[u8]>> {
         match self {
             Row::Sqlite(row) => {
                 let value = row.get_ref(at)?;
-                value.as_bytes_or_null().map_err(|_| value::other())
+                value.as_bytes_or_null().map_err(|_| value::mismatch())
             }
             Row::Postgres(row) => match postgres::column(row, at)? {
                 Value::Null => Ok(None),
                 Value::Text(text) => Ok(Some(text.as_bytes())),
                 Value::Bytes(bytes) => Ok(Some(bytes)),
-                _ => Err(value::other()),
+                _ => Err(value::mismatch()),
             },
         }
     }
 
-    /// A column as it stands there.
+    /// Reads a column as a [`Value`].
     pub(crate) fn value(&self, at: usize) -> Result<Value<'_>> {
         match self {
-            Row::Sqlite(row) => value::of_sqlite(row.get_ref(at)?),
+            Row::Sqlite(row) => value::from_sqlite(row.get_ref(at)?),
             Row::Postgres(row) => postgres::column(row, at),
         }
     }
 }
 
 impl Db<'_> {
-    /// Whether this is PostgreSQL: for the few things that only one of them has.
+    /// Whether the database is PostgreSQL, for the few statements that differ.
     pub(crate) fn is_postgres(&self) -> bool {
         matches!(self, Db::Postgres(_))
     }
 
-    /// Changes rows; returns how many.
+    /// Executes a statement; returns the number of changed rows.
     pub(crate) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<usize> {
         match self {
             Db::Sqlite(db) => Ok(db.prepare_cached(sql)?.execute(params_from_iter(values))?),
@@ -82,27 +83,33 @@ impl Db<'_> {
         }
     }
 
-    /// Changes rows, but need not wait until that is done: an error may come with a later statement,
-    /// at the latest with the commit.
-    pub(crate) fn later(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
+    /// Executes a statement without waiting for it on PostgreSQL: an error may surface at a later
+    /// statement, at the latest at the commit.
+    pub(crate) fn execute_pipelined(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
         match self {
             Db::Sqlite(_) => self.execute(sql, values).map(|_| ()),
-            Db::Postgres(pg) => pg.later(sql, values),
+            Db::Postgres(pg) => pg.execute_pipelined(sql, values),
         }
     }
 
-    /// Changes a row that other sessions have too, named by `order`. With PostgreSQL that is done at
-    /// the end of the transaction, in the order of these names: whoever waits for such a row waits for
-    /// nobody who waits for another one.
-    pub(crate) fn at_end(&self, order: &str, sql: &str, values: &[Value<'_>]) -> Result<()> {
+    /// Executes a change of a row that other sessions share, named by `order`. PostgreSQL executes
+    /// these before the commit, in the order of their names: nodes lock shared rows in the same
+    /// order and cannot deadlock.
+    pub(crate) fn execute_before_commit(
+        &self,
+        order: &str,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<()> {
         match self {
             Db::Sqlite(_) => self.execute(sql, values).map(|_| ()),
-            Db::Postgres(pg) => pg.at_end(order, sql, values),
+            Db::Postgres(pg) => pg.execute_before_commit(order, sql, values),
         }
     }
 
-    /// Inserts many rows, as `later` does, but together with what follows: neither sees the other. `columns` are the types of all columns, `then` is what
-    /// follows (`ON CONFLICT …`).
+    /// Inserts rows without waiting. On PostgreSQL, they may be combined with the following
+    /// statements, which do not see them. `columns` are the types of all columns, `then` is
+    /// appended to the statement (`ON CONFLICT …`).
     pub(crate) fn insert<const N: usize>(
         &self,
         table: &str,
@@ -120,13 +127,13 @@ impl Db<'_> {
                 Ok(())
             }
             Db::Postgres(pg) => {
-                pg.gather(&sql::insert_many(table, &columns, then), &columns, &lists(rows))
+                pg.combine(&sql::insert_many(table, &columns, then), &columns, &lists(rows))
             }
         }
     }
 
-    /// Changes rows by a list of rows, as `insert` does: `sql` finds each of the list as `{v}`, which has
-    /// these columns, of these types. With `each`, the transaction fails if one of them changes no row.
+    /// Updates rows by a list of values without waiting: `sql` refers to the list as `{v}`, with
+    /// the given columns and types. With `each`, the transaction fails if a value changes no row.
     pub(crate) fn update<const N: usize>(
         &self,
         sql: &str,
@@ -149,16 +156,16 @@ impl Db<'_> {
                 let (sql, kinds) = (sql::with_rows(sql, &columns), columns.map(|(_, kind)| kind));
                 let lists = lists(rows);
                 if each {
-                    pg.gather_each(&sql, &kinds, &lists)
+                    pg.combine_each(&sql, &kinds, &lists)
                 } else {
-                    pg.gather(&sql, &kinds, &lists)
+                    pg.combine(&sql, &kinds, &lists)
                 }
             }
         }
     }
 
-    /// The first row, if there is one.
-    pub(crate) fn optional<T>(
+    /// The first row, if any.
+    pub(crate) fn query_opt<T>(
         &self,
         sql: &str,
         values: &[Value<'_>],
@@ -177,24 +184,24 @@ impl Db<'_> {
         }
     }
 
-    /// The one row that there must be.
-    pub(crate) fn one<T>(
+    /// The only row; fails if there is none.
+    pub(crate) fn query_one<T>(
         &self,
         sql: &str,
         values: &[Value<'_>],
         read: impl FnOnce(&Row<'_>) -> Result<T>,
     ) -> Result<T> {
-        let found = self.optional(sql, values, read)?;
+        let found = self.query_opt(sql, values, read)?;
         found.ok_or_else(|| Error::Damaged("a row is missing".to_owned()))
     }
 
-    /// Whether there is a row.
+    /// Whether the query returns a row.
     pub(crate) fn exists(&self, sql: &str, values: &[Value<'_>]) -> Result<bool> {
-        Ok(self.optional(sql, values, |_| Ok(()))?.is_some())
+        Ok(self.query_opt(sql, values, |_| Ok(()))?.is_some())
     }
 
-    /// All rows, where there are few.
-    pub(crate) fn all<T>(
+    /// All rows, for small results.
+    pub(crate) fn query_all<T>(
         &self,
         sql: &str,
         values: &[Value<'_>],
@@ -203,7 +210,7 @@ impl Db<'_> {
         match self {
             Db::Sqlite(_) => {
                 let mut all = Vec::new();
-                self.each(sql, values, |row| {
+                self.query_each(sql, values, |row| {
                     all.push(read(row)?);
                     Ok(ControlFlow::Continue(()))
                 })?;
@@ -215,30 +222,30 @@ impl Db<'_> {
         }
     }
 
-    /// One row after the other, until `take` has enough: no more is read than is needed, about.
-    pub(crate) fn each(
+    /// Passes rows to `visit` until it breaks. PostgreSQL fetches the rows in batches.
+    pub(crate) fn query_each(
         &self,
         sql: &str,
         values: &[Value<'_>],
-        mut take: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+        mut visit: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         match self {
             Db::Sqlite(db) => {
                 let mut query = db.prepare_cached(sql)?;
                 let mut rows = query.query(params_from_iter(values))?;
                 while let Some(row) = rows.next()? {
-                    if take(&Row::Sqlite(row))?.is_break() {
+                    if visit(&Row::Sqlite(row))?.is_break() {
                         break;
                     }
                 }
                 Ok(())
             }
-            Db::Postgres(pg) => pg.each(sql, values, |row| take(&Row::Postgres(row))),
+            Db::Postgres(pg) => pg.query_each(sql, values, |row| visit(&Row::Postgres(row))),
         }
     }
 }
 
-/// A list for each column.
+/// Transposes rows into one list per column.
 fn lists<const N: usize>(rows: Vec<[Value<'_>; N]>) -> [Value<'_>; N] {
     let mut lists = [const { Vec::new() }; N];
     for row in rows {

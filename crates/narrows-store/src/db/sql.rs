@@ -1,9 +1,9 @@
-//! One SQL, as each of the two wants it.
+//! Translation of the common SQL for each database.
 
 use std::fmt::Write;
 
-/// What is written for both, for PostgreSQL.
-pub(super) fn for_postgres(sql: &str) -> String {
+/// Translates a statement for PostgreSQL.
+pub(super) fn to_postgres(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len() + 16);
     let mut rest = sql;
     let mut next = 1;
@@ -16,17 +16,17 @@ pub(super) fn for_postgres(sql: &str) -> String {
             rest = after;
         } else if let Some(index) = rest.strip_prefix("INDEXED BY ") {
             rest = index.trim_start_matches(|c: char| c == '_' || c.is_ascii_alphanumeric());
-        } else if let Some(mark) = rest.strip_prefix('?') {
-            let digits = mark.bytes().take_while(u8::is_ascii_digit).count();
+        } else if let Some(parameter) = rest.strip_prefix('?') {
+            let digits = parameter.bytes().take_while(u8::is_ascii_digit).count();
             if digits > 0 {
-                let _ = write!(out, "${}", &mark[..digits]);
+                let _ = write!(out, "${}", &parameter[..digits]);
             } else {
                 let _ = write!(out, "${next}");
                 next += 1;
             }
-            rest = &mark[digits..];
+            rest = &parameter[digits..];
         } else if let Some(text) = rest.strip_prefix('\'') {
-            // Within quotes nothing is meant.
+            // String literals are copied verbatim.
             let end = text.find('\'').map_or(text.len(), |end| end + 1);
             out.push('\'');
             out.push_str(&text[..end]);
@@ -40,13 +40,13 @@ pub(super) fn for_postgres(sql: &str) -> String {
     out
 }
 
-/// Inserts a row.
+/// A statement that inserts one row.
 pub(super) fn insert_one(table: &str, columns: usize, then: &str) -> String {
-    let marks: Vec<String> = (1..=columns).map(|n| format!("?{n}")).collect();
-    format!("INSERT INTO {table} VALUES ({}) {then}", marks.join(", "))
+    let placeholders: Vec<String> = (1..=columns).map(|n| format!("?{n}")).collect();
+    format!("INSERT INTO {table} VALUES ({}) {then}", placeholders.join(", "))
 }
 
-/// Inserts a list of rows, given as one list for each column.
+/// A statement that inserts rows given as one list per column.
 pub(super) fn insert_many(table: &str, columns: &[&str], then: &str) -> String {
     let lists: Vec<String> =
         (1..).zip(columns).map(|(n, kind)| format!("?{n}::{kind}[]")).collect();
@@ -54,20 +54,20 @@ pub(super) fn insert_many(table: &str, columns: &[&str], then: &str) -> String {
     format!("INSERT INTO {table} SELECT * FROM unnest({lists}) {then}")
 }
 
-/// A statement with one row of given values.
+/// A statement with one row of values as `{v}`.
 pub(super) fn with_row(sql: &str, columns: &[(&str, &str)]) -> String {
     let values: Vec<String> =
         (1..).zip(columns).map(|(n, (name, _))| format!("?{n} AS {name}")).collect();
     sql.replace("{v}", &format!("(SELECT {}) AS v", values.join(", ")))
 }
 
-/// The same with many rows, given as one list for each column.
+/// A statement with rows given as one list per column as `{v}`.
 pub(super) fn with_rows(sql: &str, columns: &[(&str, &str)]) -> String {
     let lists: Vec<String> =
         (1..).zip(columns).map(|(n, (_, kind))| format!("?{n}::{kind}[]")).collect();
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    let given = format!("unnest({}) AS v ({})", lists.join(", "), names.join(", "));
-    sql.replace("{v}", &given)
+    let rows = format!("unnest({}) AS v ({})", lists.join(", "), names.join(", "));
+    sql.replace("{v}", &rows)
 }
 
 #[cfg(test)]
@@ -75,8 +75,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_for_both_is_put_into_the_words_of_the_other() {
-        for (given, made) in [
+    fn statements_are_translated_to_postgres() {
+        for (rows, translated) in [
             (
                 "SELECT a FROM t WHERE b = ?1 AND c = ?12",
                 "SELECT a FROM t WHERE b = $1 AND c = $12",
@@ -87,7 +87,7 @@ mod tests {
             ("a = '?1 /*pg' AND b = ?1", "a = '?1 /*pg' AND b = $1"),
             ("a / 2, ID", "a / 2, ID"),
         ] {
-            assert_eq!(for_postgres(given), made);
+            assert_eq!(to_postgres(rows), translated);
         }
     }
 }

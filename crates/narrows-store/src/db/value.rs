@@ -1,4 +1,4 @@
-//! What goes into statements and comes out of rows.
+//! Values of parameters and columns.
 
 use crate::error::{Error, Result};
 use rusqlite::ToSql;
@@ -13,30 +13,30 @@ pub(crate) enum Value<'a> {
     Real(f64),
     Text(&'a str),
     Bytes(&'a [u8]),
-    /// Of PostgreSQL only.
+    /// An array; PostgreSQL only.
     List(Vec<Value<'a>>),
 }
 
-/// What can be a parameter.
+/// A type that can be a parameter.
 pub(crate) trait Param {
     fn value(&self) -> Value<'_>;
 }
 
-/// What a column can be read as.
+/// A type that a column can be read as.
 pub(crate) trait FromValue: Sized {
     fn from_value(value: Value<'_>) -> Result<Self>;
 }
 
-pub(super) fn other() -> Error {
-    Error::Damaged("a column holds something else".to_owned())
+pub(super) fn mismatch() -> Error {
+    Error::Damaged("a column has an unexpected type".to_owned())
 }
 
-pub(super) fn of_sqlite(value: ValueRef<'_>) -> Result<Value<'_>> {
+pub(super) fn from_sqlite(value: ValueRef<'_>) -> Result<Value<'_>> {
     Ok(match value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(n) => Value::Int(n),
         ValueRef::Real(n) => Value::Real(n),
-        ValueRef::Text(text) => Value::Text(std::str::from_utf8(text).map_err(|_| other())?),
+        ValueRef::Text(text) => Value::Text(std::str::from_utf8(text).map_err(|_| mismatch())?),
         ValueRef::Blob(bytes) => Value::Bytes(bytes),
     })
 }
@@ -59,11 +59,11 @@ impl Param for Value<'_> {
     }
 }
 
-macro_rules! whole {
+macro_rules! integer {
     ($($kind:ty),*) => {$(
         impl Param for $kind {
             fn value(&self) -> Value<'_> {
-                // Nothing that is counted here comes near the end of the numbers.
+                // Saturates: no counter here comes near `i64::MAX`.
                 i64::try_from(*self).map_or(Value::Int(i64::MAX), Value::Int)
             }
         }
@@ -71,14 +71,14 @@ macro_rules! whole {
         impl FromValue for $kind {
             fn from_value(value: Value<'_>) -> Result<Self> {
                 match value {
-                    Value::Int(n) => Self::try_from(n).map_err(|_| other()),
-                    _ => Err(other()),
+                    Value::Int(n) => Self::try_from(n).map_err(|_| mismatch()),
+                    _ => Err(mismatch()),
                 }
             }
         }
     )*};
 }
-whole!(i64, u64, u32, usize);
+integer!(i64, u64, u32, usize);
 
 impl Param for bool {
     fn value(&self) -> Value<'_> {
@@ -102,7 +102,7 @@ impl FromValue for f64 {
     fn from_value(value: Value<'_>) -> Result<Self> {
         match value {
             Value::Real(n) => Ok(n),
-            _ => Err(other()),
+            _ => Err(mismatch()),
         }
     }
 }
@@ -129,7 +129,7 @@ impl FromValue for String {
     fn from_value(value: Value<'_>) -> Result<Self> {
         match value {
             Value::Text(text) => Ok(text.to_owned()),
-            _ => Err(other()),
+            _ => Err(mismatch()),
         }
     }
 }
@@ -150,7 +150,7 @@ impl FromValue for Vec<u8> {
     fn from_value(value: Value<'_>) -> Result<Self> {
         match value {
             Value::Bytes(bytes) => Ok(bytes.to_vec()),
-            _ => Err(other()),
+            _ => Err(mismatch()),
         }
     }
 }
@@ -158,8 +158,8 @@ impl FromValue for Vec<u8> {
 impl<const N: usize> FromValue for [u8; N] {
     fn from_value(value: Value<'_>) -> Result<Self> {
         match value {
-            Value::Bytes(bytes) => bytes.try_into().map_err(|_| other()),
-            _ => Err(other()),
+            Value::Bytes(bytes) => bytes.try_into().map_err(|_| mismatch()),
+            _ => Err(mismatch()),
         }
     }
 }

@@ -1,143 +1,145 @@
-//! What is done in a transaction, and what of it shares one.
+//! Jobs of the writer, and their grouping into commits.
 
-use crate::append::{self, Ready};
+use crate::append::{self, EncodedAppend};
 use crate::db::Db;
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-/// Bytes that one commit takes at most.
+/// The size at which a commit takes no more jobs.
 const MAX_GROUP_BYTES: usize = 8 << 20;
 
-/// Something to be done in a transaction.
+/// A unit of work within a transaction.
 pub(super) trait Job: Send {
     fn run(&mut self, db: &Db<'_>) -> Result<()>;
-    /// The commit is done, or has failed.
-    fn answer(self: Box<Self>, outcome: Result<()>);
-    /// What is appended, if that is what it does: many of them can be done together.
-    fn append(&self) -> Option<&Ready> {
+    /// Replies to the caller after the commit or its failure.
+    fn reply(self: Box<Self>, outcome: Result<()>);
+    /// The append, if the job is one: several appends can be written together.
+    fn append(&self) -> Option<&EncodedAppend> {
         None
     }
-    /// It was done together with others.
-    fn done(&mut self, _made: Result<u64>) {}
+    /// Receives the result of an append that was written together with others.
+    fn set_result(&mut self, _result: Result<u64>) {}
 }
 
-pub(super) struct Task<F, T> {
+pub(super) struct ClosureJob<F, T> {
     pub(super) work: Option<F>,
-    pub(super) made: Option<T>,
-    pub(super) reply: oneshot::Sender<Result<T>>,
-    pub(super) room: OwnedSemaphorePermit,
+    pub(super) result: Option<T>,
+    pub(super) reply_tx: oneshot::Sender<Result<T>>,
+    pub(super) permit: OwnedSemaphorePermit,
 }
 
-impl<F, T> Job for Task<F, T>
+impl<F, T> Job for ClosureJob<F, T>
 where
     F: FnOnce(&Db<'_>) -> Result<T> + Send,
     T: Send,
 {
     fn run(&mut self, db: &Db<'_>) -> Result<()> {
         let Some(work) = self.work.take() else { return Err(Error::Closed) };
-        self.made = Some(work(db)?);
+        self.result = Some(work(db)?);
         Ok(())
     }
 
-    fn answer(self: Box<Self>, outcome: Result<()>) {
-        let Task { made, reply, room, .. } = *self;
-        drop(room);
-        // Nobody may be waiting any more.
-        let _ = reply.send(outcome.and_then(|()| made.ok_or(Error::Closed)));
+    fn reply(self: Box<Self>, outcome: Result<()>) {
+        let ClosureJob { result, reply_tx, permit, .. } = *self;
+        drop(permit);
+        // The caller may be gone.
+        let _ = reply_tx.send(outcome.and_then(|()| result.ok_or(Error::Closed)));
     }
 }
 
-/// An append. It may be refused, though all is well with the others and the database.
-pub(super) struct Appending {
-    pub(super) ready: Ready,
-    pub(super) made: Option<Result<u64>>,
-    pub(super) reply: oneshot::Sender<Result<u64>>,
-    pub(super) room: OwnedSemaphorePermit,
+/// An append. It can be rejected without failing the transaction.
+pub(super) struct AppendJob {
+    pub(super) encoded: EncodedAppend,
+    pub(super) result: Option<Result<u64>>,
+    pub(super) reply_tx: oneshot::Sender<Result<u64>>,
+    pub(super) permit: OwnedSemaphorePermit,
 }
 
-impl Job for Appending {
+impl Job for AppendJob {
     fn run(&mut self, db: &Db<'_>) -> Result<()> {
-        let mut made = append::all(db, &[&self.ready], false)?;
-        self.made = made.pop();
+        let mut result = append::write_all(db, &[&self.encoded], false)?;
+        self.result = result.pop();
         Ok(())
     }
 
-    fn answer(self: Box<Self>, outcome: Result<()>) {
-        let Appending { made, reply, room, .. } = *self;
-        drop(room);
-        let _ = reply.send(outcome.and_then(|()| made.unwrap_or(Err(Error::Closed))));
+    fn reply(self: Box<Self>, outcome: Result<()>) {
+        let AppendJob { result, reply_tx, permit, .. } = *self;
+        drop(permit);
+        let _ = reply_tx.send(outcome.and_then(|()| result.unwrap_or(Err(Error::Closed))));
     }
 
-    fn append(&self) -> Option<&Ready> {
-        Some(&self.ready)
+    fn append(&self) -> Option<&EncodedAppend> {
+        Some(&self.encoded)
     }
 
-    fn done(&mut self, made: Result<u64>) {
-        self.made = Some(made);
+    fn set_result(&mut self, result: Result<u64>) {
+        self.result = Some(result);
     }
 }
 
-/// What waits: a job, the session it is about, and its size.
-pub(super) struct Waiting {
+/// A queued job with its session and size.
+pub(super) struct QueuedJob {
     pub(super) job: Box<dyn Job>,
     pub(super) session: i64,
     pub(super) bytes: usize,
 }
 
-impl std::fmt::Debug for Waiting {
+impl std::fmt::Debug for QueuedJob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Waiting({} bytes)", self.bytes)
     }
 }
 
 /// The jobs of one commit.
-pub(super) struct Group {
-    waiting: VecDeque<Waiting>,
-    taken: usize,
+pub(super) struct CommitGroup {
+    jobs: VecDeque<QueuedJob>,
+    started: usize,
     bytes: usize,
-    most: usize,
+    max_jobs: usize,
 }
 
-impl Group {
-    pub(super) fn new(first: Waiting, most: usize) -> Group {
-        Group { waiting: VecDeque::from([first]), taken: 0, bytes: 0, most }
+impl CommitGroup {
+    pub(super) fn new(first: QueuedJob, max_jobs: usize) -> CommitGroup {
+        CommitGroup { jobs: VecDeque::from([first]), started: 0, bytes: 0, max_jobs }
     }
 
     fn is_full(&self) -> bool {
-        self.taken + self.waiting.len() >= self.most || self.bytes >= MAX_GROUP_BYTES
+        self.started + self.jobs.len() >= self.max_jobs || self.bytes >= MAX_GROUP_BYTES
     }
 
-    /// All that waits, in the order of the sessions: rows are locked in the same order by everybody, so
-    /// nobody waits for each other. Jobs of one session keep theirs.
-    /// Also tells their bytes.
-    pub(super) fn all(mut self, more: &mut mpsc::Receiver<Waiting>) -> (Vec<Box<dyn Job>>, usize) {
-        self.bytes = self.waiting.iter().map(|job| job.bytes).sum();
+    /// All queued jobs, ordered by session: every node locks rows in the same order, so that no two
+    /// wait for each other. Jobs of one session keep their order. Also returns their size in bytes.
+    pub(super) fn take_all(
+        mut self,
+        queue: &mut mpsc::Receiver<QueuedJob>,
+    ) -> (Vec<Box<dyn Job>>, usize) {
+        self.bytes = self.jobs.iter().map(|job| job.bytes).sum();
         while !self.is_full()
-            && let Ok(job) = more.try_recv()
+            && let Ok(job) = queue.try_recv()
         {
             self.bytes += job.bytes;
-            self.waiting.push_back(job);
+            self.jobs.push_back(job);
         }
-        self.waiting.make_contiguous().sort_by_key(|job| job.session);
-        (self.waiting.into_iter().map(|waiting| waiting.job).collect(), self.bytes)
+        self.jobs.make_contiguous().sort_by_key(|job| job.session);
+        (self.jobs.into_iter().map(|jobs| jobs.job).collect(), self.bytes)
     }
 
-    /// The next job. Once something went wrong, none are added.
+    /// The next job; after an error, no more jobs join.
     pub(super) fn next(
         &mut self,
-        more: &mut mpsc::Receiver<Waiting>,
-        well: bool,
+        queue: &mut mpsc::Receiver<QueuedJob>,
+        can_join: bool,
     ) -> Option<Box<dyn Job>> {
-        if self.waiting.is_empty()
-            && well
+        if self.jobs.is_empty()
+            && can_join
             && !self.is_full()
-            && let Ok(job) = more.try_recv()
+            && let Ok(job) = queue.try_recv()
         {
-            self.waiting.push_back(job);
+            self.jobs.push_back(job);
         }
-        let Waiting { job, bytes, .. } = self.waiting.pop_front()?;
-        self.taken += 1;
+        let QueuedJob { job, bytes, .. } = self.jobs.pop_front()?;
+        self.started += 1;
         self.bytes += bytes;
         Some(job)
     }

@@ -1,7 +1,7 @@
-//! A store with something in every column of every table.
+//! A store with a value in every column of every table.
 
 use super::written::{FIXTURES, copy};
-use super::{Book, data, fresh, steps};
+use super::{TestSession, data, steps, temp_store};
 use narrows_store::{
     Append, BodyDigest, FileMark, MessageState, NewAudit, NewBlob, NewSession, Options, Request,
     RunRow, Scopes, SessionFacts, Sight, SourceMark, Store, Token, TokenKind, UsageRow,
@@ -24,9 +24,9 @@ fn token(id: &str) -> Token {
     }
 }
 
-/// Everything that an append can bring.
-pub async fn session(store: &Store, fixture: &str) -> Book {
-    let mut book = Book::new(store, fixture).await;
+/// Appends with all fields set.
+pub async fn session(store: &Store, fixture: &str) -> TestSession {
+    let mut book = TestSession::new(store, fixture).await;
     steps(fixture).into_iter().for_each(|step| book.step(step));
     let own = book.next(true);
     let facts = SessionFacts {
@@ -86,7 +86,7 @@ pub async fn session(store: &Store, fixture: &str) -> Book {
         ..own
     };
     super::append(store, append).await.unwrap();
-    // More of the same.
+    // More rows of the same kinds.
     book.say("more", "words");
     let mut next = book.next(true);
     next.events[0].activity = Some("[{\"told\":\"words\"}]".into());
@@ -142,32 +142,32 @@ pub async fn session(store: &Store, fixture: &str) -> Book {
     book
 }
 
-/// A store with something in every column, closed.
+/// A store with a value in every column, closed.
 pub async fn full() -> (tempfile::TempDir, PathBuf) {
-    let (dir, store) = fresh();
+    let (dir, store) = temp_store();
     fill(&store).await;
     store.close().await;
     with_marks(dir).await
 }
 
-/// Writes what a store can be told.
+/// Writes every kind of object.
 pub async fn fill(store: &Store) {
     for fixture in &FIXTURES[..3] {
         session(store, fixture).await;
     }
     store.keep_token(token("maker")).await.unwrap();
     store.keep_made_token(token("made"), "maker").await.unwrap();
-    // A session of files that is deleted leaves its name.
+    // Deleting a session that was read from files leaves a tombstone.
     let gone = session(store, FIXTURES[3]).await;
     store.delete(&gone.session.id).await.unwrap();
-    super::settled(store).await;
+    super::wait_for_maintenance(store).await;
 }
 
-/// Adds what comes of losses, of deleting and of listing once.
+/// Adds what results from losses, deletions and hidden copies.
 async fn with_marks(dir: tempfile::TempDir) -> (tempfile::TempDir, PathBuf) {
     let (place, later) = (dir.path().join("place"), dir.path().join("later"));
     copy(&data(&dir), &place);
-    // What comes now is lost.
+    // Later events are lost.
     copy(&data(&dir), &later);
     let store = Store::open(&later, &Options::default()).unwrap();
     let (session, _) = store.create(NewSession::default()).await.unwrap();
@@ -180,14 +180,14 @@ async fn with_marks(dir: tempfile::TempDir) -> (tempfile::TempDir, PathBuf) {
     assert_eq!(store.damage().await.unwrap().len(), 1);
     store.close().await;
     let db = Connection::open(place.join("narrows.db")).unwrap();
-    // A session that is about to be removed, and one that is listed in place of another.
+    // A session pending deletion, and one listed instead of another.
     db.execute_batch("INSERT INTO doomed VALUES (9, 9 * 8191 + 127)").unwrap();
     let copies = "UPDATE session SET copy_of = 2, hidden = 2 * 8191 + 1 WHERE key = 1";
     db.execute_batch(copies).unwrap();
     (dir, place)
 }
 
-/// What the doctor says, but for what was lost before.
+/// The findings of a check, except earlier losses.
 pub async fn says(place: &Path) -> Vec<String> {
     let store = match Store::open_read_only(place) {
         Ok(store) => store,

@@ -1,4 +1,4 @@
-//! What the tests share: a store in a directory of its own, and somebody who writes a session.
+//! Test support: temporary stores, and a session that is written as the server does it.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
 
@@ -19,11 +19,11 @@ pub mod older;
 pub mod postgres;
 pub mod written;
 
-/// How long something may take that happens by itself.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// How long background work may take.
+const BACKGROUND_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// An empty store; it is gone with the directory.
-pub fn fresh() -> (TempDir, Store) {
+/// An empty store in a temporary directory.
+pub fn temp_store() -> (TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir);
     (dir, store)
@@ -34,12 +34,12 @@ pub fn data(dir: &TempDir) -> PathBuf {
     dir.path().join("data")
 }
 
-/// Opens the store of a directory: on SQLite, or on PostgreSQL where `NARROWS_TEST_STORE` says so.
+/// Opens the store of a directory, on SQLite, or on PostgreSQL if `NARROWS_TEST_STORE` says so.
 pub fn open(dir: &TempDir) -> Store {
     try_open(dir).unwrap()
 }
 
-/// The same where it may fail.
+/// Like [`open`], for stores that may fail to open.
 pub fn try_open(dir: &TempDir) -> Result<Store> {
     if is_postgres() {
         return postgres::connect(&data(dir), &postgres::url(dir.path()));
@@ -47,26 +47,26 @@ pub fn try_open(dir: &TempDir) -> Result<Store> {
     Store::open(&data(dir), &Options::default())
 }
 
-/// Whether the tests run on PostgreSQL. What is about SQLite's files is not looked at then.
+/// Whether the tests run on PostgreSQL; tests of SQLite's files are skipped then.
 pub fn is_postgres() -> bool {
     std::env::var("NARROWS_TEST_STORE").is_ok_and(|store| store == "postgres")
 }
 
-/// How many of the cases of a test are tried. Each question to PostgreSQL takes about a millisecond,
-/// and what the cases have in common is the same for both.
+/// The number of cases a test runs. A query takes about a millisecond on PostgreSQL, and most of
+/// what the cases cover is common to both databases.
 pub fn cases(all: usize, with_postgres: usize) -> usize {
     if is_postgres() { with_postgres } else { all }
 }
 
-/// Asks or changes the database beside the store, all at once: a line for each row that is told, with
-/// `|` between its columns.
-pub fn beside(store: &Store, sql: &str) -> Vec<String> {
+/// Executes SQL on the database of a store, bypassing it. Returns the rows with `|` between the
+/// columns.
+pub fn raw_sql(store: &Store, sql: &str) -> Vec<String> {
     if is_postgres() {
         let dir = store.dir().path().parent().unwrap();
         return postgres::ask(dir, sql).lines().map(str::to_owned).collect();
     }
     let db = rusqlite::Connection::open(store.dir().database()).unwrap();
-    db.busy_timeout(PATIENCE).unwrap();
+    db.busy_timeout(BACKGROUND_TIMEOUT).unwrap();
     let whole = db.unchecked_transaction().unwrap();
     let mut lines = Vec::new();
     for sql in sql.split("; ") {
@@ -86,7 +86,7 @@ pub fn beside(store: &Store, sql: &str) -> Vec<String> {
     lines
 }
 
-/// Appends, and waits until it is durable.
+/// Appends and waits until the append is durable.
 pub async fn append(store: &Store, append: Append) -> Result<u64> {
     store.append(append).await?.await.unwrap()
 }
@@ -96,18 +96,18 @@ pub async fn session(store: &Store, label: &str, tags: &[&str]) -> Session {
     store.create(NewSession { label: Some(label.to_owned()), tags }).await.unwrap().0
 }
 
-/// Waits until something holds, though not for ever.
-pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+/// Waits for a condition, with a timeout.
+pub async fn wait_until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !holds().await {
-        assert!(began.elapsed() < PATIENCE, "never: {what}");
+        assert!(began.elapsed() < BACKGROUND_TIMEOUT, "never: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
 
-/// Waits until everything is indexed, and what was deleted is removed.
-pub async fn settled(store: &Store) {
-    until("the store is settled", async || store.is_settled().await.unwrap()).await;
+/// Waits until all items are indexed and all deleted rows removed.
+pub async fn wait_for_maintenance(store: &Store) {
+    wait_until("the store is settled", async || store.is_settled().await.unwrap()).await;
 }
 
 pub fn print(value: &impl Serialize) -> String {
@@ -116,13 +116,13 @@ pub fn print(value: &impl Serialize) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// An event as a row of a log, without changes.
+/// A log row of an event without changes.
 pub fn event(seq: u64, text: &str) -> EventRow {
     let event = json!({ "seq": seq, "text": text }).to_string().into();
     EventRow { seq, kind: "notice".into(), event, changes: None, activity: None }
 }
 
-/// A text that is said, or still being said.
+/// A text item, complete or streaming.
 pub fn text_item(id: &str, order: u64, content: &str, is_streaming: bool) -> Value {
     json!({
         "type": "text", "id": id, "order": order, "timestamp": null,
@@ -143,26 +143,26 @@ pub fn steps(fixture: &str) -> Vec<Step> {
     steps
 }
 
-/// Every item of a session, as the store has it.
+/// Every item of a session, as the store returns it.
 pub async fn all(store: &Store, session: i64) -> Vec<String> {
     let page = store.items(session, Window::End, usize::MAX - 1).await.unwrap();
     page.items.iter().map(|row| print(&row.item)).collect()
 }
 
-/// An item and what its row lacks.
+/// An item and the changes its row lacks.
 struct Open {
     item: Item,
     since: Option<u64>,
     last: u64,
 }
 
-/// Somebody who writes a session: rows of items are written when they close, as a server does it.
-pub struct Book {
+/// The writer of a session: as in the server, item rows are written when items close.
+pub struct TestSession {
     pub session: Session,
-    /// What the items must be.
+    /// The expected items.
     pub items: Items,
     pub seq: u64,
-    /// An open item's row is written when it lags behind by so many events.
+    /// The row of an open item is written when it is this many events behind.
     pub max_lag: u64,
     open: HashMap<String, Open>,
     patches: HashMap<String, Vec<(u64, Change)>>,
@@ -172,14 +172,14 @@ pub struct Book {
     next: Append,
 }
 
-impl Book {
-    pub async fn new(store: &Store, label: &str) -> Book {
-        Book::of(session(store, label, &[]).await)
+impl TestSession {
+    pub async fn new(store: &Store, label: &str) -> TestSession {
+        TestSession::of(session(store, label, &[]).await)
     }
 
-    /// Of a session in which nothing stands yet.
-    pub fn of(session: Session) -> Book {
-        Book {
+    /// For a session without events.
+    pub fn of(session: Session) -> TestSession {
+        TestSession {
             session,
             items: Items::new(),
             seq: 0,
@@ -196,12 +196,12 @@ impl Book {
         self.session.key
     }
 
-    /// What the items must be, as they are printed.
+    /// The expected items as JSON.
     pub fn printed(&self) -> Vec<String> {
         self.items.iter().map(print).collect()
     }
 
-    /// A step of a pipeline.
+    /// Adds a step of a pipeline.
     pub fn step(&mut self, step: Step) {
         let row = print(&Row::new(self.seq + 1, &self.session.id, &step.event));
         self.next.blobs.extend(step.blobs.into_iter().map(|blob| NewBlob {
@@ -212,24 +212,24 @@ impl Book {
         self.event(step.event.body.kind(), row, step.changes);
     }
 
-    /// Changes as they are printed, made by one event.
+    /// Adds an event with changes given as JSON.
     pub fn change(&mut self, changes: &Value) {
         let changes = stored::changes(&changes.to_string()).unwrap();
         self.event("notice", "{}".to_owned(), changes);
     }
 
-    /// An item, or a new version of it.
+    /// Adds an event that puts an item.
     pub fn put(&mut self, item: &Value) {
         self.change(&json!([{ "change": "put", "item": item }]));
     }
 
-    /// A text that is said at once.
+    /// Adds a complete text.
     pub fn say(&mut self, id: &str, content: &str) {
         let order = self.items.next_order();
         self.put(&text_item(id, order, content, false));
     }
 
-    /// Some fields of the session's header.
+    /// Adds a change of header fields.
     pub fn head(&mut self, fields: &Value) {
         let mut info = serde_json::to_value(self.items.info()).unwrap();
         info.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -285,13 +285,13 @@ impl Book {
         }
     }
 
-    /// What is to be appended; with `rest`, open items get rows too.
+    /// Builds the next append; with `rest`, open items get rows too.
     pub fn next(&mut self, rest: bool) -> Append {
         let mut next = std::mem::take(&mut self.next);
         next.session = self.session.key;
         next.after = self.seq - next.events.len() as u64;
         next.items = self.removed.drain(..).map(|id| ItemWrite::Remove { id }).collect();
-        // In their order, so that every run writes the same.
+        // In order, so that every run writes the same.
         let mut open: Vec<&mut Open> = self.open.values_mut().collect();
         open.sort_by_key(|open| open.item.order);
         for open in open {
@@ -313,7 +313,7 @@ impl Book {
         next
     }
 
-    /// Appends what has come, and lets the rows of its items wait where that is possible.
+    /// Appends the events and leaves item rows behind where possible.
     pub async fn note(&mut self, store: &Store) {
         if !self.removed.is_empty() || !self.patches.is_empty() {
             return self.keep(store).await;
@@ -328,20 +328,20 @@ impl Book {
         assert_eq!(append(store, next).await, Ok(self.seq));
     }
 
-    /// Appends what has come.
+    /// Appends the events.
     pub async fn keep(&mut self, store: &Store) {
         let next = self.next(false);
         assert_eq!(append(store, next).await, Ok(self.seq));
     }
 
-    /// The same, with rows for open items.
+    /// Appends the events, with rows for open items.
     pub async fn rest(&mut self, store: &Store) {
         let next = self.next(true);
         assert_eq!(append(store, next).await, Ok(self.seq));
     }
 }
 
-/// A text that cannot be packed into much less.
+/// A text that hardly compresses.
 pub fn noise(length: usize, seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut letter = || {

@@ -1,39 +1,39 @@
-//! Stores as older versions wrote them: their tables, with the rows of a store of this version.
+//! Stores as older versions wrote them: their schema, with rows of a current store.
 
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 macro_rules! sql {
-    ($($file:literal),*) => { [$(include_str!(concat!("../../src/sql/", $file))),*] };
+    ($($file:literal),*) => { [$(include_str!(concat!("../../src/migrations/sqlite/", $file))),*] };
 }
 
-/// The schema of each version, as it was released. Nothing came with version 6.
+/// The schema of each version as released. Version 6 had no SQL.
 const VERSIONS: [&str; 17] = sql!(
-    "001.sql",
-    "002.sql",
-    "003.sql",
-    "004.sql",
-    "005.sql",
-    "003_indexes.sql",
-    "007.sql",
-    "008.sql",
-    "009.sql",
-    "010.sql",
-    "011.sql",
-    "012.sql",
-    "013.sql",
-    "014.sql",
-    "015.sql",
-    "016.sql",
-    "017.sql"
+    "001_initial.sql",
+    "002_projects_calls_usage.sql",
+    "003_item_tree.sql",
+    "004_runs.sql",
+    "005_writer_and_lease.sql",
+    "003_item_tree_indexes.sql",
+    "007_received_and_waiting.sql",
+    "008_checksums.sql",
+    "009_token_makers.sql",
+    "010_request_digest.sql",
+    "011_first_answer.sql",
+    "012_drop_browser_tokens.sql",
+    "013_left_out_sessions.sql",
+    "014_side_table_checksums.sql",
+    "015_hidden_checksum.sql",
+    "016_run_directories.sql",
+    "017_remaining_checksums.sql"
 );
 
-/// Makes a store of a version with the rows of another.
+/// Creates a store of an older version with the rows of another store.
 pub fn older(from: &Path, to: &Path, version: usize) {
     let db = Connection::open(to).unwrap();
     for (at, step) in (1..).zip(&VERSIONS[..version]) {
-        // What was made after the columns of version 3 were filled.
+        // These indexes were created after the columns of version 3 were filled.
         if at != 6 {
             db.execute_batch(step).unwrap();
         }
@@ -49,7 +49,7 @@ pub fn older(from: &Path, to: &Path, version: usize) {
         .unwrap();
     let tables = tables.query_map([], |r| r.get::<_, String>(0)).unwrap();
     for table in tables.map(Result::unwrap) {
-        // The tables of the index belong to it.
+        // Shadow tables of the search index.
         if table.starts_with("search") || table.starts_with("sqlite_") {
             continue;
         }
@@ -60,10 +60,10 @@ pub fn older(from: &Path, to: &Path, version: usize) {
             format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newer.{table}");
         db.execute_batch(&copy).unwrap();
     }
-    // It waits for the index of search.
+    // All items wait to be indexed.
     let fresh = "INSERT OR IGNORE INTO main.fresh SELECT key FROM main.item";
     db.execute_batch(fresh).unwrap();
-    // These are no facts of that version.
+    // Columns unknown to that version.
     let forget = "DELETE FROM main.meta WHERE key = 'mark_key_again'";
     db.execute_batch(forget).unwrap();
     if version < 8 {

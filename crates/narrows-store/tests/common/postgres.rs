@@ -1,28 +1,28 @@
-//! A database of its own for each directory, in the PostgreSQL that `scripts/services` started.
+//! A database for each directory, on the PostgreSQL started by `scripts/services`.
 
 use narrows_store::{Result, Store};
 use std::path::Path;
 use std::process::Command;
 
-/// What `scripts/services` tells of its PostgreSQL.
+/// An environment variable set by `scripts/services`.
 pub fn env(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name}: run this by scripts/services"))
 }
 
-/// A program of PostgreSQL that speaks with the server.
+/// A client program of PostgreSQL, connected to the server.
 pub fn client(program: &str) -> Command {
     let mut client = Command::new(format!("{}/{program}", env("NARROWS_TEST_PG_BIN")));
     client.args(["-h", "127.0.0.1", "-U", "narrows", "-p", &env("NARROWS_TEST_PG_PORT")]);
     client
 }
 
-/// The name of a directory's database.
+/// The database name of a directory.
 pub fn name(dir: &Path) -> String {
     let name = dir.file_name().unwrap().to_str().unwrap();
     format!("t{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "").to_lowercase())
 }
 
-/// The address of a directory's database, which is made at first.
+/// The URL of a directory's database, which is created on first use.
 pub fn url(dir: &Path) -> String {
     let (name, made) = (name(dir), dir.join("made"));
     if !made.exists() {
@@ -33,14 +33,14 @@ pub fn url(dir: &Path) -> String {
     format!("postgres://narrows@127.0.0.1:{port}/{name}?sslmode=disable")
 }
 
-/// A node of its own, with its data in the directory `data`.
+/// A node with its own data directory.
 pub fn connect(data: &Path, url: &str) -> Result<Store> {
     let (data, url) = (data.to_owned(), url.to_owned());
-    // It waits, which a task must not.
+    // Connecting blocks, which a task must not.
     std::thread::spawn(move || Store::connect(&data, &url)).join().unwrap()
 }
 
-/// What `psql` answers, a line for each row.
+/// The output of `psql`, a line per row.
 pub fn ask(dir: &Path, sql: &str) -> String {
     let done = client("psql").args(["-v", "ON_ERROR_STOP=1", "-qAtc", sql, &name(dir)]).output();
     let done = done.unwrap();

@@ -1,6 +1,6 @@
-//! A store with sessions, written to be damaged.
+//! Stores with recorded sessions, as a basis for damage tests.
 
-use super::{Book, print, steps};
+use super::{TestSession, print, steps};
 use narrows_store::{EventRow, Result, Store, Window};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub const FIXTURES: [&str; 4] = [
     "acp/opencode-1.18-f-todos",
 ];
 
-/// A session as it was written.
+/// A session as written.
 pub struct Written {
     pub key: i64,
     pub id: String,
@@ -21,7 +21,7 @@ pub struct Written {
     pub items: BTreeMap<String, String>,
 }
 
-/// What each event is, in one text.
+/// An event in one line.
 pub fn one(row: &EventRow) -> String {
     format!("{:?}", (&row.event, &row.changes, &row.activity))
 }
@@ -40,7 +40,7 @@ pub async fn events(store: &Store, key: i64) -> Result<Vec<EventRow>> {
     }
 }
 
-/// Numbers that are the same each time.
+/// Reproducible random numbers.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -52,12 +52,12 @@ impl Dice {
     }
 }
 
-/// A session of a recorded one.
+/// Writes a recorded session.
 pub async fn session(store: &Store, fixture: &str) -> Written {
-    let mut book = Book::new(store, fixture).await;
+    let mut book = TestSession::new(store, fixture).await;
     for (n, step) in steps(fixture).into_iter().enumerate() {
         book.step(step);
-        // Several appends: rows with one event, and rows with many.
+        // Several appends: rows with a single event, and event blocks.
         if n % 7 == 0 {
             book.keep(store).await;
         }
@@ -74,15 +74,15 @@ pub async fn session(store: &Store, fixture: &str) -> Written {
     }
 }
 
-/// A store with sessions: its files after it was closed, and while it runs and the last session is in
-/// the write-ahead log.
+/// Writes a store: its files after it was closed, and while it was open with the last session in
+/// the WAL.
 pub async fn written(to: &Path) -> Vec<Written> {
-    let (dir, store) = super::fresh();
+    let (dir, store) = super::temp_store();
     let mut all = Vec::new();
     for fixture in FIXTURES {
         all.push(session(&store, fixture).await);
     }
-    super::settled(&store).await;
+    super::wait_for_maintenance(&store).await;
     store.close().await;
     copy(&super::data(&dir), &to.join("closed"));
     let store = super::open(&dir);
@@ -90,7 +90,7 @@ pub async fn written(to: &Path) -> Vec<Written> {
     for fixture in ["acp/claude-acp-c-files", "acp/claude-acp-k-parallel-tools"] {
         all.push(session(&store, fixture).await);
         copy(&super::data(&dir), &running);
-        // A store empties its write-ahead log once when it was opened: that may come late.
+        // A store truncates its WAL once after opening, possibly late.
         if std::fs::metadata(running.join("narrows.db-wal")).is_ok_and(|wal| wal.len() > 0) {
             break;
         }
@@ -99,17 +99,17 @@ pub async fn written(to: &Path) -> Vec<Written> {
     all
 }
 
-/// Waits until a store has emptied its write-ahead log. It does so when it was opened, whenever there is
-/// time, and after something was removed: then not again.
+/// Waits until the store has truncated its WAL, which it does once after opening and once after
+/// deleting rows.
 pub async fn emptied(store: &Store) {
     let wal = store.dir().path().join("narrows.db-wal");
-    super::until("the log is empty", async || {
-        let mut gone = Book::new(store, "removed").await;
+    super::wait_until("the log is empty", async || {
+        let mut gone = TestSession::new(store, "removed").await;
         gone.say("a", "words");
         gone.keep(store).await;
         store.delete(&gone.session.id).await.unwrap();
-        super::settled(store).await;
-        // It may have come before the last word of that.
+        super::wait_for_maintenance(store).await;
+        // The truncation may have preceded the last append.
         let began = std::time::Instant::now();
         let is_empty = || std::fs::metadata(&wal).is_ok_and(|wal| wal.len() == 0);
         while !is_empty() && began.elapsed() < Duration::from_secs(1) {
@@ -126,7 +126,7 @@ pub fn copy(from: &Path, to: &Path) {
     for file in std::fs::read_dir(from).unwrap() {
         let file = file.unwrap();
         let name = file.file_name();
-        // What is only for those who run is made anew.
+        // Skips files that only a running process needs.
         if name != "narrows.db-shm" && name != "lock" {
             std::fs::copy(file.path(), to.join(name)).unwrap();
         }

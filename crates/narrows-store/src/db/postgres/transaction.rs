@@ -1,80 +1,80 @@
-//! The beginning and the end of transactions.
+//! Beginning and ending transactions. A write transaction of one statement needs no `BEGIN`.
 
-use super::{FRESH, LATE, Pg};
+use super::{IDLE_RECHECK, MAX_STATEMENT_TTL, Pg};
 use crate::error::Result;
 use std::time::Instant;
 
-/// What PostgreSQL knows of a transaction: one statement needs none around it.
+/// Whether PostgreSQL knows of the current transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writing {
-    Told,
-    Untold,
-    /// It was one statement, which is done or has failed.
-    Over,
+pub(super) enum TxState {
+    Begun,
+    Deferred,
+    /// The transaction was a single statement, which has been executed or has failed.
+    Finished,
 }
 
 impl Pg {
-    /// Begins to read: everything is seen as it is at one moment.
+    /// Begins a read-only transaction with a consistent snapshot.
     pub(crate) fn begin_reading(&self) -> Result<()> {
         const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         self.begin(BEGIN)
     }
 
-    /// A connection that was not used for a while may have been cut: that is better known before
-    /// something is done with it.
+    /// Begins a transaction; an idle connection waits for the response, because it may have been
+    /// cut.
     fn begin(&self, sql: &str) -> Result<()> {
-        self.forget_plans();
-        if self.is_fresh() { self.say(sql.to_owned()) } else { self.say_and_wait(sql) }
+        self.expire_statements();
+        if self.recently_used() { self.send_batch(sql.to_owned()) } else { self.batch_execute(sql) }
     }
 
-    fn is_fresh(&self) -> bool {
-        self.used.get().elapsed() < FRESH
+    fn recently_used(&self) -> bool {
+        self.last_used.get().elapsed() < IDLE_RECHECK
     }
 
-    fn forget_plans(&self) {
-        let (at, age) = self.stale.get();
+    fn expire_statements(&self) {
+        let (at, age) = self.expiry.get();
         if Instant::now() > at {
             self.statements.borrow_mut().clear();
-            let age = (age * 4).min(LATE);
-            self.stale.set((Instant::now() + age, age));
+            let age = (age * 4).min(MAX_STATEMENT_TTL);
+            self.expiry.set((Instant::now() + age, age));
         }
     }
 
-    /// Begins to write.
+    /// Begins a write transaction; on a recently used connection the `BEGIN` is deferred.
     pub(crate) fn begin_writing(&self) -> Result<()> {
-        if self.is_fresh() {
-            self.forget_plans();
-            self.writing.set(Writing::Untold);
+        if self.recently_used() {
+            self.expire_statements();
+            self.tx_state.set(TxState::Deferred);
             return Ok(());
         }
-        self.writing.set(Writing::Told);
+        self.tx_state.set(TxState::Begun);
         self.begin("BEGIN")
     }
 
-    /// Tells PostgreSQL of the transaction, if it does not know of it.
-    pub(super) fn tell_begin(&self) -> Result<()> {
-        if self.writing.get() == Writing::Untold {
-            self.writing.set(Writing::Told);
-            self.say("BEGIN".to_owned())?;
+    /// Sends a deferred `BEGIN`.
+    pub(super) fn send_begin(&self) -> Result<()> {
+        if self.tx_state.get() == TxState::Deferred {
+            self.tx_state.set(TxState::Begun);
+            self.send_batch("BEGIN".to_owned())?;
         }
         Ok(())
     }
 
-    /// Ends the transaction: all that was done in it is kept.
+    /// Commits the transaction.
     pub(crate) fn commit(&self) -> Result<()> {
-        if self.writing.get() == Writing::Untold && self.ends.borrow().is_empty() {
-            self.writing.set(Writing::Over);
-            return self.do_gathered();
+        if self.tx_state.get() == TxState::Deferred && self.deferred.borrow().is_empty() {
+            self.tx_state.set(TxState::Finished);
+            return self.execute_combined();
         }
-        self.tell_begin()?;
-        self.send_ends().and_then(|()| self.say_and_wait("COMMIT"))
+        self.send_begin()?;
+        self.send_deferred().and_then(|()| self.batch_execute("COMMIT"))
     }
 
-    /// Ends what was begun without a trace.
+    /// Rolls the transaction back.
     pub(crate) fn roll_back(&self) {
-        self.forget_ends();
-        let told = self.writing.replace(Writing::Told) == Writing::Told;
-        if told && self.say_and_wait("ROLLBACK").is_err() {
+        self.drop_deferred();
+        let begun = self.tx_state.replace(TxState::Begun) == TxState::Begun;
+        if begun && self.batch_execute("ROLLBACK").is_err() {
             self.broken.set(true);
         }
     }

@@ -1,0 +1,3 @@
+//! Sharing a store between several nodes.
+
+pub(crate) mod changes;

@@ -1,0 +1,3 @@
+//! SQLite: connections to the database of a data directory.
+
+pub(crate) mod connection;
