@@ -56,6 +56,8 @@ pub enum Error {
     },
     /// What was asked makes no sense.
     Invalid(String),
+    /// Another request is writing the session.
+    Busy,
     /// The key of a request was used before, with another body.
     KeyReused,
     /// The store is closed.
@@ -117,6 +119,7 @@ impl fmt::Display for Error {
                  comes after packet {acknowledged}, these included, with `first={}` (`narrows ingest --first`)",
                 acknowledged + 1
             ),
+            Error::Busy => f.write_str("another request is writing this session"),
             Error::Fenced => f.write_str("another node has taken this session over"),
             Error::Full => f.write_str("no space left for the store"),
             Error::ReadOnly => f.write_str("the store cannot be written: it is read-only"),

@@ -2,8 +2,8 @@
 
 use crate::ingest::{Load, Measured, Way, packet};
 use narrows::Format;
-use narrows_server::hub::Hub;
-use narrows_server::intake::{Hidden, Intake, Reading};
+use narrows_engine::ingest::{Hidden, Intake, Reading};
+use narrows_engine::live::Hub;
 use narrows_store::{NewSession, Options, Store};
 use std::path::Path;
 use std::time::Instant;

@@ -6,14 +6,14 @@ use crate::api::{PacketAnswer, PacketQuery, PacketState, SourceState};
 use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
-use crate::intake::{ANSWER_SETTLES, Answer, Reading, Take};
-use crate::source;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use bytes::Bytes;
 use http::HeaderMap;
 use narrows::Format;
+use narrows_engine::discovery;
+use narrows_engine::ingest::{ANSWER_SETTLES, Answer, Reading, Take};
 use narrows_store::{Error, Session};
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ async fn list_once(app: &App, session: &Session) {
     }
     let row = app.store.session_row(&session.id).await;
     if let Some(native) = row.ok().and_then(|row| row.native_id) {
-        source::list_once(&app.store, &app.intake, &app.hub, Some(&native)).await;
+        discovery::list_once(&app.store, &app.intake, &app.hub, Some(&native)).await;
     }
 }
 
@@ -91,6 +91,7 @@ async fn take(
             Err(
                 Error::Conflict { .. }
                 | Error::Invalid(_)
+                | Error::Busy
                 | Error::NotFound(_)
                 | Error::Resend { .. },
             ) => reading.trust = false,

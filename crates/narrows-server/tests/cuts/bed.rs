@@ -1,8 +1,8 @@
 //! A store, those who write into it, and ways to cut them off.
 
 use narrows::{Config, Format, Items, Packets, Pipeline, Secrets};
-use narrows_server::hub::Hub;
-use narrows_server::intake::{Answer, Arrival, Hidden, Intake, Reading};
+use narrows_engine::ingest::{Answer, Arrival, Hidden, Intake, Reading};
+use narrows_engine::live::Hub;
 use narrows_store::{Error, NewSession, Options, Session, Store, Window};
 use serde_json::Value;
 use std::sync::Arc;
