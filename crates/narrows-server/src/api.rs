@@ -1,6 +1,6 @@
 //! The shapes that travel, as the OpenAPI document tells them.
 
-pub use narrows_engine::ingest::Answer as PacketAnswer;
+pub use narrows_engine::ingest::IngestReceipt as PacketAnswer;
 use narrows_engine::live::View;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -59,12 +59,12 @@ impl AllLimits {
                 open_calls: limits::CALLS,
                 ended_calls: limits::ENDED_CALLS,
                 known_calls: limits::KNOWN_CALLS,
-                sent_sessions: ingest::MAX_LIVE,
-                read_sessions: ingest::MAX_FILES,
-                quiet_sessions: ingest::MAX_QUIET,
+                sent_sessions: ingest::MAX_WRITERS,
+                read_sessions: ingest::MAX_FILE_WRITERS,
+                quiet_sessions: ingest::MAX_QUIET_WRITERS,
                 quiet_bytes: ingest::MAX_QUIET_BYTES,
-                tail_bytes: live::MAX_SESSION_BYTES,
-                tails_bytes: live::MAX_BYTES,
+                tail_bytes: live::MAX_TAIL_BYTES,
+                tails_bytes: live::MAX_TOTAL_TAIL_BYTES,
             },
         }
     }

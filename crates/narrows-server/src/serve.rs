@@ -242,7 +242,7 @@ async fn tidy(app: App, stop: CancellationToken) {
             _ = every.tick() => {}
         }
         app.intake.tidy().await;
-        app.hub.tidy();
+        app.hub.evict_idle();
         if seconds.is_multiple_of(300) {
             retain(&app).await;
         }
@@ -254,7 +254,7 @@ async fn tidy(app: App, stop: CancellationToken) {
         let shared = app.store.is_shared();
         let look = if shared { RECOVER_AFTER } else { 0 };
         if seconds % 300 == look && (shared || !recovered) {
-            recovered = app.intake.recover().await;
+            recovered = app.intake.recover_items().await;
         }
         seconds += 1;
     }

@@ -1,6 +1,6 @@
-//! How nodes wake each other. What is told here is only that there is something to look at: the
-//! record itself is in the store. A word that is lost, late or said twice does no harm; whoever waits
-//! looks now and then by itself.
+//! The bus by which nodes wake each other. A message carries no content: the log is in the store. A
+//! message that is lost, late or duplicated does no harm, because each node also polls the store
+//! (`cluster_sync`).
 
 use async_nats::{Client, ConnectOptions, Event, Subscriber, connection::State};
 use bytes::Bytes;
@@ -9,70 +9,71 @@ use narrows_store::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 
-/// Words that wait to be said; what is more is not said.
-const MAX_WAITING: usize = 10_000;
-/// Words that were heard and not looked at.
-const MAX_HEARD: usize = 4096;
-/// Bytes of one message, about.
-const MAX_MESSAGE: usize = 16 << 10;
-/// A server that does not take a message for so long is not waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// A server that is silent is asked so often whether it is there.
-const PING: Duration = Duration::from_secs(3);
+/// Messages that wait to be published; more are dropped.
+const MAX_QUEUED_MESSAGES: usize = 10_000;
+/// Received messages that this node has not handled yet.
+const RECEIVE_BUFFER_COUNT: usize = 4096;
+/// Approximate size of one published payload, in bytes.
+const MAX_PAYLOAD_BYTES: usize = 16 << 10;
+/// How long a publish may take before the payload is dropped.
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(1);
+/// How often a silent NATS server is pinged.
+const PING_INTERVAL: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Something to look at.
+/// A message of the bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wake {
-    /// A session's log goes this far.
-    Grew {
+    /// A session's log has grown.
+    LogGrew {
         /// The session's key.
         session: i64,
-        /// Its last event.
+        /// The seq of its last event.
         seq: u64,
     },
-    /// Something is asked of a session's agent, or was answered.
+    /// A request for a session's run was enqueued or answered.
     Run {
         /// The session's key.
         session: i64,
     },
-    /// Something else changed, or something may have been missed.
-    Look,
+    /// Something else changed, or messages may have been missed: poll the store.
+    Poll,
 }
 
 impl Wake {
-    fn print(&self, out: &mut String) {
+    fn encode(&self, out: &mut String) {
         let _ = match self {
-            Wake::Grew { session, seq } => writeln!(out, "g {session} {seq}"),
+            Wake::LogGrew { session, seq } => writeln!(out, "g {session} {seq}"),
             Wake::Run { session } => writeln!(out, "r {session}"),
-            Wake::Look => writeln!(out, "l"),
+            Wake::Poll => writeln!(out, "l"),
         };
     }
 
     fn parse(line: &str) -> Option<Wake> {
         let mut words = line.split(' ');
         let wake = match words.next()? {
-            "g" => Wake::Grew {
+            "g" => Wake::LogGrew {
                 session: words.next()?.parse().ok()?,
                 seq: words.next()?.parse().ok()?,
             },
             "r" => Wake::Run { session: words.next()?.parse().ok()? },
-            "l" => Wake::Look,
+            "l" => Wake::Poll,
             _ => return None,
         };
         words.next().is_none().then_some(wake)
     }
 }
 
-/// How nodes wake each other.
+/// The bus of a cluster.
 #[derive(Debug, Clone)]
 pub enum Bus {
-    /// There is one node: who is to be woken is woken directly.
+    /// A single node: subscribers are woken directly.
     Local,
-    /// Several, over NATS.
+    /// Several nodes over NATS.
     Nats(Arc<Nats>),
 }
 
@@ -81,85 +82,88 @@ pub enum Bus {
 pub struct Nats {
     client: Client,
     subject: String,
-    waiting: Mutex<Waiting>,
-    more: Notify,
+    outbox: Mutex<Outbox>,
+    queued: Notify,
 }
 
-/// What is to be said: of each session, how far it goes; and the rest.
+/// Messages to publish: the newest seq of each session, and the others without duplicates.
 #[derive(Debug, Default)]
-struct Waiting {
-    grew: HashMap<i64, u64>,
-    rest: Vec<Wake>,
+struct Outbox {
+    grown: HashMap<i64, u64>,
+    others: Vec<Wake>,
 }
 
 impl Bus {
-    /// Connects to NATS; returns what other nodes say. Nodes with the same `key` hear each other. A
-    /// server that is not there now is waited for in the background.
+    /// Connects to NATS and returns the messages of other nodes. Nodes with the same `key` share a
+    /// subject. A server that is unreachable now is retried in the background.
     pub async fn connect(url: &str, key: &[u8]) -> Result<(Bus, mpsc::Receiver<Wake>)> {
-        let (heard, hear) = mpsc::channel(MAX_HEARD);
-        let again = heard.clone();
+        let (sender, receiver) = mpsc::channel(RECEIVE_BUFFER_COUNT);
+        let on_reconnect = sender.clone();
         let options = ConnectOptions::new()
             .name("narrows")
             .no_echo()
-            .ping_interval(PING)
-            .connection_timeout(Duration::from_secs(5))
+            .ping_interval(PING_INTERVAL)
+            .connection_timeout(CONNECT_TIMEOUT)
             .retry_on_initial_connect()
             .reconnect_delay_callback(|tries| {
                 Duration::from_millis(50 * u64::try_from(tries.min(20)).unwrap_or(20))
             })
             .event_callback(move |event| {
-                let again = again.clone();
+                let on_reconnect = on_reconnect.clone();
                 async move {
                     match event {
-                        // Whatever was said meanwhile was not heard.
+                        // Messages that were published meanwhile did not arrive.
                         Event::Connected => {
-                            tracing::info!("NATS is there");
-                            let _ = again.try_send(Wake::Look);
+                            tracing::info!("connected to NATS");
+                            let _ = on_reconnect.try_send(Wake::Poll);
                         }
-                        Event::Disconnected => tracing::warn!("NATS is away"),
+                        Event::Disconnected => tracing::warn!("disconnected from NATS"),
                         _ => {}
                     }
                 }
             });
-        let bad = |_| Error::Invalid("the address of NATS cannot be read".to_owned());
-        let servers: Vec<async_nats::ServerAddr> =
-            url.split(',').map(str::parse).collect::<std::result::Result<_, _>>().map_err(bad)?;
+        let invalid = |_| Error::Invalid("cannot parse the NATS address".to_owned());
+        let servers: Vec<async_nats::ServerAddr> = url
+            .split(',')
+            .map(str::parse)
+            .collect::<std::result::Result<_, _>>()
+            .map_err(invalid)?;
         let failed = |e: String| Error::Unavailable(format!("NATS: {e}"));
         let client = options.connect(servers).await.map_err(|e| failed(e.kind().to_string()))?;
-        // Nodes of another store on the same server are not heard.
+        // Nodes of another store on the same server have another subject.
         let name: String = Sha256::digest(key).iter().take(6).map(|b| format!("{b:02x}")).collect();
         let subject = format!("narrows.{name}.wake");
-        let said = client.subscribe(subject.clone()).await;
-        let said = said.map_err(|_| failed("it cannot be listened to".to_owned()))?;
-        tokio::spawn(listen(said, heard));
-        let nats = Nats { client, subject, waiting: Mutex::default(), more: Notify::new() };
+        let subscriber = client.subscribe(subject.clone()).await;
+        let subscriber = subscriber.map_err(|_| failed("cannot subscribe".to_owned()))?;
+        tokio::spawn(subscriber_task(subscriber, sender));
+        let nats = Nats { client, subject, outbox: Mutex::default(), queued: Notify::new() };
         let nats = Arc::new(nats);
-        tokio::spawn(speak(Arc::downgrade(&nats)));
-        Ok((Bus::Nats(nats), hear))
+        tokio::spawn(publisher_task(Arc::downgrade(&nats)));
+        Ok((Bus::Nats(nats), receiver))
     }
 
-    /// Tells other nodes, soon; never waits.
+    /// Publishes a message to other nodes soon; never waits.
     pub fn tell(&self, wake: Wake) {
         let Bus::Nats(nats) = self else { return };
         {
-            let mut waiting = nats.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            if waiting.grew.len() + waiting.rest.len() >= MAX_WAITING {
+            let mut outbox = nats.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+            if outbox.grown.len() + outbox.others.len() >= MAX_QUEUED_MESSAGES {
                 return;
             }
             match wake {
-                Wake::Grew { session, seq } => {
-                    let last = waiting.grew.entry(session).or_default();
+                Wake::LogGrew { session, seq } => {
+                    let last = outbox.grown.entry(session).or_default();
                     *last = seq.max(*last);
                 }
-                wake if waiting.rest.contains(&wake) => {}
-                wake => waiting.rest.push(wake),
+                wake if outbox.others.contains(&wake) => {}
+                wake => outbox.others.push(wake),
             }
         }
-        nats.more.notify_one();
+        nats.queued.notify_one();
     }
 
-    /// Whether other nodes can be told now.
-    pub fn is_up(&self) -> bool {
+    /// Whether messages reach other nodes now.
+    pub fn is_connected(&self) -> bool {
         match self {
             Bus::Local => true,
             Bus::Nats(nats) => nats.client.connection_state() == State::Connected,
@@ -172,36 +176,36 @@ impl Bus {
     }
 }
 
-/// Says what waits, until nobody can say more.
-async fn speak(nats: std::sync::Weak<Nats>) {
+/// Publishes queued messages until the bus is dropped.
+async fn publisher_task(nats: Weak<Nats>) {
     while let Some(nats) = nats.upgrade() {
-        // The end is looked for now and then.
-        let _ = tokio::time::timeout(PATIENCE, nats.more.notified()).await;
-        let waiting =
-            std::mem::take(&mut *nats.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        // To nobody: it would be said long after.
+        // The timeout makes the loop notice that the bus was dropped.
+        let _ = tokio::time::timeout(PUBLISH_TIMEOUT, nats.queued.notified()).await;
+        let outbox =
+            std::mem::take(&mut *nats.outbox.lock().unwrap_or_else(PoisonError::into_inner));
+        // The client would deliver the messages long after; on reconnect all nodes poll anyway.
         if nats.client.connection_state() != State::Connected {
             continue;
         }
-        let grew = waiting.grew.into_iter().map(|(session, seq)| Wake::Grew { session, seq });
-        let mut text = String::new();
-        let mut all = waiting.rest.into_iter().chain(grew).peekable();
-        while let Some(wake) = all.next() {
-            wake.print(&mut text);
-            if all.peek().is_none() || text.len() >= MAX_MESSAGE {
-                let said = nats.client.publish(nats.subject.clone(), Bytes::from(text));
-                let _ = tokio::time::timeout(PATIENCE, said).await;
-                text = String::new();
+        let grown = outbox.grown.into_iter().map(|(session, seq)| Wake::LogGrew { session, seq });
+        let mut payload = String::new();
+        let mut messages = outbox.others.into_iter().chain(grown).peekable();
+        while let Some(wake) = messages.next() {
+            wake.encode(&mut payload);
+            if messages.peek().is_none() || payload.len() >= MAX_PAYLOAD_BYTES {
+                let publish = nats.client.publish(nats.subject.clone(), Bytes::from(payload));
+                let _ = tokio::time::timeout(PUBLISH_TIMEOUT, publish).await;
+                payload = String::new();
             }
         }
     }
 }
 
-async fn listen(mut said: Subscriber, heard: mpsc::Sender<Wake>) {
-    while let Some(message) = said.next().await {
+async fn subscriber_task(mut subscriber: Subscriber, sender: mpsc::Sender<Wake>) {
+    while let Some(message) = subscriber.next().await {
         let Ok(text) = std::str::from_utf8(&message.payload) else { continue };
         for wake in text.lines().filter_map(Wake::parse) {
-            if heard.send(wake).await.is_err() {
+            if sender.send(wake).await.is_err() {
                 return;
             }
         }
@@ -213,10 +217,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_heard() {
-        for wake in [Wake::Grew { session: 7, seq: 12 }, Wake::Run { session: 3 }, Wake::Look] {
+    fn wake_round_trips_through_its_encoding() {
+        for wake in [Wake::LogGrew { session: 7, seq: 12 }, Wake::Run { session: 3 }, Wake::Poll] {
             let mut text = String::new();
-            wake.print(&mut text);
+            wake.encode(&mut text);
             assert_eq!(Wake::parse(text.trim_end()), Some(wake));
         }
         for line in ["", "g", "g 1", "g 1 x", "g 1 2 3", "hello", "l 1"] {

@@ -1,9 +1,10 @@
-//! What other nodes do. They tell by the bus that there is something to look at; what it is stands in
-//! the store. Now and then everything is looked at without being told: nothing depends on the bus.
+//! Changes of other nodes, applied to this one. The bus only wakes; what changed is read from the
+//! store, which is also polled: nothing depends on the bus. Caches above the hub (tokens, runs,
+//! sessions) are reached through `ClusterObserver`.
 
 use super::bus::Wake;
 use super::hub::Hub;
-use super::log_tail::Tail;
+use super::log_tail::LogTail;
 use narrows_store::{Error, News};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -11,22 +12,23 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// How often is looked without being told; and while the bus is away.
-const EVERY: Duration = Duration::from_secs(2);
-const EVERY_ALONE: Duration = Duration::from_millis(300);
-/// Sessions that are looked up at once.
-const AT_ONCE: usize = 5000;
-/// What is read of a session's log at once.
-const PAGE_ROWS: usize = 1000;
-const PAGE_BYTES: usize = 1 << 20;
+/// How often the store is polled while the bus is connected, and while it is not.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+const POLL_INTERVAL_WITHOUT_BUS: Duration = Duration::from_millis(300);
+/// Sessions whose heads one query reads.
+const HEADS_PER_QUERY: usize = 5000;
+/// The page of a remote log that is read at once.
+const FETCH_ROWS: usize = 1000;
+const FETCH_BYTES: usize = 1 << 20;
 
 /// Caches of this node that changes of other nodes make stale.
 pub trait ClusterObserver: Send + 'static {
-    /// Other nodes have changed sessions, tags or tokens.
+    /// Other nodes have changed sessions, tags or tokens. Called before followers of the session list
+    /// are notified.
     fn on_changes(&self, changes: &News);
-    /// Another node has asked a session's run for something, or has answered.
+    /// Another node has enqueued or answered a request for a session's run.
     fn on_run_changed(&self, session: i64);
-    /// Runs are to be looked at, whether or not another node said so.
+    /// Polls the state of runs, whether or not a message of the bus has arrived.
     fn poll_runs(&self);
 }
 
@@ -35,124 +37,127 @@ pub trait ClusterObserver: Send + 'static {
 pub struct ClusterSync<O> {
     hub: Hub,
     observer: O,
-    /// The news up to here are known.
-    touched: i64,
+    /// The revision up to which changes were read.
+    revision: i64,
     newest: i64,
 }
 
 impl<O: ClusterObserver> ClusterSync<O> {
-    /// What happened before it begins is not news.
+    /// Starts at the newest change: older ones are in the store already.
     pub async fn new(hub: &Hub, observer: O) -> Result<Self, Error> {
-        let News { touched, newest, .. } = hub.inner.store.news(i64::MAX).await?;
-        Ok(ClusterSync { hub: hub.clone(), observer, touched, newest })
+        let News { touched: revision, newest, .. } = hub.store().news(i64::MAX).await?;
+        Ok(ClusterSync { hub: hub.clone(), observer, revision, newest })
     }
 
-    /// Looks until the server ends.
-    pub async fn run(mut self, mut heard: mpsc::Receiver<Wake>, stop: CancellationToken) {
-        let mut open = true;
+    /// Applies changes until `stop` is cancelled.
+    pub async fn run(mut self, mut wakes: mpsc::Receiver<Wake>, stop: CancellationToken) {
+        let mut bus_open = true;
         loop {
-            let bus = &self.hub.inner.bus;
-            let every = if bus.is_shared() && bus.is_up() { EVERY } else { EVERY_ALONE };
+            let bus = self.hub.bus();
+            let connected = bus.is_shared() && bus.is_connected();
+            let interval = if connected { POLL_INTERVAL } else { POLL_INTERVAL_WITHOUT_BUS };
             let wake = tokio::select! {
                 () = stop.cancelled() => return,
-                wake = heard.recv(), if open => wake,
-                () = tokio::time::sleep(every) => Some(Wake::Look),
+                wake = wakes.recv(), if bus_open => wake,
+                () = tokio::time::sleep(interval) => Some(Wake::Poll),
             };
             match wake {
-                Some(Wake::Grew { session, seq }) => self.hub.grown(session, seq),
+                Some(Wake::LogGrew { session, seq }) => self.hub.on_remote_append(session, seq),
                 Some(Wake::Run { session }) => self.observer.on_run_changed(session),
-                Some(Wake::Look) => self.look().await,
-                None => open = false,
+                Some(Wake::Poll) => self.poll().await,
+                None => bus_open = false,
             }
         }
     }
 
-    async fn look(&mut self) {
-        // What cannot be read now is read next time.
-        if let Ok(news) = self.hub.inner.store.news(self.touched).await {
-            self.take(news);
+    async fn poll(&mut self) {
+        // A failed read is repeated by the next poll.
+        if let Ok(changes) = self.hub.store().news(self.revision).await {
+            self.apply(changes);
         }
-        let followed = self.hub.followed();
+        let followed = self.hub.followed_tails();
         let keys: Vec<i64> = followed.keys().copied().collect();
-        for keys in keys.chunks(AT_ONCE) {
-            let Ok(heads) = self.hub.inner.store.heads(keys.to_vec()).await else { return };
+        for keys in keys.chunks(HEADS_PER_QUERY) {
+            let Ok(heads) = self.hub.store().heads(keys.to_vec()).await else { return };
             let heads: HashMap<i64, (u64, bool)> =
-                heads.into_iter().map(|(key, seq, over)| (key, (seq, over))).collect();
+                heads.into_iter().map(|(key, seq, ended)| (key, (seq, ended))).collect();
             for key in keys {
                 let Some(tail) = followed.get(key) else { continue };
                 match heads.get(key) {
-                    Some((seq, over)) if *seq > tail.known() || *over != tail.is_over() => {
-                        self.hub.pull(tail);
+                    Some((seq, ended))
+                        if *seq > tail.published_seq() || *ended != tail.has_source_ended() =>
+                    {
+                        self.hub.fetch_remote(tail);
                     }
                     Some(_) => {}
-                    None => self.hub.end(*key),
+                    None => self.hub.close_tail(*key),
                 }
             }
         }
         self.observer.poll_runs();
     }
 
-    fn take(&mut self, news: News) {
-        self.observer.on_changes(&news);
-        for id in news.sessions {
+    fn apply(&mut self, changes: News) {
+        self.observer.on_changes(&changes);
+        for id in changes.sessions {
             self.hub.forget(id);
         }
-        if news.newest != self.newest {
+        if changes.newest != self.newest {
             self.hub.changed();
         }
-        (self.touched, self.newest) = (news.touched, news.newest);
+        (self.revision, self.newest) = (changes.touched, changes.newest);
     }
 }
 
 impl Hub {
-    /// Another node says that a log has grown.
-    fn grown(&self, session: i64, seq: u64) {
+    /// Another node has appended to a log.
+    fn on_remote_append(&self, session: i64, seq: u64) {
         let tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
         let tail = tails.get(&session).cloned();
         drop(tails);
-        if let Some(tail) = tail.filter(|tail| tail.is_followed() && tail.known() < seq) {
-            self.pull(&tail);
+        if let Some(tail) = tail.filter(|tail| tail.is_followed() && tail.published_seq() < seq) {
+            self.fetch_remote(&tail);
         }
         self.changed();
     }
 
-    fn followed(&self) -> HashMap<i64, Arc<Tail>> {
+    fn followed_tails(&self) -> HashMap<i64, Arc<LogTail>> {
         let tails = self.inner.tails.lock().unwrap_or_else(PoisonError::into_inner);
         let followed = tails.iter().filter(|(_, tail)| tail.is_followed());
         followed.map(|(key, tail)| (*key, Arc::clone(tail))).collect()
     }
 
-    /// Reads what other nodes wrote, once for all who follow.
-    pub(super) fn pull(&self, tail: &Arc<Tail>) {
-        if !tail.begin_pull() {
+    /// Reads the rows that other nodes have appended, once for all subscribers.
+    pub(super) fn fetch_remote(&self, tail: &Arc<LogTail>) {
+        if !tail.begin_fetch() {
             return;
         }
         let (hub, tail) = (self.clone(), Arc::clone(tail));
         tokio::spawn(async move {
             loop {
-                while hub.pull_page(&tail).await {}
-                if !tail.end_pull() {
+                while hub.fetch_page(&tail).await {}
+                if !tail.end_fetch() {
                     return;
                 }
             }
         });
     }
 
-    /// True when there is more.
-    async fn pull_page(&self, tail: &Arc<Tail>) -> bool {
-        let (key, after) = (tail.session().key, tail.known());
-        match self.inner.store.events_after(key, after, PAGE_ROWS, PAGE_BYTES).await {
+    /// Fetches one page; returns whether there are more.
+    async fn fetch_page(&self, tail: &Arc<LogTail>) -> bool {
+        let (key, after) = (tail.session().key, tail.published_seq());
+        match self.store().events_after(key, after, FETCH_ROWS, FETCH_BYTES).await {
             Ok(page) => {
-                let told = page.rows.last().map_or(page.last, |row| row.seq);
-                let (more, over) = (told < page.last, page.ended);
-                tail.publish(page.rows, over && !more);
+                let fetched = page.rows.last().map_or(page.last, |row| row.seq);
+                let (more, ended) = (fetched < page.last, page.ended);
+                tail.publish(page.rows, ended && !more);
                 more
             }
             Err(Error::NotFound(_)) => {
-                self.end(key);
+                self.close_tail(key);
                 false
             }
-            // Looked at again soon.
+            // The next poll fetches again.
             Err(_) => false,
         }
     }

@@ -1,4 +1,4 @@
-//! What a subscription wants to see.
+//! The view of a subscription and what it leaves out.
 
 use narrows_store::EventRow;
 use serde::{Deserialize, Serialize};
@@ -9,27 +9,29 @@ use std::collections::BTreeSet;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum View {
-    /// What happened, one fact a frame.
+    /// One event per frame.
     Events,
-    /// Changes of what a person sees.
+    /// Changes of the transcript's items.
     Items,
-    /// What the agent does, as messages for a dashboard.
+    /// The agent's activity, as messages for a dashboard.
     Activity,
-    /// Clean packets in the shapes of the protocol.
+    /// Redacted packets in the shapes of the protocol.
     Packets,
 }
 
 impl View {
-    /// All of them.
+    /// All views.
     pub const ALL: [View; 4] = [View::Events, View::Items, View::Activity, View::Packets];
+    /// The number of views.
+    pub const COUNT: usize = View::ALL.len();
 }
 
-/// What is left out. The cursor goes on in any case.
+/// What a subscription leaves out. The cursor advances over frames that are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// Only what events of these types give; not for the activity view.
+    /// Only frames of events of these types; ignored by the activity view.
     pub types: Option<BTreeSet<String>>,
-    /// Types of messages that the activity view leaves out.
+    /// Message types that the activity view leaves out.
     pub without: BTreeSet<&'static str>,
 }
 
@@ -39,9 +41,10 @@ impl Filter {
         self.types.is_none() && self.without.is_empty()
     }
 
-    pub(super) fn takes_row(&self, view: View, row: &EventRow) -> bool {
+    /// Whether the frames of a row pass.
+    pub(super) fn accepts_row(&self, view: View, row: &EventRow) -> bool {
         match &self.types {
-            // That something cannot be read is told to everybody.
+            // Every subscriber learns that an event is damaged.
             Some(types) if view != View::Activity => {
                 types.contains(&*row.kind) || row.kind == "damaged"
             }
@@ -49,12 +52,12 @@ impl Filter {
         }
     }
 
-    /// Whether a message of the activity view is wanted: they begin with their type.
-    pub(super) fn takes_message(&self, message: &[u8]) -> bool {
-        let named = |kind: &&&'static str| {
+    /// Whether a message of the activity view passes. Messages begin with their type.
+    pub(super) fn accepts_message(&self, message: &[u8]) -> bool {
+        let has_type = |kind: &str| {
             let rest = message.strip_prefix(b"{\"type\":\"");
             rest.and_then(|r| r.strip_prefix(kind.as_bytes())).is_some_and(|r| r.starts_with(b"\""))
         };
-        !self.without.iter().any(|kind| named(&kind))
+        !self.without.iter().any(|kind| has_type(kind))
     }
 }

@@ -1,4 +1,5 @@
-//! Rows of the log as frames.
+//! Rows of the log encoded as frames, for server-sent events and for sockets. Each frame carries the
+//! cursor after which a client resumes.
 
 use super::filter::{Filter, View};
 use bytes::Bytes;
@@ -10,29 +11,34 @@ use std::fmt;
 use std::io::Write;
 use std::sync::OnceLock;
 
-/// Bytes around what a frame says, about.
-const SSE: usize = 40;
-const WS: usize = 60;
+/// Approximate size of a frame without its data, in bytes.
+const SSE_OVERHEAD_BYTES: usize = 40;
+const WS_OVERHEAD_BYTES: usize = 60;
 
-/// Calls `tell` for each frame of a row: its number, how many there are, and what it says. What must
-/// be made for that is made in `made`.
-fn frames(view: View, row: &EventRow, made: &mut Vec<u8>, mut tell: impl FnMut(u32, u32, &[u8])) {
+/// Calls `emit` for each frame of a row with its index, the number of frames and its data. `buffer` is
+/// reused for data that must be assembled.
+fn row_frames(
+    view: View,
+    row: &EventRow,
+    buffer: &mut Vec<u8>,
+    mut emit: impl FnMut(u32, u32, &[u8]),
+) {
     match view {
-        View::Events => tell(0, 1, &row.event),
+        View::Events => emit(0, 1, &row.event),
         View::Items => {
             if let Some(changes) = &row.changes {
-                made.clear();
-                let _ = write!(made, r#"{{"type":"changes","seq":{},"changes":"#, row.seq);
-                made.extend_from_slice(changes);
-                made.push(b'}');
-                tell(0, 1, made);
+                buffer.clear();
+                let _ = write!(buffer, r#"{{"type":"changes","seq":{},"changes":"#, row.seq);
+                buffer.extend_from_slice(changes);
+                buffer.push(b'}');
+                emit(0, 1, buffer);
             }
         }
         View::Activity => {
             if let Some(messages) = &row.activity {
                 let count = messages.split(|b| *b == b'\n').count() as u32;
                 for (at, message) in (0..).zip(messages.split(|b| *b == b'\n')) {
-                    tell(at, count, message);
+                    emit(at, count, message);
                 }
             }
         }
@@ -45,29 +51,29 @@ fn frames(view: View, row: &EventRow, made: &mut Vec<u8>, mut tell: impl FnMut(u
             };
             let packets = narrows::view::packets(&event, changes);
             for (at, packet) in (0..).zip(&packets) {
-                made.clear();
-                if narrows::json::print(made, packet).is_ok() {
-                    tell(at, packets.len() as u32, made);
+                buffer.clear();
+                if narrows::json::print(buffer, packet).is_ok() {
+                    emit(at, packets.len() as u32, buffer);
                 }
             }
         }
     }
 }
 
-/// Walks over the frames that come after a place and that a filter takes. Returns the place of the
-/// last one.
-fn walk(
+/// Calls `emit` for each frame that comes after a position and passes the filter. Returns the position
+/// of the last one.
+fn emit_frames(
     view: View,
     filter: &Filter,
     from: Place,
     rows: &[EventRow],
-    mut tell: impl FnMut(Place, &[u8]),
+    mut emit: impl FnMut(Place, &[u8]),
 ) -> Option<Place> {
-    let (mut last, mut made) = (None, Vec::new());
-    for row in rows.iter().filter(|row| row.seq > from.seq && filter.takes_row(view, row)) {
-        frames(view, row, &mut made, |at, count, data| {
-            let known = row.seq == from.seq + 1 && at < from.part;
-            if known || (view == View::Activity && !filter.takes_message(data)) {
+    let (mut last, mut buffer) = (None, Vec::new());
+    for row in rows.iter().filter(|row| row.seq > from.seq && filter.accepts_row(view, row)) {
+        row_frames(view, row, &mut buffer, |at, count, data| {
+            let was_sent = row.seq == from.seq + 1 && at < from.part;
+            if was_sent || (view == View::Activity && !filter.accepts_message(data)) {
                 return;
             }
             let place = if at + 1 == count {
@@ -75,17 +81,17 @@ fn walk(
             } else {
                 Place { seq: row.seq - 1, part: at + 1 }
             };
-            tell(place, data);
+            emit(place, data);
             last = Some(place);
         });
     }
     last
 }
 
-/// One frame of server-sent events.
+/// Encodes one server-sent event.
 fn sse_frame(out: &mut Vec<u8>, epoch: &str, view: View, place: Place, data: &[u8]) {
     let _ = write!(out, "id: {}", place.within(epoch));
-    // Front ends of this view look for the name.
+    // Clients of this view listen for the event name.
     out.extend_from_slice(if view == View::Packets {
         b"\nevent: message\ndata: "
     } else {
@@ -95,7 +101,7 @@ fn sse_frame(out: &mut Vec<u8>, epoch: &str, view: View, place: Place, data: &[u
     out.extend_from_slice(b"\n\n");
 }
 
-/// Text messages for a socket, one after the other in one buffer that all of them share.
+/// Text messages for a socket. They share one buffer.
 pub struct TextFrames {
     bytes: Bytes,
     /// Where each message ends in `bytes`.
@@ -106,25 +112,25 @@ pub struct TextFrames {
 
 impl TextFrames {
     /// The messages as slices of the shared buffer.
-    pub fn iter(&self) -> impl Iterator<Item = Bytes> {
+    pub fn texts(&self) -> impl Iterator<Item = Bytes> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, end)| self.bytes.slice(start..*end))
     }
 
     /// The messages in the text type of a transport. The first call converts them; later calls, also
-    /// by other subscribers, return the same texts: a transport validates UTF-8 once for all of them.
+    /// for other subscribers, return the same texts: UTF-8 is validated once per batch, not per client.
     pub fn converted<T>(&self, convert: impl Fn(Bytes) -> T) -> Cow<'_, [T]>
     where
         T: Clone + Send + Sync + 'static,
     {
         let texts = self
             .converted
-            .get_or_init(|| Box::new(self.iter().map(&convert).collect::<Vec<T>>()))
+            .get_or_init(|| Box::new(self.texts().map(&convert).collect::<Vec<T>>()))
             .downcast_ref::<Vec<T>>();
         match texts {
             Some(texts) => Cow::Borrowed(texts),
-            // Another transport of the same process was first.
-            None => Cow::Owned(self.iter().map(convert).collect()),
+            // Another transport of this process has converted them first.
+            None => Cow::Owned(self.texts().map(convert).collect()),
         }
     }
 }
@@ -142,36 +148,37 @@ impl FromIterator<String> for TextFrames {
 
 impl fmt::Debug for TextFrames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
+        f.debug_list().entries(self.texts()).finish()
     }
 }
 
-/// The messages of a socket's subscription, one after the other in the same bytes.
-struct Messages<'a> {
+/// Builds the messages of a socket's subscription in one buffer.
+struct MessageEncoder<'a> {
     epoch: &'a str,
-    /// The subscription's name, as JSON.
-    name: String,
+    /// The subscription's name, as a JSON string.
+    subscription: String,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Messages<'_> {
-    /// One message: what it says, with the subscription and the cursor.
+impl MessageEncoder<'_> {
+    /// Adds one message: its data with the subscription and the cursor.
     fn add(&mut self, place: Place, data: &[u8]) {
         let data = data.strip_suffix(b"}").unwrap_or(data);
         self.bytes.extend_from_slice(data);
         let comma = if data.len() > 1 { "," } else { "" };
-        let (name, cursor) = (&self.name, place.within(self.epoch));
+        let (name, cursor) = (&self.subscription, place.within(self.epoch));
         let _ = write!(self.bytes, "{comma}\"subscription\":{name},\"cursor\":\"{cursor}\"}}");
         self.ends.push(self.bytes.len());
     }
 
-    fn cut(self) -> TextFrames {
+    fn finish(self) -> TextFrames {
         TextFrames { bytes: self.bytes.into(), ends: self.ends, converted: OnceLock::new() }
     }
 }
 
-/// The frames after a place for server-sent events; the cursor where the last ones were left out.
+/// Encodes the frames after a position as server-sent events. Where the last ones are left out, an event
+/// with a cursor alone follows.
 pub(super) fn encode_sse(
     epoch: &str,
     view: View,
@@ -179,19 +186,20 @@ pub(super) fn encode_sse(
     from: Place,
     rows: &[EventRow],
 ) -> Bytes {
-    let mut out = Vec::with_capacity(rows.iter().map(|row| size(view, row) + SSE).sum());
-    let last = walk(view, filter, from, rows, |place, data| {
+    let mut out =
+        Vec::with_capacity(rows.iter().map(|row| data_size(view, row) + SSE_OVERHEAD_BYTES).sum());
+    let last = emit_frames(view, filter, from, rows, |place, data| {
         sse_frame(&mut out, epoch, view, place, data);
     });
     let end = Place::after(rows.last().map_or(from.seq, |r| r.seq));
     if last != Some(end) {
-        // A cursor without a frame: there was nothing to tell up to it.
+        // A cursor without data: the client need not read the skipped rows again.
         let _ = write!(out, "id: {}\n\n", end.within(epoch));
     }
     out.into()
 }
 
-/// The same for a socket's subscription.
+/// Encodes the frames after a position as messages of a socket's subscription.
 pub(super) fn encode_ws(
     epoch: &str,
     view: View,
@@ -200,22 +208,24 @@ pub(super) fn encode_ws(
     from: Place,
     rows: &[EventRow],
 ) -> TextFrames {
-    let mut out = Messages {
+    let mut out = MessageEncoder {
         epoch,
-        name: serde_json::Value::from(subscription).to_string(),
-        bytes: Vec::with_capacity(rows.iter().map(|row| size(view, row) + WS).sum()),
+        subscription: serde_json::Value::from(subscription).to_string(),
+        bytes: Vec::with_capacity(
+            rows.iter().map(|row| data_size(view, row) + WS_OVERHEAD_BYTES).sum(),
+        ),
         ends: Vec::with_capacity(rows.len()),
     };
-    let last = walk(view, filter, from, rows, |place, data| out.add(place, data));
+    let last = emit_frames(view, filter, from, rows, |place, data| out.add(place, data));
     let end = Place::after(rows.last().map_or(from.seq, |r| r.seq));
     if last != Some(end) {
         out.add(end, br#"{"type":"cursor"}"#);
     }
-    out.cut()
+    out.finish()
 }
 
-/// Bytes that a row takes in a view, about.
-fn size(view: View, row: &EventRow) -> usize {
+/// Approximate size of a row's data in a view, in bytes.
+fn data_size(view: View, row: &EventRow) -> usize {
     match view {
         View::Events | View::Packets => row.event.len(),
         View::Items => row.changes.as_ref().map_or(0, |changes| changes.len() + 40),

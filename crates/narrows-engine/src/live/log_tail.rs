@@ -1,7 +1,9 @@
-//! The newest rows of one session.
+//! The newest rows of one session's log in memory, shared by all subscribers. Rows enter in order once
+//! they are durable and are published in batches: with many subscribers, rows wait a few milliseconds
+//! for more, because waking everybody costs more than the wait.
 
 use super::batch::Batch;
-use super::hub::Delivery;
+use super::hub::PendingAppend;
 use super::preview::Preview;
 use narrows_store::{EventRow, Session};
 use std::collections::VecDeque;
@@ -9,93 +11,98 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Rows that are durable within this time of each other are told together, where many follow.
-const TICK: Duration = Duration::from_millis(20);
-/// To tell one follower takes so long, about: the more there are, the longer rows wait for others.
-const ONE: Duration = Duration::from_micros(8);
-/// Less than this is not worth a timer.
-const LEAST: Duration = Duration::from_millis(1);
-/// What is kept of one session.
+/// The longest time for which rows wait to be published together.
+const MAX_BATCH_DELAY: Duration = Duration::from_millis(20);
+/// Approximate cost of publishing to one subscriber; the batch delay grows with the subscribers.
+const COST_PER_FOLLOWER: Duration = Duration::from_micros(8);
+/// A shorter delay is not worth a timer.
+const MIN_BATCH_DELAY: Duration = Duration::from_millis(1);
+/// Memory of one tail, in bytes.
 pub(super) const MAX_BYTES: usize = 8 << 20;
-const MAX_BATCHES: usize = 4096;
-/// Nobody follows and nobody writes for so long.
-const IDLE: Duration = Duration::from_mins(1);
+const MAX_BATCH_COUNT: usize = 4096;
+/// A tail without subscribers or appends is dropped after this time.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The end of one session's log.
 #[derive(Debug)]
-pub struct Tail {
+pub struct LogTail {
     session: Session,
-    state: Mutex<State>,
-    wake: watch::Sender<Woken>,
+    state: Mutex<TailState>,
+    signal: watch::Sender<TailSignal>,
 }
 
-/// What a follower is woken with.
+/// The state that wakes subscribers when it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Woken {
+struct TailSignal {
     seq: u64,
-    /// The source said that nothing more comes.
-    over: bool,
-    /// The session is gone.
-    ended: bool,
-    /// Grows when something else can be shown beside the log.
-    previews: u64,
+    /// The source has ended.
+    source_ended: bool,
+    /// The session, or this epoch of it, is gone.
+    deleted: bool,
+    /// Grows when another preview is to be shown.
+    preview_version: u64,
 }
 
 #[derive(Debug)]
-struct State {
+struct TailState {
     batches: VecDeque<Arc<Batch>>,
     bytes: usize,
-    /// Durable rows that the next tick tells.
-    next: Vec<EventRow>,
-    /// The last row that was given here. The log may be known to go further.
-    given: u64,
-    /// Whether the source is over with them.
-    over: bool,
-    told: Instant,
-    timer: bool,
-    queue: VecDeque<Delivery>,
-    delivering: bool,
-    /// Somebody reads what other nodes wrote; and once more, since there is more by now.
-    pulling: bool,
-    pull_again: bool,
+    /// Durable rows of the next batch.
+    unpublished: Vec<EventRow>,
+    /// The seq of the last row that was passed to `publish`. The log may be known to go further.
+    published: u64,
+    /// Whether the source has ended with these rows.
+    source_ended: bool,
+    last_batch: Instant,
+    timer_running: bool,
+    pending: VecDeque<PendingAppend>,
+    /// A task awaits the pending appends.
+    awaiting: bool,
+    /// A task reads what other nodes have appended, and must read once more afterwards.
+    fetching: bool,
+    fetch_again: bool,
     preview: Option<Arc<Preview>>,
 }
 
-/// What lies ahead of a follower.
+/// What a subscriber reads after its cursor.
 #[derive(Debug)]
-pub enum Ahead {
+pub enum TailRead {
     /// Rows in memory.
     Batch(Arc<Batch>),
     /// Rows that must be read from the store.
     Stored,
-    /// Nothing; whether the source said that nothing more comes.
+    /// No rows yet.
     Nothing {
-        /// Whether it did.
+        /// Whether the source has ended.
         over: bool,
     },
     /// The session is gone.
     Ended,
 }
 
-impl Tail {
+impl LogTail {
     pub(super) fn new(session: &Session) -> Self {
-        let state = State {
+        let state = TailState {
             batches: VecDeque::new(),
             bytes: 0,
-            next: Vec::new(),
-            given: 0,
-            over: session.ended,
-            told: Instant::now().checked_sub(TICK).unwrap_or_else(Instant::now),
-            timer: false,
-            queue: VecDeque::new(),
-            delivering: false,
-            pulling: false,
-            pull_again: false,
+            unpublished: Vec::new(),
+            published: 0,
+            source_ended: session.ended,
+            last_batch: Instant::now().checked_sub(MAX_BATCH_DELAY).unwrap_or_else(Instant::now),
+            timer_running: false,
+            pending: VecDeque::new(),
+            awaiting: false,
+            fetching: false,
+            fetch_again: false,
             preview: None,
         };
-        let (seq, over) = (session.seq, session.ended);
-        let wake = watch::Sender::new(Woken { seq, over, ended: false, previews: 0 });
-        Tail { session: session.clone(), state: Mutex::new(state), wake }
+        let (seq, source_ended) = (session.seq, session.ended);
+        let signal = TailSignal { seq, source_ended, deleted: false, preview_version: 0 };
+        LogTail {
+            session: session.clone(),
+            state: Mutex::new(state),
+            signal: watch::Sender::new(signal),
+        }
     }
 
     /// The session.
@@ -103,188 +110,190 @@ impl Tail {
         &self.session
     }
 
-    /// Where the log ends, as far as it was told.
+    /// The seq at which the log ends, as far as it is known.
     pub fn head(&self) -> u64 {
-        self.wake.borrow().seq
+        self.signal.borrow().seq
     }
 
-    /// Wakes when the log has grown.
-    pub fn waker(&self) -> Waker {
-        Waker(self.wake.subscribe())
+    /// Wakes when the log has grown or is gone.
+    pub fn waker(&self) -> TailWatcher {
+        TailWatcher(self.signal.subscribe())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TailState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues rows; true when somebody must begin to deliver.
-    pub(super) fn queue(&self, delivery: Delivery) -> bool {
+    /// Enqueues an append; returns whether the caller must start the task that awaits it.
+    pub(super) fn enqueue(&self, append: PendingAppend) -> bool {
         let mut state = self.state();
-        state.queue.push_back(delivery);
-        !std::mem::replace(&mut state.delivering, true)
+        state.pending.push_back(append);
+        !std::mem::replace(&mut state.awaiting, true)
     }
 
-    /// Whether nothing is on its way.
-    pub(super) fn is_clear(&self) -> bool {
-        !self.state().delivering
+    /// Whether no append is pending.
+    pub(super) fn has_no_pending(&self) -> bool {
+        !self.state().awaiting
     }
 
-    pub(super) fn next_delivery(&self) -> Option<Delivery> {
+    /// The next append to await; without one the task ends.
+    pub(super) fn next_pending(&self) -> Option<PendingAppend> {
         let mut state = self.state();
-        let next = state.queue.pop_front();
-        state.delivering = next.is_some();
+        let next = state.pending.pop_front();
+        state.awaiting = next.is_some();
         next
     }
 
-    /// Whether somebody follows it.
+    /// Whether the tail has subscribers.
     pub(super) fn is_followed(&self) -> bool {
-        self.wake.receiver_count() > 0
+        self.signal.receiver_count() > 0
     }
 
-    /// Whether the source said that nothing more comes.
-    pub(super) fn is_over(&self) -> bool {
-        self.wake.borrow().over
+    /// Whether the source has ended.
+    pub(super) fn has_source_ended(&self) -> bool {
+        self.signal.borrow().source_ended
     }
 
-    /// The last event that was told, or is about to be.
-    pub(super) fn known(&self) -> u64 {
-        self.head().max(self.state().given)
+    /// The seq of the last row that is published or waits in the next batch.
+    pub(super) fn published_seq(&self) -> u64 {
+        self.head().max(self.state().published)
     }
 
-    /// True when the caller is to read what other nodes wrote; else somebody is at it, and will look
-    /// once more.
-    pub(super) fn begin_pull(&self) -> bool {
+    /// Returns whether the caller is to read what other nodes have appended. Otherwise a task is reading
+    /// and will read once more.
+    pub(super) fn begin_fetch(&self) -> bool {
         let mut state = self.state();
-        state.pull_again = state.pulling;
-        !std::mem::replace(&mut state.pulling, true)
+        state.fetch_again = state.fetching;
+        !std::mem::replace(&mut state.fetching, true)
     }
 
-    /// True when the caller is to read once more.
-    pub(super) fn end_pull(&self) -> bool {
+    /// Returns whether the caller is to read once more.
+    pub(super) fn end_fetch(&self) -> bool {
         let mut state = self.state();
-        state.pulling = std::mem::take(&mut state.pull_again);
-        state.pulling
+        state.fetching = std::mem::take(&mut state.fetch_again);
+        state.fetching
     }
 
-    /// Tells rows that are durable, at once or with the next tick. What is known is passed over: this
-    /// node may hear of its own rows from others.
-    pub(super) fn publish(self: &Arc<Self>, mut rows: Vec<EventRow>, over: bool) {
-        let known = self.wake.borrow().over;
+    /// Publishes durable rows, at once or with the next batch. Rows that are published already are
+    /// skipped: this node may receive its own rows from other nodes.
+    pub(super) fn publish(self: &Arc<Self>, mut rows: Vec<EventRow>, source_ended: bool) {
+        let was_ended = self.signal.borrow().source_ended;
         let mut state = self.state();
-        let given = state.given;
-        if rows.first().is_some_and(|row| row.seq <= given) {
-            rows.retain(|row| row.seq > given);
+        let published = state.published;
+        if rows.first().is_some_and(|row| row.seq <= published) {
+            rows.retain(|row| row.seq > published);
         }
-        if rows.is_empty() && known == over {
+        if rows.is_empty() && was_ended == source_ended {
             return;
         }
-        // What is told together has no gap.
-        if !state.next.is_empty() && rows.first().is_some_and(|row| row.seq != given + 1) {
-            self.tell(state);
-            return self.publish(rows, over);
+        // The rows of a batch have no gap.
+        if !state.unpublished.is_empty() && rows.first().is_some_and(|row| row.seq != published + 1)
+        {
+            self.publish_batch(state);
+            return self.publish(rows, source_ended);
         }
-        state.given = rows.last().map_or(given, |row| row.seq);
-        if self.wake.receiver_count() == 0 && state.next.is_empty() {
-            // Nobody follows: whoever comes finds it in the store.
-            (state.over, state.bytes) = (over, 0);
+        state.published = rows.last().map_or(published, |row| row.seq);
+        if self.signal.receiver_count() == 0 && state.unpublished.is_empty() {
+            // Without subscribers the rows need not be in memory: a later one reads the store.
+            (state.source_ended, state.bytes) = (source_ended, 0);
             state.batches.clear();
             drop(state);
             let last = rows.last().map_or(0, |row| row.seq);
-            self.wake.send_modify(|woken| {
-                woken.seq = woken.seq.max(last);
-                woken.over = over;
+            self.signal.send_modify(|signal| {
+                signal.seq = signal.seq.max(last);
+                signal.source_ended = source_ended;
             });
             return;
         }
-        state.next.extend(rows);
-        state.over = over;
-        let (since, tick) = (state.told.elapsed(), self.tick());
-        if since >= tick {
-            self.tell(state);
-        } else if !state.timer {
-            state.timer = true;
+        state.unpublished.extend(rows);
+        state.source_ended = source_ended;
+        let (since, delay) = (state.last_batch.elapsed(), self.batch_delay());
+        if since >= delay {
+            self.publish_batch(state);
+        } else if !state.timer_running {
+            state.timer_running = true;
             let tail = Arc::clone(self);
             tokio::spawn(async move {
-                tokio::time::sleep(tick.saturating_sub(since)).await;
+                tokio::time::sleep(delay.saturating_sub(since)).await;
                 let mut state = tail.state();
-                state.timer = false;
-                tail.tell(state);
+                state.timer_running = false;
+                tail.publish_batch(state);
             });
         }
     }
 
-    /// For how long rows are gathered: as long as it takes to tell them to all who follow.
-    fn tick(&self) -> Duration {
-        let followers = u32::try_from(self.wake.receiver_count()).unwrap_or(u32::MAX);
-        let all = ONE.saturating_mul(followers).min(TICK);
-        if all < LEAST { Duration::ZERO } else { all }
+    /// How long rows wait for more: about as long as it takes to publish to all subscribers.
+    fn batch_delay(&self) -> Duration {
+        let followers = u32::try_from(self.signal.receiver_count()).unwrap_or(u32::MAX);
+        let cost = COST_PER_FOLLOWER.saturating_mul(followers).min(MAX_BATCH_DELAY);
+        if cost < MIN_BATCH_DELAY { Duration::ZERO } else { cost }
     }
 
-    fn tell(&self, mut state: MutexGuard<'_, State>) {
-        let rows = std::mem::take(&mut state.next);
-        let over = state.over;
-        state.told = Instant::now();
+    fn publish_batch(&self, mut state: MutexGuard<'_, TailState>) {
+        let rows = std::mem::take(&mut state.unpublished);
+        let source_ended = state.source_ended;
+        state.last_batch = Instant::now();
         let Some(batch) = Batch::new(&self.session.epoch, rows) else {
             drop(state);
-            self.wake.send_modify(|woken| woken.over = over);
+            self.signal.send_modify(|signal| signal.source_ended = source_ended);
             return;
         };
         let seq = batch.last();
-        // A batch that does not follow the one before cannot be looked up: the store has it all.
+        // Batches are searched by seq, so they must not have gaps; the store has the older rows.
         if state.batches.back().is_some_and(|b| b.last() + 1 != batch.first()) {
             state.batches.clear();
             state.bytes = 0;
         }
-        state.bytes += batch.size();
+        state.bytes += batch.bytes();
         state.batches.push_back(Arc::new(batch));
-        while state.bytes > MAX_BYTES || state.batches.len() > MAX_BATCHES {
+        while state.bytes > MAX_BYTES || state.batches.len() > MAX_BATCH_COUNT {
             let Some(oldest) = state.batches.pop_front() else { break };
-            state.bytes -= oldest.size();
+            state.bytes -= oldest.bytes();
         }
         drop(state);
-        self.wake.send_modify(|woken| {
-            woken.seq = woken.seq.max(seq);
-            woken.over = over;
+        self.signal.send_modify(|signal| {
+            signal.seq = signal.seq.max(seq);
+            signal.source_ended = source_ended;
         });
     }
 
-    /// What comes after the event `seq`.
-    pub fn after(&self, seq: u64) -> Ahead {
-        let Woken { seq: head, over, ended, .. } = *self.wake.borrow();
-        if ended {
-            return Ahead::Ended;
+    /// Reads what comes after the event `seq`.
+    pub fn after(&self, seq: u64) -> TailRead {
+        let TailSignal { seq: head, source_ended, deleted, .. } = *self.signal.borrow();
+        if deleted {
+            return TailRead::Ended;
         }
         if seq >= head {
-            return Ahead::Nothing { over };
+            return TailRead::Nothing { over: source_ended };
         }
         let state = self.state();
         let at = state.batches.partition_point(|b| b.last() <= seq);
         match state.batches.get(at) {
-            Some(batch) if batch.first() <= seq + 1 => Ahead::Batch(Arc::clone(batch)),
-            _ => Ahead::Stored,
+            Some(batch) if batch.first() <= seq + 1 => TailRead::Batch(Arc::clone(batch)),
+            _ => TailRead::Stored,
         }
     }
 
-    /// The log is known to go this far: what the store has may not have been told yet.
-    pub fn seen(&self, head: u64) {
-        self.wake.send_if_modified(|woken| {
-            let grown = head > woken.seq;
-            woken.seq = woken.seq.max(head);
+    /// Notes that the store has the log up to `head`, though the rows may not be published here yet.
+    pub(super) fn advance_to(&self, head: u64) {
+        self.signal.send_if_modified(|signal| {
+            let grown = head > signal.seq;
+            signal.seq = signal.seq.max(head);
             grown
         });
     }
 
-    /// The session is gone.
-    pub(super) fn end(&self) {
-        self.wake.send_modify(|woken| woken.ended = true);
+    /// Ends all subscriptions: the session, or this epoch of it, is gone.
+    pub(super) fn close(&self) {
+        self.signal.send_modify(|signal| signal.deleted = true);
     }
 
     pub(super) fn bytes(&self) -> usize {
         self.state().bytes
     }
 
-    /// Lets go of the rows; returns their bytes.
-    pub(super) fn clear(&self) -> usize {
+    /// Drops the rows in memory; returns their bytes.
+    pub(super) fn drop_rows(&self) -> usize {
         let mut state = self.state();
         state.batches.clear();
         std::mem::take(&mut state.bytes)
@@ -294,8 +303,9 @@ impl Tail {
         self.state().preview.clone()
     }
 
-    /// Something else can be shown beside the log; those who follow are woken with `alone`.
-    pub(super) fn set_preview(&self, preview: Option<Preview>, alone: bool) {
+    /// Replaces the preview. With `wake` subscribers are woken; without, the rows of the same append
+    /// wake them.
+    pub(super) fn set_preview(&self, preview: Option<Preview>, wake: bool) {
         let mut state = self.state();
         let same = match (&state.preview, &preview) {
             (Some(old), Some(new)) => old.seq == new.seq && old.changes == new.changes,
@@ -306,33 +316,36 @@ impl Tail {
         }
         state.preview = preview.map(Arc::new);
         drop(state);
-        if alone {
-            self.wake.send_modify(|woken| woken.previews += 1);
+        if wake {
+            self.signal.send_modify(|signal| signal.preview_version += 1);
         }
     }
 
+    /// Whether the tail can be dropped. One with a current preview cannot: later subscribers see it too.
     pub(super) fn is_idle(&self) -> bool {
         let head = self.head();
         let state = self.state();
-        // What is shown beside the log is shown to whoever comes later, too.
-        let shows = state.preview.as_ref().is_some_and(|preview| preview.seq >= head);
-        !state.delivering && !shows && state.next.is_empty() && state.told.elapsed() > IDLE
+        let has_preview = state.preview.as_ref().is_some_and(|preview| preview.seq >= head);
+        !state.awaiting
+            && !has_preview
+            && state.unpublished.is_empty()
+            && state.last_batch.elapsed() > IDLE_TIMEOUT
     }
 }
 
-/// Wakes a follower.
+/// Wakes a subscriber of a log tail.
 #[derive(Debug)]
-pub struct Waker(watch::Receiver<Woken>);
+pub struct TailWatcher(watch::Receiver<TailSignal>);
 
-impl Waker {
+impl TailWatcher {
     /// Waits until the log has grown or is gone.
     pub async fn woken(&mut self) {
-        // The sender lives in the tail, which the follower holds.
+        // The sender lives in the tail, which the subscriber holds.
         let _ = self.0.changed().await;
     }
 
-    /// From now on, only what is new wakes.
-    pub fn settle(&mut self) {
+    /// Makes only later changes wake.
+    pub(super) fn mark_seen(&mut self) {
         self.0.mark_unchanged();
     }
 }

@@ -1,5 +1,6 @@
 //! Durable rows on their way to subscribers: the hub of log tails, subscriptions and their frames, and
-//! the bus that wakes other nodes. Knows neither where rows come from nor how frames are transported.
+//! the bus that wakes other nodes. It knows neither where rows come from nor how a transport sends
+//! frames, and imports no other module of this crate. Start at `hub`, then `subscription`.
 
 mod batch;
 mod bus;
@@ -8,7 +9,6 @@ mod filter;
 mod frame;
 mod hub;
 mod log_tail;
-mod pause;
 mod preview;
 mod session_list;
 mod subscription;
@@ -18,7 +18,12 @@ pub use bus::{Bus, Wake};
 pub use cluster_sync::{ClusterObserver, ClusterSync};
 pub use filter::{Filter, View};
 pub use frame::TextFrames;
-pub use hub::{Delivery, Hub, MAX_BYTES, MAX_SESSION_BYTES, closed};
-pub use log_tail::{Ahead, Tail, Waker};
+pub use hub::{Hub, PendingAppend, closed};
+pub use hub::{MAX_TAIL_BYTES, MAX_TOTAL_TAIL_BYTES};
+pub use log_tail::{LogTail, TailRead, TailWatcher};
 pub use session_list::SessionListFollower;
-pub use subscription::{After, Output, Subscription, Wire};
+pub use subscription::{Output, StartAt, Subscription, Transport};
+
+// Former names, until their last users are renamed.
+pub use log_tail::TailRead as Ahead;
+pub use subscription::{StartAt as After, Transport as Wire};

@@ -1,73 +1,84 @@
-//! Following the list of sessions: the first page, then each session that changes.
+//! A follower of the session list: the first page, then each session that changes.
 
 use super::hub::Hub;
 use narrows_store::{ListFilter, Result};
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A session that changes all the time is told so often.
-const EVERY: Duration = Duration::from_millis(250);
+/// How long changes are gathered before they are sent.
+const BATCH_DELAY: Duration = Duration::from_millis(250);
 
-/// The state of one follower.
+/// The position of one follower of the session list.
 #[derive(Debug)]
 pub struct SessionListFollower {
     hub: Hub,
     filter: ListFilter,
-    changes: watch::Receiver<u64>,
-    seen: u64,
-    touched: Option<i64>,
-    /// Sessions that were told, and what of them: only these can go away, and what is known is not
-    /// told again.
-    told: HashMap<String, u64>,
+    versions: watch::Receiver<u64>,
+    /// The list version up to which changes were sent.
+    version: u64,
+    /// The store's revision of the last page; `None` before the first one.
+    revision: Option<i64>,
+    /// The sent sessions with a hash of what was sent: only these can be reported as removed, and a
+    /// session is not sent again without a change.
+    sent: HashMap<String, u64>,
 }
 
 impl SessionListFollower {
+    /// A follower that starts with the first page.
     pub fn new(hub: &Hub, filter: ListFilter) -> Self {
-        let (changes, told) = (hub.list(), HashMap::new());
-        SessionListFollower { hub: hub.clone(), filter, changes, seen: 0, touched: None, told }
+        SessionListFollower {
+            hub: hub.clone(),
+            filter,
+            versions: hub.list_version(),
+            version: 0,
+            revision: None,
+            sent: HashMap::new(),
+        }
     }
 
-    /// What is to be told next, as JSON.
+    /// Waits for the next changes and returns them as JSON messages.
     pub async fn next(&mut self) -> Result<Vec<String>> {
         loop {
-            let first = self.touched.is_none();
-            if !first {
-                if self.changes.wait_for(|n| *n > self.seen).await.is_err() {
+            let is_first = self.revision.is_none();
+            if !is_first {
+                if self.versions.wait_for(|n| *n > self.version).await.is_err() {
                     return Ok(Vec::new());
                 }
-                tokio::time::sleep(EVERY).await;
+                tokio::time::sleep(BATCH_DELAY).await;
             }
-            let count = *self.changes.borrow_and_update();
-            let gone = self.hub.removed_after(self.seen).unwrap_or_default();
+            let version = *self.versions.borrow_and_update();
+            let deleted = self.hub.deleted_after(self.version).unwrap_or_default();
             let mut filter = self.filter.clone();
-            filter.touched_after = self.touched;
+            filter.touched_after = self.revision;
             let mut page = self.hub.store().list(filter).await?;
-            self.seen = count;
-            self.touched = Some(page.touched);
-            // The oldest change first, so that the last one told is the newest.
+            self.version = version;
+            self.revision = Some(page.touched);
+            // The oldest change first: the last message is the newest.
             page.sessions.reverse();
-            let mut out = Vec::new();
+            let mut messages = Vec::new();
             for session in &page.sessions {
-                let put = serde_json::json!({"type": "session", "session": session}).to_string();
-                let mut print = std::hash::DefaultHasher::new();
-                put.hash(&mut print);
-                let print = print.finish();
-                if self.told.insert(session.id.clone(), print) != Some(print) {
-                    out.push(put);
+                let message =
+                    serde_json::json!({"type": "session", "session": session}).to_string();
+                let mut hasher = DefaultHasher::new();
+                message.hash(&mut hasher);
+                let hash = hasher.finish();
+                if self.sent.insert(session.id.clone(), hash) != Some(hash) {
+                    messages.push(message);
                 }
             }
-            for id in gone {
-                if self.told.remove(&id).is_some() {
-                    out.push(serde_json::json!({"type": "removed", "sessionId": id}).to_string());
+            for id in deleted {
+                if self.sent.remove(&id).is_some() {
+                    let message = serde_json::json!({"type": "removed", "sessionId": id});
+                    messages.push(message.to_string());
                 }
             }
-            if first {
-                out.push(r#"{"type":"ready"}"#.to_owned());
+            if is_first {
+                messages.push(r#"{"type":"ready"}"#.to_owned());
             }
-            if !out.is_empty() {
-                return Ok(out);
+            if !messages.is_empty() {
+                return Ok(messages);
             }
         }
     }

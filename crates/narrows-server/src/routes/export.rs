@@ -83,7 +83,7 @@ pub(super) async fn export(
     Params(query): Params<ExportQuery>,
 ) -> ApiResult<Response> {
     let found = session(&app, &grant, &id).await?;
-    app.intake.settle(found.key).await;
+    app.intake.flush_items(found.key).await;
     let row = app.store.session_row(&id).await?;
     let busy = |_| {
         let what = "other sessions are being exported";

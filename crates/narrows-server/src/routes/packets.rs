@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use narrows::Format;
 use narrows_engine::discovery;
-use narrows_engine::ingest::{ANSWER_SETTLES, Answer, Reading, Take};
+use narrows_engine::ingest::{ANSWER_HOLD_TIMEOUT, IngestReceipt, Reading, Take};
 use narrows_store::{Error, Session};
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(super) async fn ingest(
     Params(query): Params<PacketQuery>,
     headers: HeaderMap,
     body: Body,
-) -> ApiResult<Json<Answer>> {
+) -> ApiResult<Json<IngestReceipt>> {
     let answer =
         take(&app, &grant, &id, &query, &headers, body).await.map_err(ApiError::closing)?;
     app.metrics.packets.inc_by(answer.packets);
@@ -72,7 +72,7 @@ async fn take(
     query: &PacketQuery,
     headers: &HeaderMap,
     body: Body,
-) -> ApiResult<Answer> {
+) -> ApiResult<IngestReceipt> {
     let mut reading = reading(query, headers)?;
     let (mut found, known) = writable(app, grant, id).await?;
     let idle = Duration::from_secs(app.config.limits.body_idle_seconds);
@@ -113,9 +113,9 @@ async fn give(
     session: &Session,
     reading: Reading,
     bytes: &[u8],
-) -> Result<Answer, Error> {
+) -> Result<IngestReceipt, Error> {
     let mut take = app.intake.open(session, reading).await?;
-    take.feed(bytes);
+    take.push_buffered(bytes);
     take.finish().await
 }
 
@@ -126,9 +126,9 @@ async fn stream(
     reading: Reading,
     begun: &[u8],
     mut body: Arriving<'_>,
-) -> ApiResult<Answer> {
+) -> ApiResult<IngestReceipt> {
     let mut take = app.intake.open(session, reading).await?;
-    take.feed(begun);
+    take.push_buffered(begun);
     let mut fed = begun.len();
     loop {
         // What is here already goes into the same append; nobody waits for more.
@@ -136,7 +136,7 @@ async fn stream(
             && let Some(data) = body.ready()
         {
             fed += data.len();
-            take.feed(&data);
+            take.push_buffered(&data);
         }
         if body.is_over() {
             return Ok(take.finish().await?);
@@ -145,7 +145,7 @@ async fn stream(
         let next = if fed < AT_ONCE && take.is_busy() {
             tokio::select! {
                 biased;
-                landed = take.landed() => { landed?; continue }
+                landed = take.wait_oldest() => { landed?; continue }
                 next = body.next() => next,
             }
         } else {
@@ -156,7 +156,7 @@ async fn stream(
         match next {
             Ok(Some(data)) => {
                 fed += data.len();
-                take.feed(&data);
+                take.push_buffered(&data);
             }
             Ok(None) => return Ok(take.finish().await?),
             // An agent that is cut off has said what it said.
@@ -170,10 +170,10 @@ async fn stream(
 
 /// What comes next. If that is long after the answer to a turn, all of the answer is shown before.
 async fn after_answer(take: &mut Take, body: &mut Arriving<'_>) -> ApiResult<Option<Bytes>> {
-    if take.waits_answered() {
-        match tokio::time::timeout(ANSWER_SETTLES, body.next()).await {
+    if take.holds_answer() {
+        match tokio::time::timeout(ANSWER_HOLD_TIMEOUT, body.next()).await {
             Ok(next) => return next,
-            Err(_) => take.settle_answered().await,
+            Err(_) => take.flush_answer().await,
         }
     }
     body.next().await

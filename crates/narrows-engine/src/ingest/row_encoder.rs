@@ -1,25 +1,25 @@
-//! Rows of the log as they are kept and told: printed one after the other into the same memory, which
-//! all of them share.
+//! Rows of the log as they are stored and published, serialized into one buffer that all rows of an
+//! append share.
 
-use super::live::unprintable;
+use super::persist::serialize_error;
 use bytes::Bytes;
 use narrows_store::{EventRow, Result};
 use serde::Serialize;
 use std::ops::Range;
 
-/// What a row takes, about.
-const ROW: usize = 512;
+/// Approximate size of a row, in bytes.
+const ROW_BYTES: usize = 512;
 
-/// Rows that are being printed.
+/// Serializes the rows of one append.
 #[derive(Debug)]
-pub(super) struct Printed {
+pub(super) struct RowEncoder {
     bytes: Vec<u8>,
-    rows: Vec<Spans>,
+    rows: Vec<RowSpans>,
 }
 
-/// Where the parts of a row stand.
+/// The parts of a row in the buffer.
 #[derive(Debug)]
-struct Spans {
+struct RowSpans {
     seq: u64,
     kind: &'static str,
     event: Range<usize>,
@@ -27,17 +27,17 @@ struct Spans {
     activity: Range<usize>,
 }
 
-impl Printed {
-    pub(super) fn for_rows(count: usize) -> Printed {
-        Printed { bytes: Vec::with_capacity(ROW * count), rows: Vec::with_capacity(count) }
+impl RowEncoder {
+    pub(super) fn with_capacity(count: usize) -> RowEncoder {
+        RowEncoder { bytes: Vec::with_capacity(ROW_BYTES * count), rows: Vec::with_capacity(count) }
     }
 
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Adds a row: an event, what it changed, and its messages, a line each. Returns the bytes of the
-    /// changes.
+    /// Adds a row: an event, its changes, and its activity messages, one per line. Returns the size of the
+    /// changes in bytes.
     pub(super) fn add<C: Serialize>(
         &mut self,
         seq: u64,
@@ -46,32 +46,32 @@ impl Printed {
         changes: &[C],
         messages: &[impl Serialize],
     ) -> Result<usize> {
-        let event = self.print(event)?;
-        let changes = if changes.is_empty() { 0..0 } else { self.print(&changes)? };
+        let event = self.serialize(event)?;
+        let changes = if changes.is_empty() { 0..0 } else { self.serialize(&changes)? };
         let mut activity = self.bytes.len()..self.bytes.len();
         for message in messages {
             if !activity.is_empty() {
                 self.bytes.push(b'\n');
             }
-            activity.end = self.print(message)?.end;
+            activity.end = self.serialize(message)?.end;
         }
         let size = changes.len();
-        self.rows.push(Spans { seq, kind, event, changes, activity });
+        self.rows.push(RowSpans { seq, kind, event, changes, activity });
         Ok(size)
     }
 
-    fn print(&mut self, value: &impl Serialize) -> Result<Range<usize>> {
+    fn serialize(&mut self, value: &impl Serialize) -> Result<Range<usize>> {
         let from = self.bytes.len();
-        narrows::json::print(&mut self.bytes, value).map_err(unprintable)?;
+        narrows::json::print(&mut self.bytes, value).map_err(serialize_error)?;
         Ok(from..self.bytes.len())
     }
 
-    /// The rows.
-    pub(super) fn rows(mut self) -> Vec<EventRow> {
+    /// The rows, which share the buffer.
+    pub(super) fn into_rows(mut self) -> Vec<EventRow> {
         self.bytes.shrink_to_fit();
         let all = Bytes::from(self.bytes);
         let some = |span: Range<usize>| (!span.is_empty()).then(|| all.slice(span));
-        let row = |Spans { seq, kind, event, changes, activity }| EventRow {
+        let row = |RowSpans { seq, kind, event, changes, activity }| EventRow {
             seq,
             kind: kind.into(),
             event: all.slice(event),
@@ -82,10 +82,10 @@ impl Printed {
     }
 }
 
-/// The seconds of its turn that rows told last.
-pub(super) fn last_elapsed(turn: &[EventRow]) -> u64 {
-    let told = turn.iter().rev().filter_map(|row| row.activity.as_deref());
-    let mut messages = told.flat_map(|told| told.rsplit(|b| *b == b'\n'));
+/// The elapsed seconds of the turn in the newest activity message of its rows.
+pub(super) fn last_elapsed_seconds(turn: &[EventRow]) -> u64 {
+    let activity = turn.iter().rev().filter_map(|row| row.activity.as_deref());
+    let mut messages = activity.flat_map(|messages| messages.rsplit(|b| *b == b'\n'));
     let seconds = |message| {
         let message: serde_json::Value = serde_json::from_slice(message).ok()?;
         message["elapsedSeconds"].as_u64()
@@ -98,12 +98,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_row_has_its_own_parts() {
-        let mut printed = Printed::for_rows(1);
+    fn row_encoder_separates_parts_of_rows() {
+        let mut encoder = RowEncoder::with_capacity(1);
         let none: [u8; 0] = [];
-        assert_eq!(printed.add(4, "a", &"first", &[1, 2], &["x", "y"]).expect("row"), 5);
-        assert_eq!(printed.add(5, "b", &"second", &none, &none).expect("row"), 0);
-        let rows = printed.rows();
+        assert_eq!(encoder.add(4, "a", &"first", &[1, 2], &["x", "y"]).expect("row"), 5);
+        assert_eq!(encoder.add(5, "b", &"second", &none, &none).expect("row"), 0);
+        let rows = encoder.into_rows();
         let text = |part: &Option<Bytes>| {
             part.as_ref().map(|p| String::from_utf8_lossy(p).into_owned()).unwrap_or_default()
         };

@@ -1,30 +1,32 @@
-//! What is added up while a session is written: its times, tokens and cost.
+//! SessionAccounting of a session that is being written: its times, active time, token usage and cost.
 
 use narrows::event::{AnswerUsage, Body, Event, Usage};
 use narrows::session::SessionInfo;
 use narrows_store::{Append, UsageRow};
 
-/// When nothing happens for so long, nothing is going on.
-const PAUSE_MS: i64 = 5 * 60 * 1000;
+/// A longer gap between two events does not count as active time.
+const MAX_GAP_MS: i64 = 5 * 60 * 1000;
 const HOUR_MS: i64 = 3600 * 1000;
-/// Less than this is written with what follows: not every packet of a stream costs a row for it.
-const ENOUGH_MS: u64 = 1000;
+/// Less active time waits for more: not every packet of a stream costs a row.
+const MIN_ACTIVE_MS: u64 = 1000;
 
-/// Where the sums of a session stand.
+/// The sums that are not written yet.
 #[derive(Debug, Default)]
-pub(super) struct Sums {
-    /// The time of the last event.
-    last: Option<i64>,
-    /// What the session cost so far.
+pub(super) struct SessionAccounting {
+    /// The time of the newest event.
+    last_event_ms: Option<i64>,
+    /// The cost of the session so far.
     cost: Option<f64>,
-    /// How long something was going on, by hours, as far as that is not written yet.
+    /// Active milliseconds by hour, as far as they are not written yet.
     active: Vec<(i64, u64)>,
+    /// Final usage of answers that were read before.
+    replayed_usage: Vec<UsageRow>,
 }
 
-impl Sums {
-    /// Takes the event that gets `seq`; `info` is what was known before it, `kept` whether its agent
-    /// keeps it.
-    pub(super) fn take(
+impl SessionAccounting {
+    /// Adds the event `seq`; `info` is the session header before it, `kept` whether its agent keeps a
+    /// file with it.
+    pub(super) fn add(
         &mut self,
         session: &str,
         seq: u64,
@@ -36,7 +38,7 @@ impl Sums {
         if let Some(at) = at {
             let (first, last) = append.times.unwrap_or((at, at));
             append.times = Some((first.min(at), last.max(at)));
-            self.go_on(at);
+            self.add_active(at);
         }
         let model = || info.model.as_ref().map(|m| m.as_str().to_owned());
         let mut cost = None;
@@ -44,23 +46,23 @@ impl Sums {
             Body::Usage(gauge) => {
                 cost = gauge.cost_usd;
                 if let Some(answer) = &gauge.answer {
-                    let sub = event.parent.is_some();
-                    if !sub && info.usage.is_none() {
+                    let is_subagent = event.parent.is_some();
+                    if !is_subagent && info.usage.is_none() {
                         append.first_answer = Some(answer.message_id.as_str().to_owned());
                     }
-                    append.usage.push(answered(answer, (sub, kept), at, model()));
+                    append.usage.push(answer_row(answer, (is_subagent, kept), at, model()));
                 }
             }
             Body::PromptResponse(response) => {
                 cost = response.cost_usd;
                 if let Some(last) = info.rest(response) {
-                    append.usage.push(answered(&last, (false, kept), at, model()));
+                    append.usage.push(answer_row(&last, (false, kept), at, model()));
                 }
-                // Where the agent tells answer by answer, they are counted already.
-                let used = |u: &&Usage| info.usage.is_none() && !is_none(u);
+                // Agents that report usage per answer have it counted already.
+                let used = |u: &&Usage| info.usage.is_none() && !is_zero(u);
                 if let Some(usage) = response.usage.as_ref().filter(used) {
                     let id = format!("{session}/{seq}");
-                    append.usage.push(row(id, (false, true), at, model(), usage));
+                    append.usage.push(usage_row(id, (false, true), at, model(), usage));
                 }
             }
             _ => {}
@@ -71,19 +73,19 @@ impl Sums {
             if cost > before {
                 let (id, model) = (format!("{session}/{seq}/cost"), model());
                 let cost = Some(cost - before);
-                // Some agents tell no time with it: it was with what came before.
-                let at = at.or(self.last);
+                // Some agents report a cost without a time: it belongs to the event before.
+                let at = at.or(self.last_event_ms);
                 let row = UsageRow { id, kept: true, at, model, cost, ..UsageRow::default() };
                 append.usage.push(row);
             }
         }
     }
 
-    /// Counts the time since the last event, where it is no pause.
-    fn go_on(&mut self, at: i64) {
-        let since = self.last.map_or(0, |last| at - last);
-        self.last = Some(self.last.map_or(at, |last| last.max(at)));
-        if !(1..PAUSE_MS).contains(&since) {
+    /// Counts the time since the last event as active, unless the gap is too long.
+    fn add_active(&mut self, at: i64) {
+        let since = self.last_event_ms.map_or(0, |last| at - last);
+        self.last_event_ms = Some(self.last_event_ms.map_or(at, |last| last.max(at)));
+        if !(1..MAX_GAP_MS).contains(&since) {
             return;
         }
         let (hour, ms) = (at.div_euclid(HOUR_MS), since.unsigned_abs());
@@ -93,49 +95,55 @@ impl Sums {
         }
     }
 
-    /// Whether something that was counted is not written yet.
-    pub(super) fn wait(&self) -> bool {
+    /// Adds the final usage of an answer that was read before.
+    pub(super) fn add_replayed(&mut self, event: &Event) {
+        self.replayed_usage.extend(replayed_row(event));
+    }
+
+    /// Whether active time waits to be written.
+    pub(super) fn has_pending(&self) -> bool {
         !self.active.is_empty()
     }
 
-    /// Gives what was counted to an append, if it is enough; with `all`, any.
-    pub(super) fn give(&mut self, append: &mut Append, all: bool) {
-        if all || self.active.iter().map(|(_, ms)| ms).sum::<u64>() >= ENOUGH_MS {
+    /// Moves the sums to an append. A little active time stays, unless `all` is set.
+    pub(super) fn write_into(&mut self, append: &mut Append, all: bool) {
+        append.usage.append(&mut self.replayed_usage);
+        if all || self.active.iter().map(|(_, ms)| ms).sum::<u64>() >= MIN_ACTIVE_MS {
             append.active.append(&mut self.active);
         }
     }
 }
 
-/// Whether no model was asked.
-fn is_none(usage: &Usage) -> bool {
+/// Whether no tokens were used.
+fn is_zero(usage: &Usage) -> bool {
     let read = [usage.input_tokens, usage.cached_read_tokens, usage.cached_write_tokens];
     let all = [usage.output_tokens, usage.total_tokens];
     read.iter().chain(&all).flatten().all(|n| *n == 0)
 }
 
-/// What an answer used, as a record says that was read before and that its agent keeps.
-pub(super) fn again(event: &Event) -> Option<UsageRow> {
+/// The usage of an answer in a record that was read before and that its agent keeps.
+fn replayed_row(event: &Event) -> Option<UsageRow> {
     let Body::Usage(gauge) = &event.body else { return None };
     let at = event.time.as_ref().map(narrows::time::Time::millis);
-    Some(answered(gauge.answer.as_ref()?, (event.parent.is_some(), true), at, None))
+    Some(answer_row(gauge.answer.as_ref()?, (event.parent.is_some(), true), at, None))
 }
 
-/// The row of an answer, of which the model of its session is known.
-fn answered(
+/// The usage row of an answer; `model` is that of its session.
+fn answer_row(
     answer: &AnswerUsage,
-    of: (bool, bool),
+    flags: (bool, bool),
     at: Option<i64>,
     model: Option<String>,
 ) -> UsageRow {
     let request = answer.request_id.as_ref().map_or("", |r| r.as_str());
     let id = format!("{}/{request}", answer.message_id.as_str());
     let own = answer.model.as_ref().map(|m| m.as_str().to_owned());
-    row(id, of, at, own.or(model), &answer.usage)
+    usage_row(id, flags, at, own.or(model), &answer.usage)
 }
 
-fn row(
+fn usage_row(
     id: String,
-    (sub, kept): (bool, bool),
+    (is_subagent, kept): (bool, bool),
     at: Option<i64>,
     model: Option<String>,
     usage: &Usage,
@@ -144,7 +152,7 @@ fn row(
     let long = usage.cached_write_1h_tokens.unwrap_or(0);
     UsageRow {
         id,
-        sub,
+        sub: is_subagent,
         kept,
         at,
         model,
