@@ -1,4 +1,4 @@
-//! SessionAccounting of a session that is being written: its times, active time, token usage and cost.
+//! Sums of a session that is being written: its times, active time, token usage and cost.
 
 use narrows::event::{AnswerUsage, Body, Event, Usage};
 use narrows::session::SessionInfo;

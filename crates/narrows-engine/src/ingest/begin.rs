@@ -8,7 +8,7 @@ use super::session_writer::SessionWriter;
 use super::{Ingest, WriterGuard};
 use narrows_store::{BodyDigest, Error, KeptRequest, Result, Session, Store};
 
-/// What is known of an earlier request with the same idempotency key.
+/// The stored state of an earlier request with the same idempotency key.
 #[derive(Debug, Default)]
 struct EarlierRequest {
     /// The number of its first packet; without an earlier request, that of the options.

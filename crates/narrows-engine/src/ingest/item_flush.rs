@@ -18,7 +18,7 @@ const MAX_LAG_EVENTS: u64 = 512;
 /// as the row: each write is of the whole row, so a growing item is written ever less often.
 const ROW_BYTES_PER_LAG_EVENT: u64 = 1024;
 
-/// Which item rows an append writes.
+/// The item rows that an append writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlushPolicy {
     /// None while few wait: a flush is scheduled.

@@ -1,4 +1,4 @@
-//! What a request asks of the ingest, and what it gets back.
+//! The options and the receipt of an ingest request, and the redaction of all sessions.
 
 use narrows::{Format, Paths, Secrets};
 use serde::{Deserialize, Serialize};

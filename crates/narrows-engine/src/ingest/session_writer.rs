@@ -54,7 +54,7 @@ pub(super) struct SessionWriter {
     pub(super) poisoned: Arc<AtomicBool>,
 }
 
-/// What the current request says about its packets.
+/// How the packets of the current request arrive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestContext {
     /// Packets come from files, which can be read again.

@@ -1,4 +1,4 @@
-//! The view of a subscription and what it leaves out.
+//! The view of a subscription and its filter.
 
 use narrows_store::EventRow;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ impl View {
     pub const COUNT: usize = View::ALL.len();
 }
 
-/// What a subscription leaves out. The cursor advances over frames that are left out.
+/// The frames that a subscription leaves out. Its cursor advances over them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// Only frames of events of these types; ignored by the activity view.

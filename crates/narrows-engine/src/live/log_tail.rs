@@ -64,7 +64,7 @@ struct TailState {
     preview: Option<Arc<Preview>>,
 }
 
-/// What a subscriber reads after its cursor.
+/// The rows after the cursor of a subscriber.
 #[derive(Debug)]
 pub enum TailRead {
     /// Rows in memory.
