@@ -2,6 +2,7 @@
 //! A writer that holds text back is kept longer, so that its source need not send that text again.
 
 use super::item_flush::FlushPolicy;
+use super::session_writer::SessionWriter;
 use super::{ANSWER_HOLD_TIMEOUT, Ingest, WriterSlot};
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ impl Ingest {
             {
                 writer.flush_answer(store, hub).await;
             }
-            let must_stay = guard.as_ref().is_some_and(|writer| writer.holds_unstored_text());
+            let must_stay = guard.as_ref().is_some_and(SessionWriter::holds_unstored_text);
             if since > idle && !must_stay {
                 self.close_writer(&mut guard, session).await;
             } else if since > OPEN_ITEMS_FLUSH_DELAY.min(idle)
@@ -108,7 +109,7 @@ impl Ingest {
     /// Closes a writer that no request uses; with `also_holding`, also one that holds text back.
     async fn try_evict(&self, session: i64, slot: &WriterSlot, also_holding: bool) -> bool {
         let Ok(mut guard) = Arc::clone(&slot.writer).try_lock_owned() else { return false };
-        let holds = guard.as_ref().is_some_and(|writer| writer.holds_unstored_text());
+        let holds = guard.as_ref().is_some_and(SessionWriter::holds_unstored_text);
         let unchanged = self.slot(session).is_some_and(|now| now.last_used == slot.last_used);
         if !unchanged || holds && !also_holding {
             return false;
