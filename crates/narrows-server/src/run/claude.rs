@@ -33,6 +33,8 @@ pub(crate) struct Claude {
     requests: HashMap<String, Ask>,
     /// Forms that wait to be filled in.
     forms: HashMap<String, Form>,
+    /// Ids of requests, the newest last.
+    ids: VecDeque<String>,
     /// What was sent and has not come back yet.
     echoes: VecDeque<String>,
     in_turn: bool,
@@ -84,6 +86,7 @@ impl Claude {
             ready: false,
             requests: HashMap::new(),
             forms: HashMap::new(),
+            ids: VecDeque::new(),
             echoes: VecDeque::new(),
             in_turn: false,
             native: None,
@@ -214,6 +217,9 @@ impl Claude {
         let record = serde_json::from_slice::<Value>(line).unwrap_or_default();
         let Some(id) = record["request_id"].as_str() else { return };
         let request = &record["request"];
+        if !self.is_new(id, heard) {
+            return;
+        }
         if request["subtype"] == "elicitation" {
             return self.form_asked(id, request, heard);
         }

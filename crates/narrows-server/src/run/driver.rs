@@ -279,7 +279,7 @@ impl Driver {
     }
 
     /// A line as the log keeps it.
-    pub(crate) fn wrap(&self, to_agent: bool, line: &[u8], at: &str, out: &mut Vec<u8>) {
+    pub(crate) fn wrap(&mut self, to_agent: bool, line: &[u8], at: &str, out: &mut Vec<u8>) {
         match self {
             Driver::Acp(acp) => acp.wrap(to_agent, line, at, out),
             Driver::Claude(_) => out.extend_from_slice(line),

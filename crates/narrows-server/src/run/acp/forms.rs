@@ -28,10 +28,15 @@ impl Acp {
             Ok(form) => form.named(asked("elicitationId")),
             Err(what) => return vec![refuse(&id, INVALID, what)],
         };
-        let request = self.name(&id);
+        let request = self.new_name(&id);
         let call = format!("elicitation-{request}");
         self.forms.insert(request.clone(), Waiting { id, form });
         vec![Effect::Asked { request, call, question: true }]
+    }
+
+    /// Whether a form of this id waits.
+    pub(super) fn is_form(&self, id: &Value) -> bool {
+        self.forms.values().any(|waiting| waiting.id == *id)
     }
 
     /// What had to be done at an address is done: nobody needs to say so any more.

@@ -1,12 +1,15 @@
 //! Requests for leave, their answers, and requests that either side takes back.
 
 use super::{Acp, MAX_REQUESTS, refuse};
-use crate::run::driver::{Effect, Refused, Reply};
+use crate::run::driver::{Effect, Heard, Refused, Reply};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 /// The error of a request that was taken back.
 const CANCELLED: i32 = -32800;
+
+/// Invalid request, in JSON-RPC.
+const IN_USE: i32 = -32600;
 
 /// A request for leave that waits.
 #[derive(Debug)]
@@ -22,10 +25,30 @@ impl Acp {
         }
         let options = params["options"].as_array().into_iter().flatten();
         let options = options.filter_map(|o| o["optionId"].as_str()).map(str::to_owned).collect();
-        let name = self.name(&id);
+        let name = self.new_name(&id);
         self.leave.insert(name.clone(), Leave { id, options });
         let call = params["toolCall"]["toolCallId"].as_str().unwrap_or_default().to_owned();
         vec![Effect::Asked { request: name, call, question: false }]
+    }
+
+    /// Whether something of this id waits for its answer.
+    pub(super) fn is_open(&self, id: &Value) -> bool {
+        let leave = self.leave.values().any(|leave| leave.id == *id);
+        leave || self.is_form(id) || self.wants.contains(&id.to_string())
+    }
+
+    /// The agent asks again with the id of a request that waits. Nobody could say which of the two is
+    /// answered: the second one is refused, beside the log, where it would take the first one's place.
+    pub(super) fn asked_twice(&self, id: &Value) -> Heard {
+        let what = format!(
+            "The agent asked with the id {id} while another request of this id waits. The second one \
+             was refused."
+        );
+        let refused = match refuse(id, IN_USE, "a request of this id waits for its answer") {
+            Effect::Send(line) => Effect::Tell(line),
+            other => other,
+        };
+        Heard { log: false, effects: vec![refused, Effect::Notice(what)] }
     }
 
     /// The agent does not wait any more for something that it asked for.
@@ -35,6 +58,7 @@ impl Acp {
             return Vec::new();
         };
         let name = self.name(id);
+        self.about = self.names.of(id).map(str::to_owned);
         if self.wants.remove(&id.to_string()) {
             return vec![refuse(id, CANCELLED, "Request cancelled")];
         }

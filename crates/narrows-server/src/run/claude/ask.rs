@@ -1,5 +1,8 @@
 //! Requests for leave and questions of Claude Code, and their answers.
 
+use super::Claude;
+use super::forms::refused;
+use crate::run::driver::{Effect, Heard};
 use serde_json::{Map, Value};
 
 /// A request that waits.
@@ -21,6 +24,37 @@ impl Ask {
         let found = self.suggestions.get(at)?;
         // What nobody can say in words is not offered.
         narrows::adapter::suggested(&found.to_string()).map(|_| found)
+    }
+}
+
+/// Ids of requests that are remembered.
+const MAX_IDS: usize = 1024;
+
+impl Claude {
+    /// Whether a request is one that did not come before: an answer is for one request only.
+    pub(super) fn is_new(&mut self, id: &str, heard: &mut Heard) -> bool {
+        // It may be told again as long as it waits.
+        if self.requests.contains_key(id) || self.forms.contains_key(id) {
+            heard.log = false;
+            return false;
+        }
+        if self.ids.iter().any(|known| known == id) {
+            heard.log = false;
+            let refused = match refused(id, "a request of this id was answered before") {
+                Effect::Send(line) => Effect::Tell(line),
+                other => other,
+            };
+            let what = format!(
+                "The agent asked again with the id {id}, which was answered before. It was refused."
+            );
+            heard.effects.extend([refused, Effect::Notice(what)]);
+            return false;
+        }
+        if self.ids.len() >= MAX_IDS {
+            self.ids.pop_front();
+        }
+        self.ids.push_back(id.to_owned());
+        true
     }
 }
 

@@ -8,11 +8,6 @@ use serde_json::{Map, Value, json};
 impl Claude {
     /// A server asks for something that somebody knows.
     pub(super) fn form_asked(&mut self, id: &str, request: &Value, heard: &mut Heard) {
-        // It may be told again.
-        if self.forms.contains_key(id) {
-            heard.log = false;
-            return;
-        }
         let form = Form::read(&request["mode"], &request["requested_schema"], &request["url"]);
         let form = match form {
             Ok(form) if self.forms.len() < MAX_REQUESTS => form,

@@ -102,9 +102,10 @@ impl Acp {
 
     /// The id of a request among those of all processes of the session.
     fn own<'a>(&self, id: Cow<'a, str>) -> Cow<'a, str> {
-        match &self.run {
-            Some(run) => format!("{run}.{id}").into(),
-            None => id,
+        match (&self.named, &self.run) {
+            (Some(named), _) => named.to_string().into(),
+            (None, Some(run)) => format!("{run}.{id}").into(),
+            (None, None) => id,
         }
     }
 
