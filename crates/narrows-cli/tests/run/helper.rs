@@ -158,6 +158,21 @@ impl Running {
         page["items"].as_array().expect("items").clone()
     }
 
+    /// Items of a session that has more than a page of them.
+    pub(crate) fn all_items(&self, id: &str) -> Vec<Value> {
+        let mut all: Vec<Value> = Vec::new();
+        loop {
+            let before = all.first().map_or(String::new(), |item| format!("&before={}", item["order"]));
+            let path = format!("/api/sessions/{id}/items?limit=500{before}");
+            let (_, page) = self.served.get(&path).expect("items");
+            let items = page["items"].as_array().expect("items").clone();
+            all.splice(0..0, items);
+            if page["before"] != true {
+                return all;
+            }
+        }
+    }
+
     /// Waits until a run is as it should be.
     pub(crate) fn until(&self, id: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();

@@ -1,6 +1,6 @@
 //! Agents that use an id twice: an answer reaches the request that somebody saw, or none.
 
-use crate::helper::{Running, said};
+use crate::helper::{BOTH, Running, said};
 use serde_json::{Value, json};
 
 /// A line that asks for leave with this id.
@@ -20,6 +20,14 @@ fn form(id: &Value, words: &str) -> String {
     let schema = json!({"type": "object", "properties": {"word": {"type": "string"}}});
     let params = json!({"mode": "form", "message": words, "requestedSchema": schema});
     let ask = json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params});
+    format!("raw {ask}\n")
+}
+
+/// The same in the words of Claude Code.
+fn control(id: &str, command: &str) -> String {
+    let request = json!({"subtype": "can_use_tool", "tool_name": "Bash",
+        "tool_use_id": format!("call-{command}"), "input": {"command": command}});
+    let ask = json!({"type": "control_request", "request_id": id, "request": request});
     format!("raw {ask}\n")
 }
 
@@ -145,12 +153,7 @@ fn a_request_that_comes_again_is_taken_back_by_its_id() {
 fn claude_asks_once_with_an_id() {
     let running = Running::start("");
     let id = running.session("claude");
-    let ask = |call: &str| {
-        let request = json!({"subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": call,
-            "input": {"command": call}});
-        let ask = json!({"type": "control_request", "request_id": "q", "request": request});
-        format!("raw {ask}\n")
-    };
+    let ask = |call: &str| control("q", call);
     let words = ask("one") + &ask("two") + "await q\n" + &ask("three") + "wait 300\nsay over";
     let (_, frames) = running.frames(&id, &words, None);
     asked(&running, &id, "q", "one");
@@ -160,4 +163,43 @@ fn claude_asks_once_with_an_id() {
     assert_eq!(open(&running, &id), []);
     let text = serde_json::to_string(&running.items(&id)).expect("text");
     assert!(text.contains("asked again") && !text.contains("three"), "{text}");
+}
+
+#[test]
+fn none_that_is_open_disappears_when_too_many_ask() {
+    let running = Running::start("");
+    let (_, limits) = running.served.get("/api/v1/limits").expect("limits");
+    let most = limits["memory"]["openRequests"].as_u64().expect("a limit");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let more = 3;
+        let ask = |n: u64| {
+            if agent == "claude" {
+                return control(&format!("q{n}"), &format!("one-{n}"));
+            }
+            leave(&json!(1000 + n), &format!("one-{n}"))
+        };
+        let words: String = (0..most + more).map(ask).collect();
+        let (_, frames) = running.frames(&id, &(words + "wait 60000"), None);
+        let mut frames = frames.map(|(_, packet)| packet);
+        let refused = |packet: &Value| {
+            packet["type"] == "notice" && packet.to_string().contains("one more was refused")
+        };
+        for _ in 0..more {
+            frames.find(refused).expect("a notice");
+        }
+        let requests = running.run(&id)["requests"].as_array().expect("requests").len();
+        assert_eq!(requests as u64, most, "{agent}");
+        let (_, session) = running.served.get(&format!("/api/sessions/{id}")).expect("session");
+        assert_eq!(session["waiting"], most, "{agent}");
+        let items = running.all_items(&id);
+        let open: Vec<&Value> = items.iter().filter(|i| i["type"] == "permission").collect();
+        assert_eq!(open.len() as u64, most, "{agent}");
+        assert_eq!(open[0]["toolCall"]["command"], "one-0", "{agent}");
+        let cancelled = items.iter().filter(|i| i["toolCall"]["status"] == "cancelled");
+        let cancelled: Vec<&Value> = cancelled.map(|i| &i["toolCall"]["command"]).collect();
+        let last = (most..most + more).map(|n| json!(format!("one-{n}"))).collect::<Vec<_>>();
+        assert_eq!(cancelled, last.iter().collect::<Vec<_>>(), "{agent}");
+        running.post(&format!("/api/sessions/{id}/stop"), &json!({}));
+    }
 }

@@ -23,8 +23,6 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 
-/// Requests for leave that may wait at once.
-const MAX_REQUESTS: usize = 256;
 /// Updates that may tell of modes are short.
 const MAX_LOOKED_AT: usize = 256 << 10;
 

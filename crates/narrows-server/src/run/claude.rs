@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-const MAX_REQUESTS: usize = 256;
 /// Prompts whose echo may be on its way.
 const MAX_ECHOES: usize = 64;
 const MODES: [(&str, &str); 4] = [
@@ -223,8 +222,12 @@ impl Claude {
         if request["subtype"] == "elicitation" {
             return self.form_asked(id, request, heard);
         }
-        if request["subtype"] != "can_use_tool" || self.requests.len() >= MAX_REQUESTS {
+        if request["subtype"] != "can_use_tool" {
             return heard.effects.push(forms::refused(id, "narrows does not do this"));
+        }
+        let call = request["tool_use_id"].as_str().unwrap_or_default().to_owned();
+        if self.is_full() {
+            return heard.effects.extend([forms::refused(id, ask::FULL), Effect::Full(call)]);
         }
         let question = request["tool_name"] == "AskUserQuestion";
         let suggestions = request["permission_suggestions"].as_array();
@@ -232,7 +235,6 @@ impl Claude {
         let suggestions = suggestions.unwrap_or_default();
         let ask = Ask { input: request["input"].clone(), question, suggestions };
         self.requests.insert(id.to_owned(), ask);
-        let call = request["tool_use_id"].as_str().unwrap_or_default().to_owned();
         heard.effects.push(Effect::Asked { request: id.to_owned(), call, question });
     }
 

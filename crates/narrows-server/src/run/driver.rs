@@ -107,6 +107,8 @@ pub(crate) enum Effect {
     Ended,
     /// The agent waits for an answer; the call that it is about.
     Asked { request: String, call: String, question: bool },
+    /// It asked while too much waits, and was refused: this call, where it is about one, goes no further.
+    Full(String),
     /// It does not wait any more.
     Withdrawn(String),
     /// The agent wants something of the machine.

@@ -1,6 +1,7 @@
 //! Forms that an agent wants to be filled in, and addresses that it wants to be visited.
 
-use super::{Acp, MAX_REQUESTS, refuse};
+use super::leave::{FULL, TOO_MANY};
+use super::{Acp, refuse};
 use crate::run::driver::{Effect, Refused, Reply};
 use crate::run::form::Form;
 use serde_json::value::RawValue;
@@ -19,8 +20,8 @@ pub(super) struct Waiting {
 impl Acp {
     /// The agent asks for something that somebody knows.
     pub(super) fn form_asked(&mut self, id: Value, params: &Value) -> Vec<Effect> {
-        if self.forms.len() >= MAX_REQUESTS {
-            return vec![refuse(&id, -32000, "too many requests wait for an answer")];
+        if self.is_full() {
+            return vec![refuse(&id, TOO_MANY, FULL), Effect::Full(String::new())];
         }
         let asked = |name: &str| &params[name];
         let form = Form::read(asked("mode"), asked("requestedSchema"), asked("url"));

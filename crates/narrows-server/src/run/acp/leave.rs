@@ -1,7 +1,8 @@
 //! Requests for leave, their answers, and requests that either side takes back.
 
-use super::{Acp, MAX_REQUESTS, refuse};
+use super::{Acp, refuse};
 use crate::run::driver::{Effect, Heard, Refused, Reply};
+use narrows::limits::REQUESTS;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -10,6 +11,10 @@ const CANCELLED: i32 = -32800;
 
 /// Invalid request, in JSON-RPC.
 const IN_USE: i32 = -32600;
+
+/// An error of our own, and its words.
+pub(super) const TOO_MANY: i32 = -32000;
+pub(super) const FULL: &str = "too many requests wait for an answer";
 
 /// A request for leave that waits.
 #[derive(Debug)]
@@ -20,15 +25,20 @@ pub(super) struct Leave {
 
 impl Acp {
     pub(super) fn leave_asked(&mut self, id: Value, params: &Value) -> Vec<Effect> {
-        if self.leave.len() >= MAX_REQUESTS {
-            return vec![refuse(&id, -32000, "too many requests wait for an answer")];
+        let call = params["toolCall"]["toolCallId"].as_str().unwrap_or_default().to_owned();
+        if self.is_full() {
+            return vec![refuse(&id, TOO_MANY, FULL), Effect::Full(call)];
         }
         let options = params["options"].as_array().into_iter().flatten();
         let options = options.filter_map(|o| o["optionId"].as_str()).map(str::to_owned).collect();
         let name = self.new_name(&id);
         self.leave.insert(name.clone(), Leave { id, options });
-        let call = params["toolCall"]["toolCallId"].as_str().unwrap_or_default().to_owned();
         vec![Effect::Asked { request: name, call, question: false }]
+    }
+
+    /// Whether so much waits for answers that nothing more may.
+    pub(super) fn is_full(&self) -> bool {
+        self.leave.len() + self.forms.len() >= REQUESTS
     }
 
     /// Whether something of this id waits for its answer.

@@ -3,6 +3,7 @@
 use super::Claude;
 use super::forms::refused;
 use crate::run::driver::{Effect, Heard};
+use narrows::limits::REQUESTS;
 use serde_json::{Map, Value};
 
 /// A request that waits.
@@ -27,10 +28,17 @@ impl Ask {
     }
 }
 
+pub(super) const FULL: &str = "too many requests wait for an answer";
+
 /// Ids of requests that are remembered.
 const MAX_IDS: usize = 1024;
 
 impl Claude {
+    /// Whether so much waits for answers that nothing more may.
+    pub(super) fn is_full(&self) -> bool {
+        self.requests.len() + self.forms.len() >= REQUESTS
+    }
+
     /// Whether a request is one that did not come before: an answer is for one request only.
     pub(super) fn is_new(&mut self, id: &str, heard: &mut Heard) -> bool {
         // It may be told again as long as it waits.
