@@ -234,6 +234,7 @@ fn turns(prompts: &Receiver<Prompt>, sessions: &Sessions, room: &Room, stubborn:
             wire::send(&json!({"jsonrpc": "2.0", "id": prompt.id, "error": error}));
             continue;
         }
+        let reason = if reason == "null" { Value::Null } else { reason.into() };
         let usage = json!({"inputTokens": 13, "outputTokens": used, "totalTokens": 13 + used});
         wire::send(
             &json!({"jsonrpc": "2.0", "id": prompt.id, "result": {"stopReason": reason, "usage": usage, "_meta": {}}}),

@@ -178,6 +178,8 @@ impl Acp {
             return self.update(update, &Fields::read(update), out);
         }
         let answer = f.result().is_some() || f.error().is_some_and(|e| e.kind() == Kind::Object);
+        // An answer without a word is one.
+        let answer = answer || from == From::Agent && f.error().is_none() && self.was_asked(f);
         if f.kind().is_none() && f.session_update().is_none() && f.id().is_some() && answer {
             return self.answer(object, f, from, out);
         }
