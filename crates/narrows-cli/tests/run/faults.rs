@@ -1,7 +1,7 @@
 //! Agents that misbehave.
 
 use crate::helper::{BOTH, Running, last, said};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn an_agent_that_ends_is_told_with_its_last_words() {
@@ -114,4 +114,20 @@ fn floods_do_not_hold_anything_up() {
     running.tell(&id, "flood 20000000");
     let other = running.session("acp");
     assert!(said(&running.turn(&other, "say meanwhile")).contains("meanwhile"));
+}
+
+#[test]
+fn a_request_for_leave_that_names_no_call_is_refused_and_told() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    for params in [json!({"sessionId": "s", "options": []}), Value::Null, json!({"toolCall": 7})] {
+        let method = "session/request_permission";
+        let ask = json!({"jsonrpc": "2.0", "id": 31, "method": method, "params": params});
+        let packets = running.turn(&id, &format!("raw {ask}\nawait 31"));
+        assert!(said(&packets).contains("-32602"), "{packets:?}");
+        assert_eq!(running.run(&id)["requests"], json!([]));
+    }
+    let items = running.items(&id);
+    let told = items.iter().filter(|item| item["type"] == "notice");
+    assert_eq!(told.filter(|item| item.to_string().contains("for which call")).count(), 3, "{items:?}");
 }

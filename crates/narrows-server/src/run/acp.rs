@@ -172,7 +172,7 @@ impl Acp {
         let effects = match method {
             "session/request_permission" => {
                 self.spoke = true;
-                self.leave_asked(id, &params)
+                return Heard { log: true, effects: self.leave_asked(id, &params) };
             }
             "elicitation/create" => {
                 self.spoke = true;

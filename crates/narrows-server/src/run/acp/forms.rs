@@ -1,14 +1,11 @@
 //! Forms that an agent wants to be filled in, and addresses that it wants to be visited.
 
-use super::leave::{FULL, TOO_MANY};
+use super::leave::{FULL, INVALID, TOO_MANY};
 use super::{Acp, refuse};
 use crate::run::driver::{Effect, Refused, Reply};
 use crate::run::form::Form;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-
-/// Invalid params, in JSON-RPC.
-const INVALID: i32 = -32602;
 
 /// A form that waits: the request, and what is asked.
 #[derive(Debug)]

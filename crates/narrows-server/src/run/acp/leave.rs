@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 /// The error of a request that was taken back.
 const CANCELLED: i32 = -32800;
 
-/// Invalid request, in JSON-RPC.
+/// Invalid params and an invalid request, in JSON-RPC.
+pub(super) const INVALID: i32 = -32602;
 const IN_USE: i32 = -32600;
 
 /// An error of our own, and its words.
@@ -25,7 +26,15 @@ pub(super) struct Leave {
 
 impl Acp {
     pub(super) fn leave_asked(&mut self, id: Value, params: &Value) -> Vec<Effect> {
-        let call = params["toolCall"]["toolCallId"].as_str().unwrap_or_default().to_owned();
+        let call = &params[if params["toolCall"].is_null() { "tool_call" } else { "toolCall" }];
+        // Nobody could see what it is about.
+        if !call.is_object() {
+            let refused = refuse(&id, INVALID, "`toolCall` is missing");
+            let what = "The agent asked for leave, and did not say for which call: it was refused.";
+            return vec![refused, Effect::Notice(what.to_owned())];
+        }
+        let call = &call[if call["toolCallId"].is_null() { "tool_call_id" } else { "toolCallId" }];
+        let call = call.as_str().unwrap_or_default().to_owned();
         if self.is_full() {
             return vec![refuse(&id, TOO_MANY, FULL), Effect::Full(call)];
         }
