@@ -282,6 +282,10 @@ impl Actor {
 
     /// Takes a message; one that is here already is not taken twice.
     async fn accept(&mut self, mut row: MessageRow, prompt: Prompt) -> watch::Receiver<Progress> {
+        if let Some(turn) = self.queue.iter().find(|t| t.number == row.number && self.held) {
+            // Nobody knows when it is released: whoever follows it is told that it is held.
+            return watch::channel(*turn.progress.borrow()).1;
+        }
         let mut all = self.turn.iter().chain(&self.queue);
         if let Some(turn) = all.find(|t| t.number == row.number) {
             return turn.progress.subscribe();

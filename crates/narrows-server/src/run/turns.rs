@@ -175,8 +175,8 @@ fn dropped() -> Bytes {
 fn held() -> Bytes {
     let details = serde_json::json!({"code": "HELD", "retryable": true});
     unsent(
-        "The agent or its server ended before the turn of this message. It waits, held: it goes on \
-         after the next message, or when it is released.",
+        "This message waits, held: another turn was cancelled, or the agent or its server ended before \
+         its own. It goes on after the next message, or when it is released.",
         &details,
     )
 }
