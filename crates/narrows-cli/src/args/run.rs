@@ -117,6 +117,10 @@ Others are added in the config file:
   memory = \"4G\"
   idle_minutes = 30
 
+Values of `env` are hidden in all that is kept where the name looks like a secret (…_KEY, …TOKEN, …PASSWORD)
+or the value does: eight characters or more, letters and digits mixed, and no words, names with versions,
+numbers, paths or addresses. Any other is hidden by `known = [\"…\"]` below [sanitize].
+
 With environment = \"shell\" an agent gets the variables that narrows was started with, but not those of
 narrows itself (NARROWS_*), those that make programs load foreign code (LD_PRELOAD, BASH_ENV, NODE_OPTIONS
 and the like) and those that are true of the starting shell only. With \"minimal\" it gets what programs need

@@ -44,7 +44,7 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
         agent("once-acp", "acp", &once("acp")),
         agent("once-claude", "claude", &once("claude")),
         agent("options", "acp", ", \"--config-options\""),
-        agent("valued", "acp", "") + "env = { VALUED_API_KEY = \"quiet-harbor-4711-lantern\" }\n",
+        agent("valued", "acp", "") + "env = { VALUED_API_KEY = \"quiet-harbor-4711-lantern\", VALUED_OTHER = \"p4ss9harbor\", VALUED_MODEL = \"gpt-4o-mini\" }\n",
         agent("login", "acp", ", \"--login\""),
         agent("login-late", "acp", ", \"--login-late\""),
         agent("login-claude", "claude", ", \"--login\"")
