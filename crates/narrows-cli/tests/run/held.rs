@@ -132,3 +132,29 @@ fn what_is_held_is_said_to_be_held_to_whoever_sends_it_again() {
     let turn: Vec<Value> = first.map(|(_, packet)| packet).collect();
     assert!(said(&turn).contains("second"), "{turn:?}");
 }
+
+#[test]
+fn what_waits_is_held_when_the_agent_ends_by_itself() {
+    let running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let (status, broken) = running.frames(&id, "say begun\nwait 400\nexit 3", None);
+        assert_eq!(status, 200);
+        running.until(&id, "at work", |run| run["state"] == "running");
+        let (_, second) = running.frames(&id, "say second", Some("second"));
+        let waiting = |run: &Value| run["queue"].as_array().is_some_and(|queue| !queue.is_empty());
+        running.until(&id, "in the queue", waiting);
+        let end = broken.last().expect("an end").1;
+        assert_eq!(end["details"]["code"], "AGENT_EXITED", "{agent}: {end}");
+        let told = second.last().expect("an end").1;
+        assert_eq!(told["details"]["code"], "HELD", "{agent}: {told}");
+        let run = running.run(&id);
+        assert_eq!(run["state"], "ended", "{agent}: {run}");
+        assert_eq!(waits(&run), (vec!["say second"], true), "{agent}");
+        running.change(&id, &json!({"hold": false}));
+        let (_, again) = running.frames(&id, "say second", Some("second"));
+        let turn: Vec<Value> = again.map(|(_, packet)| packet).collect();
+        assert!(said(&turn).contains("second"), "{agent}: {turn:?}");
+        running.until(&id, "all said", all_said);
+    }
+}

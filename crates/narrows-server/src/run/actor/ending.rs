@@ -108,6 +108,8 @@ impl Actor {
         let turn = self.turn.take();
         if end {
             self.end(what).await;
+            // Another process knows nothing of what this one was about to do.
+            self.hold_waiting();
             let told =
                 if details.is_empty() { what.to_owned() } else { format!("{what}\n{details}") };
             self.error = Some(self.clean(&told));
@@ -168,6 +170,7 @@ impl Actor {
             let until = self.feed.as_ref().map(|f| f.seq);
             self.close_turn(&turn, MessageState::Done, until).await;
         }
+        self.hold_waiting();
         self.error = Some(self.clean(what));
         self.rested = Instant::now();
         self.changed = true;
