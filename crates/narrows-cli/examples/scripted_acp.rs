@@ -119,7 +119,11 @@ fn take(
             Ok(json!({}))
         }
         "session/list" if options.newer || options.lists => {
-            Ok(sessions.list(params["cursor"].as_str(), options.lists))
+            let mut page = sessions.list(params["cursor"].as_str(), options.lists);
+            if options.loops && page["nextCursor"].is_null() {
+                page["nextCursor"] = json!("0");
+            }
+            Ok(page)
         }
         "session/delete" if options.newer => {
             if sessions.forget(session) {

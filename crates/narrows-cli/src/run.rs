@@ -282,7 +282,8 @@ async fn turn(
     for left in &open {
         watched.line(&left.json.to_string()).map_err(Fault::new("standard output"))?;
     }
-    let open = open.into_iter().map(|left| left.words).reduce(|all, more| all + "\nnarrows: " + &more);
+    let open =
+        open.into_iter().map(|left| left.words).reduce(|all, more| all + "\nnarrows: " + &more);
     let _ = writeln!(io::stderr(), "\nnarrows show {id}  ·  narrows run --session {id} \"…\"");
     Ok(match unanswered {
         Some(words) => End::Unanswered(words),

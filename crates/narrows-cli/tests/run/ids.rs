@@ -99,7 +99,9 @@ fn an_id_of_an_open_request_is_refused() {
     let running = Running::start("");
     let id = running.session("acp");
     let seven = json!(7);
-    let words = leave(&seven, "safe") + &leave(&seven, "harmful") + &form(&seven, "Which word?")
+    let words = leave(&seven, "safe")
+        + &leave(&seven, "harmful")
+        + &form(&seven, "Which word?")
         + "await 7\nawait 7\nsay then\nawait 7";
     let (_, frames) = running.frames(&id, &words, None);
     let mut frames = frames.map(|(_, packet)| packet);
@@ -140,7 +142,10 @@ fn a_request_that_comes_again_is_taken_back_by_its_id() {
     let id = running.session("acp");
     let nine = json!(9);
     let back = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 9}});
-    let words = leave(&nine, "one") + "await 9\n" + &leave(&nine, "two") + &format!("wait 300\nraw {back}\nawait 9");
+    let words = leave(&nine, "one")
+        + "await 9\n"
+        + &leave(&nine, "two")
+        + &format!("wait 300\nraw {back}\nawait 9");
     let (_, frames) = running.frames(&id, &words, None);
     asked(&running, &id, "r1.9", "one");
     assert_eq!(running.answer(&id, "r1.9", &json!({"optionId": "allow_once"})).0, 200);

@@ -149,3 +149,15 @@ fn the_sessions_that_an_agent_keeps_are_listed_and_deleted() {
     }
     assert!(running.alive().is_empty(), "{:?}", running.alive());
 }
+
+#[test]
+fn pages_that_lead_back_are_listed_once() {
+    let running = Running::start("");
+    for words in ["say one", "say two"] {
+        let id = running.session("loops");
+        running.turn(&id, words);
+        running.post(&format!("/api/sessions/{id}/stop"), &json!({}));
+    }
+    let (status, told) = running.served.get("/api/agents/loops/sessions").expect("list");
+    assert_eq!((status, told["sessions"].as_array().map(Vec::len)), (200, Some(2)), "{told}");
+}

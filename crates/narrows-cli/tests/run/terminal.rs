@@ -290,10 +290,12 @@ fn every_end_has_its_code() {
 
 #[test]
 fn what_is_still_asked_when_the_turn_is_over_is_told() {
-    let call = serde_json::json!({"toolCallId": "c1", "kind": "execute", "rawInput": {"command": "make"}});
+    let call =
+        serde_json::json!({"toolCallId": "c1", "kind": "execute", "rawInput": {"command": "make"}});
     let option = serde_json::json!({"optionId": "yes", "kind": "allow_once", "name": "Allow"});
     let params = serde_json::json!({"toolCall": call, "options": [option]});
-    let ask = serde_json::json!({"id": 5, "method": "session/request_permission", "params": params});
+    let ask =
+        serde_json::json!({"id": 5, "method": "session/request_permission", "params": params});
     let prompt = format!("say begun\nraw {ask}\nsay over");
     let turn = |running: &Running, data: &str, flag: &str| {
         let more = ["--agent", "acp", flag, &prompt];

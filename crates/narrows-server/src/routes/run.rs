@@ -50,6 +50,12 @@ impl From<Refusal> for ApiError {
             ),
             Refusal::NoSuchOption => ApiError::invalid("the answer is none of those on offer"),
             Refusal::Unfit(what) => ApiError::invalid(what),
+            Refusal::Missing(what) => {
+                ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "ANSWERS_MISSING", what)
+            }
+            Refusal::NotOffered(what) => {
+                ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "NOT_OFFERED", what)
+            }
             Refusal::NoReason => ApiError::invalid(
                 "`message` goes with a refusal, and only to agents that can be told why (`denyReasons` \
                  of the run): answer without it, and send it as a message",

@@ -283,7 +283,9 @@ impl Claude {
         let given = match reply {
             Reply::Answers(answers) if ask.question => {
                 let mut input = ask.input.clone();
-                input["answers"] = by_question(&input["questions"], answers).into();
+                let answers =
+                    by_question(&input["questions"], answers).map_err(Refused::Missing)?;
+                input["answers"] = answers.into();
                 json!({"behavior": "allow", "updatedInput": input})
             }
             Reply::Option(option) if option == "allow" && !ask.question => {

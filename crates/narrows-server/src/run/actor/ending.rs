@@ -70,6 +70,11 @@ impl Actor {
             let what = format!("The agent did not begin within {seconds} s.");
             self.fail("AGENT_NOT_STARTED", &what, &details, true).await;
         } else if self.turn.is_some() {
+            let seconds = self.known.options.limits.cancel.as_secs();
+            let what = format!(
+                "The agent did not end its turn within {seconds} s after it was cancelled: it was ended."
+            );
+            self.notice("warning", &what).await;
             self.end("it did not cancel its turn").await;
         } else {
             self.end("nobody spoke to it").await;

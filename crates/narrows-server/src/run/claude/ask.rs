@@ -66,10 +66,30 @@ impl Claude {
     }
 }
 
-/// Answers by the agent's own words: what a person saw of a question was cleaned.
-pub(super) fn by_question(questions: &Value, answers: &Map<String, Value>) -> Map<String, Value> {
+/// Answers by the agent's own words: what a person saw of a question was cleaned. Or which questions
+/// have none; by their numbers, since their words are the agent's.
+pub(super) fn by_question(
+    questions: &Value,
+    answers: &Map<String, Value>,
+) -> Result<Map<String, Value>, String> {
     let words = questions.as_array().into_iter().flatten().filter_map(|q| q["question"].as_str());
-    let given = |at: usize, words: &str| answers.get(words).or_else(|| answers.values().nth(at));
-    let found = words.enumerate().filter_map(|(at, words)| Some((words, given(at, words)?)));
-    found.map(|(words, answer)| (words.to_owned(), answer.clone())).collect()
+    let words: Vec<&str> = words.collect();
+    // One that goes by its place takes none of another's.
+    let all = answers.len() >= words.len();
+    let is_given = |answer: &&Value| {
+        !answer.is_null() && answer.as_str().is_none_or(|text| !text.trim().is_empty())
+    };
+    let (mut found, mut missing) = (Map::new(), Vec::new());
+    for (at, words) in words.into_iter().enumerate() {
+        let by_place = || answers.values().nth(at).filter(|_| all);
+        let answer = answers.get(words).or_else(by_place);
+        match answer.filter(is_given) {
+            Some(answer) => drop(found.insert(words.to_owned(), answer.clone())),
+            None => missing.push((at + 1).to_string()),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    Err(format!("`answers` has none to the question {}: give one by its words", missing.join(", ")))
 }

@@ -58,7 +58,8 @@ impl Told {
         match done {
             Ok(Got::Message { number, progress }) => {
                 let held = progress.is_some_and(|progress| {
-                    progress.borrow().state == MessageState::Queued && progress.has_changed().is_err()
+                    progress.borrow().state == MessageState::Queued
+                        && progress.has_changed().is_err()
                 });
                 Told::Message { number, held }
             }
