@@ -102,7 +102,7 @@ fn an_id_of_an_open_request_is_refused() {
     let words = leave(&seven, "safe")
         + &leave(&seven, "harmful")
         + &form(&seven, "Which word?")
-        + "await 7\nawait 7\nsay then\nawait 7";
+        + "await 7\nawait 7\nsay then it waits\nawait 7";
     let (_, frames) = running.frames(&id, &words, None);
     let mut frames = frames.map(|(_, packet)| packet);
     let mut packets: Vec<Value> = Vec::new();
@@ -166,8 +166,11 @@ fn claude_asks_once_with_an_id() {
     let packets: Vec<Value> = frames.map(|(_, packet)| packet).collect();
     assert!(said(&packets).contains(r#""command":"one""#), "{packets:?}");
     assert_eq!(open(&running, &id), []);
-    let text = serde_json::to_string(&running.items(&id)).expect("text");
-    assert!(text.contains("asked again") && !text.contains("three"), "{text}");
+    let items = running.items(&id);
+    let calls = items.iter().filter(|item| item["type"] == "tool_call");
+    assert_eq!(calls.map(|call| &call["id"]).collect::<Vec<_>>(), ["call-one"], "{items:?}");
+    let notices = items.iter().filter(|item| item["type"] == "notice");
+    assert_eq!(notices.count(), 1, "{items:?}");
 }
 
 #[test]
