@@ -303,7 +303,7 @@ fn what_is_still_asked_when_the_turn_is_over_is_told() {
         let child = at_a_terminal(running.folder.path(), data, &more);
         let output = child.wait_with_output().expect("run");
         let text = String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n");
-        let open = text.lines().find(|line| line.starts_with(r#"{"answer""#));
+        let open = text.lines().find(|line| line.starts_with(r#"{"type":"open_request""#));
         let open: Option<serde_json::Value> =
             open.map(|line| serde_json::from_str(line).expect("JSON"));
         (output.status.code(), open, text)
