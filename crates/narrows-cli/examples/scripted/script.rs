@@ -44,6 +44,10 @@ pub enum Command {
     Stop(String),
     /// The turn fails with these words.
     Fail(String),
+    /// Writes a line as it is.
+    Raw(String),
+    /// Says the next answer to a request that was written so, by its id.
+    Await(String),
     /// Presents a plan, and asks for leave to begin: what the agent calls it, and the plan.
     Plan(String, String),
 }
@@ -113,6 +117,8 @@ fn line(line: &str) -> Command {
         "recall" => Command::Recall,
         "stop" => Command::Stop(rest_owned()),
         "fail" => Command::Fail(rest_owned()),
+        "raw" => Command::Raw(rest_owned()),
+        "await" => Command::Await(rest.trim().to_owned()),
         "plan" => {
             let (title, plan) = rest.split_once('|').unwrap_or(("", rest));
             Command::Plan(title.trim().to_owned(), plan.trim().to_owned())
