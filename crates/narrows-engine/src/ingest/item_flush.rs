@@ -3,8 +3,9 @@
 //! row with each chunk. Readers complete rows from the log.
 
 use narrows::change::Change;
-use narrows::event::{Answer, Decision, QuestionAnswer};
+use narrows::event::{Answer, Decision, QuestionAnswer, ToolEvent};
 use narrows::item::ItemBody;
+use narrows::tool::{Fresh, ToolCall, ToolStatus};
 use narrows::{Body, Item, Raw};
 use narrows_store::{Append, ItemWrite};
 use std::collections::HashMap;
@@ -261,6 +262,21 @@ pub fn withdrawal(item: &Item) -> Option<Body<Raw>> {
         }
         _ => None,
     }
+}
+
+/// The event that cancels a tool call, which will not run.
+pub(crate) fn cancelled_call(id: Raw) -> Body<Raw> {
+    let call = ToolCall { status: Some(ToolStatus::Cancelled), ..ToolCall::unknown() };
+    let fresh = Fresh::default();
+    Body::ToolCallProgress(Box::new(ToolEvent {
+        id,
+        call,
+        fresh,
+        grew_from: None,
+        first: false,
+        grows: false,
+        repeats: false,
+    }))
 }
 
 fn serialized_size(item: &Item) -> u64 {

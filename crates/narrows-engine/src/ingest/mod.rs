@@ -21,6 +21,7 @@ mod session_writer;
 pub use checkpoint::HOST_SOURCE;
 pub use envelope::SourceEnvelope;
 pub use eviction::{MAX_FILE_WRITERS, MAX_QUIET_BYTES, MAX_QUIET_WRITERS, MAX_WRITERS};
+pub(crate) use item_flush::cancelled_call;
 pub use item_flush::withdrawal;
 pub use options::{ArrivalTime, IngestOptions, IngestReceipt, MAX_PACKET_BYTES, RedactionConfig};
 pub use request::IngestRequest;

@@ -49,6 +49,9 @@ pub struct IngestOptions {
     pub end: bool,
     /// Whether the agent has exited at that end: nothing open can continue.
     pub gone: bool,
+    /// Whether the agent's process has exited at that end, though the session may continue in another
+    /// process.
+    pub exited: bool,
     /// More roots to redact.
     pub roots: Vec<String>,
     /// The fencing token of the node that runs the session's agent: with an older one nothing is written.

@@ -2,7 +2,7 @@
 //! until they are persisted; a request that is dropped leaves its appends to the next one.
 
 use super::body_digest::BodyCheck;
-use super::item_flush::{FlushPolicy, withdrawal};
+use super::item_flush::{FlushPolicy, cancelled_call, withdrawal};
 use super::options::{ArrivalTime, IngestOptions, IngestReceipt, MAX_PACKET_BYTES};
 use super::persist::serialize_error;
 use super::session_writer::{AppendAck, SessionWriter};
@@ -225,8 +225,11 @@ impl IngestRequest {
         if !self.options.end || !writer.is_caught_up() {
             return Ok(false);
         }
-        if writer.items.open_requests().next().is_some() {
-            // The agent that asked is gone. The packets of this request may have answered some.
+        let asks = |step: &Step| {
+            matches!(step.event.body, Body::PermissionRequest(_) | Body::QuestionRequest(_))
+        };
+        if writer.items.open_requests().next().is_some() || self.steps.iter().any(asks) {
+            // The agent that asked is gone. The packets of this request may have asked or answered some.
             self.persist(false, FlushPolicy::Closed).await?;
             self.withdraw_requests();
         }
@@ -248,7 +251,17 @@ impl IngestRequest {
         let mut withdrawals: Vec<_> =
             open.filter_map(|item| Some((item.order, withdrawal(item)?))).collect();
         withdrawals.sort_unstable_by_key(|(order, _)| *order);
-        withdrawals.into_iter().for_each(|(_, body)| self.tell(body));
+        for (_, body) in withdrawals {
+            // A call that waited for the answer of an exited process will not run.
+            let call = match &body {
+                Body::PermissionAnswer(answer) if self.options.gone || self.options.exited => {
+                    Some(cancelled_call(answer.tool_call_id.clone()))
+                }
+                _ => None,
+            };
+            self.tell(body);
+            call.into_iter().for_each(|call| self.tell(call));
+        }
     }
 
     fn now(&self) -> Option<Time> {

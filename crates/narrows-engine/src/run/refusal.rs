@@ -27,6 +27,10 @@ pub enum Refusal {
     NoReason,
     /// The form wants something else; what.
     Unfit(String),
+    /// Not everything is answered; what is not.
+    Missing(String),
+    /// The agent does not offer what is chosen; what it offers.
+    NotOffered(String),
     /// Too much waits.
     Full(Cow<'static, str>),
     Store(#[serde(with = "store")] Error),

@@ -9,7 +9,7 @@ use crate::live::{Ahead, Hub};
 use bytes::Bytes;
 use narrows::event::{Answer, Decision, Failure, Message, Note, Origin, QuestionAnswer, Response};
 use narrows::time::Time;
-use narrows::{Body, Format, Raw, Tree};
+use narrows::{Body, Format, Raw, Tree, limits};
 use narrows_store::{
     Cursor, Error, EventRow, MessageRow, MessageState, Place, Result, Session, Store,
 };
@@ -172,8 +172,8 @@ fn dropped() -> Bytes {
 fn held() -> Bytes {
     let details = serde_json::json!({"code": "HELD", "retryable": true});
     unsent(
-        "The agent or its server ended before the turn of this message. It waits, held: it goes on \
-         after the next message, or when it is released.",
+        "This message waits, held: another turn was cancelled, or the agent or its server ended before \
+         its own. It goes on after the next message, or when it is released.",
         &details,
     )
 }
@@ -236,6 +236,15 @@ pub(super) fn withdrawn(request: &str, call: &str, question: bool) -> Body<Raw> 
         option: None,
         waited_ms: None,
     }))
+}
+
+/// So much waits for answers that a request was refused; the call that it was about goes no further.
+pub(super) fn too_many(call: Option<&str>) -> Vec<Body<Raw>> {
+    let count = limits::REQUESTS;
+    let what = format!("{count} questions of the agent wait for an answer: one more was refused.");
+    let note = Body::Notice(Note { kind: Raw::new("warning"), text: Raw::new(what) });
+    let cancelled = call.map(|call| ingest::cancelled_call(Raw::new(call)));
+    cancelled.into_iter().chain([note]).collect()
 }
 
 /// Items that are looked through for questions.
