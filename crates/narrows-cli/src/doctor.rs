@@ -11,7 +11,7 @@ use crate::settings::{data_dir, sources};
 use crate::table::{json_line, unwritten};
 use crate::when::Clock;
 use crate::{Fault, fault};
-use narrows_server::source::{Lying, Seen, SourceOptions, agents, has_line, label_of, look};
+use narrows_engine::discovery::{Lying, Seen, SourceOptions, agents, has_line, label_of, look};
 use narrows_store::{Checked, DataDir, Error, FileMark, SCHEMA, Store, gone};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};

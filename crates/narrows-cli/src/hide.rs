@@ -6,7 +6,7 @@ use crate::running::RunFile;
 use crate::settings::{ServeFile, SourcesFile};
 use narrows::sanitize::{MIN_KNOWN, UserRule};
 use narrows::{Paths, Secrets};
-use narrows_server::run::AgentSpec;
+use narrows_engine::run::AgentSpec;
 use serde::Deserialize;
 use std::env;
 use std::io::{Error, ErrorKind};

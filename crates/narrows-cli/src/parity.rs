@@ -5,7 +5,7 @@ use crate::read::{self};
 use crate::{Fault, fault, hide};
 use narrows::parity::{Difference, Side, compare};
 use narrows::{Config, Items};
-use narrows_server::source::find;
+use narrows_engine::discovery::find;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::{Fault, NOT_UNDERSTOOD, fault, open};
 use narrows::{Config, Given, Packets, Pipeline, Secrets, Step, Tally, looks_like};
-use narrows_server::source::find;
+use narrows_engine::discovery::find;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -176,7 +176,7 @@ pub(crate) fn pieces(
     let found = path.map(find).transpose().map_err(Fault::new(name))?;
     let main = found.as_ref().map(|f| f.main.as_path());
     let (mut input, name) = open(main)?;
-    let beside = found.as_ref().map(narrows_server::source::Found::beside);
+    let beside = found.as_ref().map(narrows_engine::discovery::Found::beside);
     let mut beside = beside.transpose().map_err(Fault::new(name.as_str()))?.unwrap_or_default();
     let mut packets = Packets::default();
     let mut chunk = vec![0; CHUNK];
@@ -212,7 +212,7 @@ pub(crate) fn pieces(
     packets.finish(&mut give);
     beside.rest(&mut give);
     done.map_err(out())?;
-    for output in found.iter().flat_map(narrows_server::source::Found::outputs) {
+    for output in found.iter().flat_map(narrows_engine::discovery::Found::outputs) {
         let (file, text) = output.map_err(Fault::new(name.as_str()))?;
         take(Piece::Output(&file, &text)).map_err(out())?;
     }

@@ -3,7 +3,7 @@
 use crate::Fault;
 use crate::args::{AgentsArgs, HideArgs, size};
 use crate::hide::run_file;
-use narrows_server::run::{AgentSpec, Protocol, RunLimits, RunOptions, presets};
+use narrows_engine::run::{AgentSpec, Protocol, RunLimits, RunOptions, presets};
 use serde::Deserialize;
 use std::io::{Error, ErrorKind, Write};
 use std::path::Path;

@@ -3,7 +3,7 @@
 use crate::args::{LogFormat, ServeArgs};
 use crate::settings::serve_config;
 use crate::{Fault, hide};
-use narrows_server::source::{agents, look};
+use narrows_engine::discovery::{agents, look};
 use narrows_server::{HiddenOptions, Server};
 use narrows_store::ListFilter;
 use std::io::{self, Write};

@@ -4,7 +4,7 @@ use crate::Fault;
 use crate::args::{DataArgs, HideArgs, KeepArgs, ServeArgs, size};
 use crate::hide::{serve_file, sources_file};
 use crate::running::run_options;
-use narrows_server::source::SourceOptions;
+use narrows_engine::discovery::SourceOptions;
 use narrows_server::{Limits, ServeConfig};
 use narrows_store::Retention;
 use serde::Deserialize;

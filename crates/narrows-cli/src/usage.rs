@@ -6,7 +6,7 @@ use crate::read::Outcome;
 use crate::{Fault, NOT_UNDERSTOOD, fault, read};
 use narrows::usage::{Ledger, Totals};
 use narrows::{Body, Config, Secrets};
-use narrows_server::source::find;
+use narrows_engine::discovery::find;
 use narrows_show::words::count;
 use std::collections::HashSet;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! The shapes that travel, as the OpenAPI document tells them.
 
-pub use crate::intake::Answer as PacketAnswer;
-use crate::stream::View;
+pub use narrows_engine::ingest::IngestReceipt as PacketAnswer;
+use narrows_engine::live::View;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -145,7 +145,7 @@ pub struct PacketQuery {
     /// `now`: packets without a time get that of their arrival, and the session is as new as they are;
     /// `none`: they get none, and the session has their dates, as for what was recorded before.
     #[param(inline)]
-    pub arrived: Option<crate::intake::Arrival>,
+    pub arrived: Option<narrows_engine::ingest::Arrival>,
     /// Whether each line is an object that says which file and line it comes from.
     pub wrapped: Option<bool>,
     /// Root directories to hide, one a line; they are shown as `.`.

@@ -1,8 +1,8 @@
 //! What is allowed, and what is kept in memory at most.
 
 use crate::config::Limits;
-use crate::{hub, intake};
 use narrows::limits;
+use narrows_engine::{ingest, live};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -62,12 +62,12 @@ impl AllLimits {
                 ended_calls: limits::ENDED_CALLS,
                 open_requests: limits::REQUESTS,
                 known_calls: limits::KNOWN_CALLS,
-                sent_sessions: intake::MAX_LIVE,
-                read_sessions: intake::MAX_FILES,
-                quiet_sessions: intake::MAX_QUIET,
-                quiet_bytes: intake::MAX_QUIET_BYTES,
-                tail_bytes: hub::MAX_SESSION_BYTES,
-                tails_bytes: hub::MAX_BYTES,
+                sent_sessions: ingest::MAX_WRITERS,
+                read_sessions: ingest::MAX_FILE_WRITERS,
+                quiet_sessions: ingest::MAX_QUIET_WRITERS,
+                quiet_bytes: ingest::MAX_QUIET_BYTES,
+                tail_bytes: live::MAX_TAIL_BYTES,
+                tails_bytes: live::MAX_TOTAL_TAIL_BYTES,
             },
         }
     }

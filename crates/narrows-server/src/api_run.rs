@@ -1,6 +1,6 @@
 //! Runs on the wire.
 
-use crate::run::{AgentSession, OptionValue, PromptImage, Protocol};
+use narrows_engine::run::{AgentSession, OptionValue, PromptImage, Protocol};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};

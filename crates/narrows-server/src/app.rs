@@ -2,12 +2,12 @@
 
 use crate::auth::{Throttle, Tickets, Tokens};
 use crate::config::ServeConfig;
-use crate::hub::Hub;
-use crate::intake::Intake;
 use crate::metrics::Metrics;
-use crate::run::Runs;
-use crate::source::Progress;
-use narrows_store::{Session, Store};
+use narrows_engine::discovery::Progress;
+use narrows_engine::ingest::Intake;
+use narrows_engine::live::{ClusterObserver, Hub};
+use narrows_engine::run::Runs;
+use narrows_store::{News, Session, Store};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -75,6 +75,36 @@ impl Written {
 
     pub(crate) fn forget(&self, id: &str) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+}
+
+/// What this node remembers of what other nodes may change.
+#[derive(Debug)]
+pub(crate) struct NodeCaches {
+    pub(crate) tokens: Tokens,
+    pub(crate) runs: Runs,
+    pub(crate) written: Written,
+}
+
+impl ClusterObserver for NodeCaches {
+    fn on_changes(&self, changes: &News) {
+        for id in changes.sessions.iter().chain(&changes.tags) {
+            self.written.forget(id);
+        }
+        for id in &changes.tokens {
+            self.tokens.forget(id);
+        }
+        if !changes.tags.is_empty() {
+            self.tokens.ask_again(&changes.tags);
+        }
+    }
+
+    fn on_run_changed(&self, session: i64) {
+        self.runs.woken(session);
+    }
+
+    fn poll_runs(&self) {
+        self.runs.look();
     }
 }
 

@@ -31,11 +31,11 @@ pub struct ServeConfig {
     /// What is kept.
     pub retention: Retention,
     /// Where sessions of agents are found and followed; none when they are not.
-    pub sources: Option<crate::source::SourceOptions>,
+    pub sources: Option<narrows_engine::discovery::SourceOptions>,
     /// What a browser is shown.
     pub page: crate::Page,
     /// How agents are run.
-    pub run: crate::run::RunOptions,
+    pub run: narrows_engine::run::RunOptions,
 }
 
 /// What is allowed at most.
@@ -80,7 +80,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             body_bytes: 1 << 20,
-            packet_bytes: crate::intake::MAX_LINE,
+            packet_bytes: narrows_engine::ingest::MAX_LINE,
             body_idle_seconds: 120,
             connections: 20_000,
             streams: 20_000,
@@ -114,7 +114,7 @@ impl Default for ServeConfig {
             retention: Retention::default(),
             sources: None,
             page: crate::Page::embedded(),
-            run: crate::run::RunOptions::default(),
+            run: narrows_engine::run::RunOptions::default(),
         }
     }
 }

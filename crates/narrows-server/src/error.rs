@@ -112,9 +112,8 @@ impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match &error {
             Error::NotFound(what) => ApiError::not_found(what),
-            Error::Invalid(what) if what == crate::intake::BUSY => {
-                ApiError::new(StatusCode::CONFLICT, "SESSION_BUSY", what.clone()).retry_after(1)
-            }
+            Error::Busy => ApiError::new(StatusCode::CONFLICT, "SESSION_BUSY", error.to_string())
+                .retry_after(1),
             Error::Invalid(what) => ApiError::invalid(what.clone()),
             Error::KeyReused => ApiError::new(
                 StatusCode::UNPROCESSABLE_ENTITY,

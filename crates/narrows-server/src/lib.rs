@@ -1,5 +1,5 @@
-//! Sockets, child processes and the files of agents: everything of narrows that touches the
-//! outside world, but for the command line.
+//! The HTTP API of narrows: routes, authorization, server-sent events, sockets and the web page.
+//! Ingest, live streams, discovery and runs are in `narrows-engine`.
 
 pub mod api;
 pub mod api_item;
@@ -11,16 +11,12 @@ mod app;
 pub mod auth;
 mod config;
 mod error;
-pub mod hub;
-pub mod intake;
 mod listen;
 mod metrics;
 mod page;
 mod routes;
-pub mod run;
 mod seldom;
 mod serve;
-pub mod source;
 pub mod stream;
 
 pub use app::App;

@@ -1,17 +1,17 @@
 //! A server from its start to its end.
 
-use crate::app::{App, Parts, Written};
+use crate::app::{App, NodeCaches, Parts, Written};
 use crate::auth::{Throttle, Tickets, Tokens, new_secret};
 use crate::config::ServeConfig;
-use crate::hub::{Far, Hub};
-use crate::intake::{Hidden, Intake};
 use crate::metrics::Metrics;
-use crate::run::Runs;
-use crate::source::spool::Spools;
-use crate::source::{Follower, Progress, list_once};
 use crate::{listen, routes};
 use narrows::Secrets;
-use narrows_store::{ADDRESS_FILE, Bus, Options, Store, TOKEN_FILE, Wake, write_private};
+use narrows_engine::discovery::spool::Spools;
+use narrows_engine::discovery::{Follower, Progress, list_once};
+use narrows_engine::ingest::{Hidden, Intake};
+use narrows_engine::live::{Bus, ClusterSync, Hub, Wake};
+use narrows_engine::run::Runs;
+use narrows_store::{ADDRESS_FILE, Options, Store, TOKEN_FILE, write_private};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::SocketAddr;
@@ -74,8 +74,10 @@ impl Server {
         let runs = Runs::new(store.clone(), intake.clone(), hub.clone(), config.run.clone());
         runs.settle().await;
         let written = Written::default();
-        let far = if store.is_shared() {
-            Some(Far::new(&hub, &tokens, &runs, &written).await.map_err(io::Error::other)?)
+        let cluster = if store.is_shared() {
+            let (tokens, runs, written) = (tokens.clone(), runs.clone(), written.clone());
+            let caches = NodeCaches { tokens, runs, written };
+            Some(ClusterSync::new(&hub, caches).await.map_err(io::Error::other)?)
         } else {
             None
         };
@@ -105,8 +107,8 @@ impl Server {
             tokio::spawn(listen::serve(listener, acceptor, router, app.clone(), stop.clone()));
         let tidying = tokio::spawn(tidy(app.clone(), stop.clone()));
         tokio::spawn(look_over(app.store.clone(), stop.clone()));
-        if let Some(far) = far {
-            tokio::spawn(far.run(heard, stop.clone()));
+        if let Some(cluster) = cluster {
+            tokio::spawn(cluster.run(heard, stop.clone()));
         }
         let spools =
             Spools::new(&app.config.data, app.store.clone(), app.intake.clone(), app.hub.clone())
@@ -240,7 +242,7 @@ async fn tidy(app: App, stop: CancellationToken) {
             _ = every.tick() => {}
         }
         app.intake.tidy().await;
-        app.hub.tidy();
+        app.hub.evict_idle();
         if seconds.is_multiple_of(300) {
             retain(&app).await;
         }
@@ -252,7 +254,7 @@ async fn tidy(app: App, stop: CancellationToken) {
         let shared = app.store.is_shared();
         let look = if shared { RECOVER_AFTER } else { 0 };
         if seconds % 300 == look && (shared || !recovered) {
-            recovered = app.intake.recover().await;
+            recovered = app.intake.recover_items().await;
         }
         seconds += 1;
     }

@@ -117,7 +117,7 @@ async fn packets_with_places_can_overlap_but_not_be_missing() {
     let gap = server.send("POST", &path, lines[0]).await;
     assert_eq!(gap.status, 400);
     let told = gap.json()["error"]["message"].as_str().expect("message").to_owned();
-    assert!(told.contains(&format!("the next one is {}", lines.len() + 1)), "{told}");
+    assert!(told.contains(&format!("resend from packet {}", lines.len() + 1)), "{told}");
     let state = server.get(&format!("/api/sessions/{session}/packets")).await;
     assert_eq!(state["sources"][0]["read"], lines.len());
     server.packets(&session, "end=true", b"").await;

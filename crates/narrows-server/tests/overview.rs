@@ -6,7 +6,7 @@ mod common;
 
 use callers::{Place, bearer, probe, token};
 use common::{Reply, TestServer, fixture};
-use narrows_server::source::SourceOptions;
+use narrows_engine::discovery::SourceOptions;
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -58,6 +58,8 @@ pub enum Error {
     },
     /// The request is invalid.
     Invalid(String),
+    /// Another request is writing the session.
+    Busy,
     /// The idempotency key was used before, with another body.
     KeyReused,
     /// The store is closed.
@@ -119,6 +121,7 @@ impl fmt::Display for Error {
                  {acknowledged}, these packets included, in one request with `first={}` (`narrows ingest --first`)",
                 acknowledged + 1
             ),
+            Error::Busy => f.write_str("another request is writing this session"),
             Error::Fenced => f.write_str("another node has taken over this session"),
             Error::Full => f.write_str("no space left for the store"),
             Error::ReadOnly => f.write_str("the store cannot be written: it is read-only"),

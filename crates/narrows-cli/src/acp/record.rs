@@ -8,7 +8,7 @@ use super::spooled::Spooled;
 use narrows::json::Index;
 use narrows::lines::Lines;
 use narrows::time::Time;
-use narrows_server::source::spool::{Header, has_other};
+use narrows_engine::discovery::spool::{Header, has_other};
 use narrows_store::Store;
 use serde::Serialize;
 use sha2::{Digest, Sha256};

@@ -1,7 +1,7 @@
 //! The spool file of one session, as the recorder writes it.
 
 use super::send::Outbox;
-use narrows_server::source::spool::{Header, Spool};
+use narrows_engine::discovery::spool::{Header, Spool};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use super::PATIENCE;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use narrows_server::source::{Progress, Sums};
+use narrows_engine::discovery::{Progress, Sums};
 use narrows_store::Store;
 use std::future::Future;
 use std::time::{Duration, Instant};

@@ -34,8 +34,10 @@ fn planted(home: &Path, word: &str) -> String {
 pub(crate) fn machine() -> (Machine, Script) {
     let mut machine = Machine::new();
     machine.set("SERVICE_PASSWORD", SECRETS[3].0.into());
-    machine
-        .set("NARROWS_LOG", "debug,narrows=trace,narrows_server=trace,narrows_store=trace".into());
+    machine.set(
+        "NARROWS_LOG",
+        "debug,narrows=trace,narrows_engine=trace,narrows_server=trace,narrows_store=trace".into(),
+    );
     let home = machine.home();
     let say = |word: &str| planted(&home, word);
     let todo =

@@ -2,8 +2,8 @@
 
 use crate::ingest::{Load, Measured, Way, packet};
 use narrows::Format;
-use narrows_server::hub::Hub;
-use narrows_server::intake::{Hidden, Intake, Reading};
+use narrows_engine::ingest::{Hidden, Intake, Reading};
+use narrows_engine::live::Hub;
 use narrows_store::{NewSession, Options, Store};
 use std::path::Path;
 use std::time::Instant;
@@ -47,7 +47,7 @@ async fn write(store: &Store, intake: &Intake, writer: usize, load: Load) -> Mea
         let mut take = intake.open(&session, reading).await.expect("take");
         let mut fed = 0;
         for piece in pieces {
-            take.feed(piece.as_bytes());
+            take.push_buffered(piece.as_bytes());
             fed += piece.len();
             // As a server does it with what is there.
             if fed >= AT_ONCE {
@@ -60,7 +60,7 @@ async fn write(store: &Store, intake: &Intake, writer: usize, load: Load) -> Mea
         for piece in pieces {
             let sent = Instant::now();
             let mut take = intake.open(&session, reading.clone()).await.expect("take");
-            take.feed(piece.as_bytes());
+            take.push_buffered(piece.as_bytes());
             measured.events += take.finish().await.expect("finish").events;
             measured.acks.push(u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX));
         }

@@ -8,10 +8,10 @@ use crate::api_run::{AgentSessionQuery, AgentSessions, Done, NewRun};
 use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
-use crate::run::Unlisted;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use narrows_engine::run::Unlisted;
 use narrows_store::NewAudit;
 
 impl From<Unlisted> for ApiError {

@@ -3,12 +3,12 @@
 use super::gzip::Gunzip;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult};
-use crate::hub::{self, Hub};
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt;
+use narrows_engine::live::{self, Hub};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -101,7 +101,7 @@ impl<'a> Arriving<'a> {
 
     /// Waits until the server has ended for long enough.
     async fn closed(closing: &mut watch::Receiver<bool>, until: &mut Option<Instant>) {
-        hub::closed(closing).await;
+        live::closed(closing).await;
         let until = *until.get_or_insert_with(|| Instant::now() + GRACE);
         tokio::time::sleep_until(until).await;
     }

@@ -5,13 +5,13 @@ use super::stream::stay;
 use crate::app::App;
 use crate::auth::{Grant, Stay};
 use crate::error::{ApiError, ApiResult, ErrorBody};
-use crate::hub::{self, Hub};
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use http::{HeaderValue, StatusCode, header};
+use narrows_engine::live::{self, Hub};
 use narrows_show::{Form, Session, Style};
 use serde::Deserialize;
 use std::io::{self, Write};
@@ -83,7 +83,7 @@ pub(super) async fn export(
     Params(query): Params<ExportQuery>,
 ) -> ApiResult<Response> {
     let found = session(&app, &grant, &id).await?;
-    app.intake.settle(found.key).await;
+    app.intake.flush_items(found.key).await;
     let row = app.store.session_row(&id).await?;
     let busy = |_| {
         let what = "other sessions are being exported";
@@ -128,7 +128,7 @@ fn body(hub: &Hub, pieces: Receiver<io::Result<Bytes>>, stay: Stay) -> Body {
         let piece = tokio::select! {
             biased;
             () = stay.revoked() => Err(io::Error::other("revoked")),
-            () = hub::closed(&mut closing) => Err(io::Error::other("closing")),
+            () = live::closed(&mut closing) => Err(io::Error::other("closing")),
             piece = pieces.recv() => piece?,
         };
         let rest = piece.is_ok().then_some((pieces, stay, closing));

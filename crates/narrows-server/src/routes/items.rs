@@ -191,7 +191,7 @@ pub(super) async fn search(
         after: query.after,
         limit,
     };
-    app.intake.settle_all().await;
+    app.intake.flush_all_items().await;
     let page = app.store.search(query).await?;
     Ok(Json(Found { hits: page.hits, next: page.next }).into_response())
 }

@@ -35,11 +35,11 @@ pub(super) async fn healthz(State(app): State<App>) -> impl IntoResponse {
     let bus = app.hub.bus();
     // Without it nodes find out later what others do, and that is all.
     let damaged = app.store.damaged_places();
-    let status = if works && bus.is_up() && damaged == 0 { "ok" } else { "degraded" };
+    let status = if works && bus.is_connected() && damaged == 0 { "ok" } else { "degraded" };
     let health = Health {
         status: status.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        bus: bus.is_shared().then(|| if bus.is_up() { "ok" } else { "down" }.to_owned()),
+        bus: bus.is_shared().then(|| if bus.is_connected() { "ok" } else { "down" }.to_owned()),
         damaged: (damaged > 0).then_some(damaged as u64),
         checking: app.store.checking().map(|(done, all)| Checking { done, all }),
         reason,

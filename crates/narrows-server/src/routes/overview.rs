@@ -5,10 +5,10 @@ use crate::api_overview::{Facets, Indexing, OutlineQuery, SourceFolder, Sources}
 use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiResult, ErrorBody};
-use crate::source::{SourceOptions, agents};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use narrows_engine::discovery::{SourceOptions, agents};
 use serde::Serialize;
 use std::path::Path;
 

@@ -6,14 +6,14 @@ use crate::api::{PacketAnswer, PacketQuery, PacketState, SourceState};
 use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
-use crate::intake::{ANSWER_SETTLES, Answer, Reading, Take};
-use crate::source;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use bytes::Bytes;
 use http::HeaderMap;
 use narrows::Format;
+use narrows_engine::discovery;
+use narrows_engine::ingest::{ANSWER_HOLD_TIMEOUT, IngestReceipt, Reading, Take};
 use narrows_store::{Error, Session};
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(super) async fn ingest(
     Params(query): Params<PacketQuery>,
     headers: HeaderMap,
     body: Body,
-) -> ApiResult<Json<Answer>> {
+) -> ApiResult<Json<IngestReceipt>> {
     let answer =
         take(&app, &grant, &id, &query, &headers, body).await.map_err(ApiError::closing)?;
     app.metrics.packets.inc_by(answer.packets);
@@ -61,7 +61,7 @@ async fn list_once(app: &App, session: &Session) {
     }
     let row = app.store.session_row(&session.id).await;
     if let Some(native) = row.ok().and_then(|row| row.native_id) {
-        source::list_once(&app.store, &app.intake, &app.hub, Some(&native)).await;
+        discovery::list_once(&app.store, &app.intake, &app.hub, Some(&native)).await;
     }
 }
 
@@ -72,7 +72,7 @@ async fn take(
     query: &PacketQuery,
     headers: &HeaderMap,
     body: Body,
-) -> ApiResult<Answer> {
+) -> ApiResult<IngestReceipt> {
     let mut reading = reading(query, headers)?;
     let (mut found, known) = writable(app, grant, id).await?;
     let idle = Duration::from_secs(app.config.limits.body_idle_seconds);
@@ -91,6 +91,7 @@ async fn take(
             Err(
                 Error::Conflict { .. }
                 | Error::Invalid(_)
+                | Error::Busy
                 | Error::NotFound(_)
                 | Error::Resend { .. },
             ) => reading.trust = false,
@@ -112,9 +113,9 @@ async fn give(
     session: &Session,
     reading: Reading,
     bytes: &[u8],
-) -> Result<Answer, Error> {
+) -> Result<IngestReceipt, Error> {
     let mut take = app.intake.open(session, reading).await?;
-    take.feed(bytes);
+    take.push_buffered(bytes);
     take.finish().await
 }
 
@@ -125,9 +126,9 @@ async fn stream(
     reading: Reading,
     begun: &[u8],
     mut body: Arriving<'_>,
-) -> ApiResult<Answer> {
+) -> ApiResult<IngestReceipt> {
     let mut take = app.intake.open(session, reading).await?;
-    take.feed(begun);
+    take.push_buffered(begun);
     let mut fed = begun.len();
     loop {
         // What is here already goes into the same append; nobody waits for more.
@@ -135,7 +136,7 @@ async fn stream(
             && let Some(data) = body.ready()
         {
             fed += data.len();
-            take.feed(&data);
+            take.push_buffered(&data);
         }
         if body.is_over() {
             return Ok(take.finish().await?);
@@ -144,7 +145,7 @@ async fn stream(
         let next = if fed < AT_ONCE && take.is_busy() {
             tokio::select! {
                 biased;
-                landed = take.landed() => { landed?; continue }
+                landed = take.wait_oldest() => { landed?; continue }
                 next = body.next() => next,
             }
         } else {
@@ -155,7 +156,7 @@ async fn stream(
         match next {
             Ok(Some(data)) => {
                 fed += data.len();
-                take.feed(&data);
+                take.push_buffered(&data);
             }
             Ok(None) => return Ok(take.finish().await?),
             // An agent that is cut off has said what it said.
@@ -169,10 +170,10 @@ async fn stream(
 
 /// What comes next. If that is long after the answer to a turn, all of the answer is shown before.
 async fn after_answer(take: &mut Take, body: &mut Arriving<'_>) -> ApiResult<Option<Bytes>> {
-    if take.waits_answered() {
-        match tokio::time::timeout(ANSWER_SETTLES, body.next()).await {
+    if take.holds_answer() {
+        match tokio::time::timeout(ANSWER_HOLD_TIMEOUT, body.next()).await {
             Ok(next) => return next,
-            Err(_) => take.settle_answered().await,
+            Err(_) => take.flush_answer().await,
         }
     }
     body.next().await

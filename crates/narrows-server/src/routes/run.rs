@@ -12,11 +12,12 @@ use crate::api_run::{
 use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
-use crate::run::{Chosen, Prompt, Refusal, Reply, RunState, TurnFrames};
 use crate::stream::follow_turn;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
+use narrows_engine::live;
+use narrows_engine::run::{Chosen, Prompt, Refusal, Reply, RunState, TurnFrames};
 use narrows_store::NewAudit;
 use std::time::Duration;
 
@@ -148,7 +149,7 @@ pub(super) async fn state(
         tokio::select! {
             // Whoever had a state keeps it; whoever waits for one that is not there gets a new one later.
             _ = tokio::time::timeout(PATIENCE, state.wait_for(|s| s.version != after)) => {}
-            () = crate::hub::closed(&mut closing) => {}
+            () = live::closed(&mut closing) => {}
             () = grant.ended() => return Err(ApiError::unauthorized()),
         }
     }
@@ -319,5 +320,43 @@ pub(crate) fn reply(answer: GiveAnswer) -> ApiResult<Reply> {
         _ => Err(ApiError::invalid(
             "give `optionId` (with a `message` when it refuses), `answers` or `outcome`: `declined` or `cancelled`",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_store::Error;
+
+    #[test]
+    fn another_node_tells_clients_the_same() {
+        let all = [
+            Refusal::NotAllowed,
+            Refusal::NotRun,
+            Refusal::NoAgent("there is no agent `x`".to_owned()),
+            Refusal::NoFolder,
+            Refusal::NotRunning,
+            Refusal::NotAsked,
+            Refusal::AlreadyAnswered,
+            Refusal::NoSuchOption,
+            Refusal::NoReason,
+            Refusal::Unfit("`age` is missing".to_owned()),
+            Refusal::Missing("question 1".to_owned()),
+            Refusal::NotOffered("there is no option `x`".to_owned()),
+            Refusal::Full("too many messages wait for this agent".into()),
+            Refusal::Store(Error::Invalid("another message".to_owned())),
+            Refusal::Store(Error::NotFound("session")),
+            Refusal::Store(Error::Busy),
+            Refusal::Store(Error::KeyReused),
+            Refusal::Store(Error::Full),
+            Refusal::Store(Error::Closed),
+            Refusal::Store(Error::Unavailable("PostgreSQL: it does not answer".to_owned())),
+        ];
+        for refusal in all {
+            let text = serde_json::to_string(&refusal).expect("text");
+            let again: Refusal = serde_json::from_str(&text).expect(&text);
+            let (one, other) = (ApiError::from(refusal), ApiError::from(again));
+            assert_eq!(one.told(), other.told(), "{text}");
+        }
     }
 }

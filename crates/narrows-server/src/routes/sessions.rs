@@ -142,7 +142,7 @@ pub(super) async fn show(
 ) -> ApiResult<impl IntoResponse> {
     let found = session(&app, &grant, &id).await?;
     // Whoever has just been answered counts what was sent.
-    app.intake.settle(found.key).await;
+    app.intake.flush_items(found.key).await;
     Ok(axum::Json(app.store.session_row(&id).await?))
 }
 
@@ -198,7 +198,7 @@ pub(crate) async fn delete(app: &App, token: &str, id: &str) -> Result<(), Error
     let found = app.store.session(id).await?;
     app.store.delete(id).await?;
     app.written.forget(id);
-    app.hub.removed(&found);
+    app.hub.on_deleted(&found);
     app.intake.forget(found.key).await;
     let token = token.to_owned();
     let audit =

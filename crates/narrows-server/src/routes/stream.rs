@@ -6,12 +6,13 @@ use crate::api::{SessionQuery, StreamQuery};
 use crate::app::App;
 use crate::auth::{Grant, Stay};
 use crate::error::{ApiError, ApiResult, ErrorBody};
-use crate::stream::{After, Filter, Flags, Subscription, View, Wire, follow, follow_list, serve};
+use crate::stream::{Flags, follow, follow_list, serve};
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
+use narrows_engine::live::{After, Filter, Subscription, View, Wire};
 
 pub(super) fn stay(app: &App, grant: &Grant) -> ApiResult<Stay> {
     let what = "too many streams are open";

@@ -1,7 +1,7 @@
 //! How long a stream lasts, and signs of life in it.
 
 use crate::auth::Stay;
-use crate::hub::{self, Hub};
+use narrows_engine::live::{self, Hub};
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
@@ -31,7 +31,7 @@ pub(super) fn over(hub: &Hub, mut stay: Stay) -> impl Future<Output = Over> + us
         tokio::select! {
             biased;
             () = stay.revoked() => Over::Revoked,
-            () = hub::closed(&mut closing) => Over::Closing,
+            () = live::closed(&mut closing) => Over::Closing,
         }
     }
 }

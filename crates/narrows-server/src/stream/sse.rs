@@ -1,16 +1,15 @@
 //! Server-sent events.
 
 use super::life::{Quiet, over};
-use super::subscription::{Output, Subscription};
 use crate::auth::Stay;
-use crate::hub::Hub;
-use crate::run::TurnFrames;
 use crate::seldom::Seldom;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use http::header;
+use narrows_engine::live::{Hub, Subscription};
+use narrows_engine::run::TurnFrames;
 use narrows_store::Result;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -26,16 +25,7 @@ pub(super) trait Frames: Send + 'static {
 
 impl Frames for Subscription {
     async fn next(&mut self) -> Result<Option<Bytes>> {
-        next_bytes(self).await
-    }
-}
-
-/// What a subscription tells next, as bytes.
-pub(crate) async fn next_bytes(subscription: &mut Subscription) -> Result<Option<Bytes>> {
-    match subscription.next().await? {
-        Some(Output::Bytes(bytes)) => Ok(Some(bytes)),
-        // It was asked for bytes.
-        Some(Output::Messages(_)) | None => Ok(None),
+        self.next_bytes().await
     }
 }
 

@@ -2,17 +2,18 @@
 
 use super::answer::{AnswerMessage, give};
 use super::asked::{ClientMessage, Subscribe, WsView};
-use super::filter::{Filter, View};
 use super::life::{Beat, Over, Pulse, over};
-use super::list::ListFollower;
-use super::subscription::{After, Output, Subscription, Wire};
 use crate::app::App;
 use crate::auth::{Grant, Stay};
 use crate::seldom::Seldom;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
+use bytes::Bytes;
 use futures_util::SinkExt;
 use futures_util::stream::{
     AbortHandle, Abortable, BoxStream, SelectAll, SplitSink, StreamExt, unfold,
+};
+use narrows_engine::live::{
+    After, Filter, Output, SessionListFollower, Subscription, TextFrames, View, Wire,
 };
 use narrows_store::{Error, ListFilter, Result, Session};
 use serde_json::json;
@@ -33,7 +34,7 @@ const LIST: usize = 100;
 #[derive(Debug)]
 enum Source {
     Session(Box<Subscription>),
-    List(Box<ListFollower>),
+    List(Box<SessionListFollower>),
 }
 
 impl Source {
@@ -43,13 +44,14 @@ impl Source {
             Source::List(list) => {
                 // Not a part of every subscription that waits.
                 let frames = Box::pin(list.next()).await?;
-                let named = |data: String| -> Utf8Bytes {
+                let named = |data: String| {
                     let mut value: serde_json::Value =
                         serde_json::from_str(&data).unwrap_or_default();
                     value["subscription"] = name.into();
-                    value.to_string().into()
+                    value.to_string()
                 };
-                Ok(Some(Output::Messages(frames.into_iter().map(named).collect())))
+                let frames: TextFrames = frames.into_iter().map(named).collect();
+                Ok(Some(Output::Messages(Arc::new(frames))))
             }
         }
     }
@@ -97,7 +99,7 @@ pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, stay: Stay)
                 }
             }
             beat = pulse.next() => match beat {
-                Beat::Ask => socket.sink.send(Message::Ping(bytes::Bytes::new())).await,
+                Beat::Ask => socket.sink.send(Message::Ping(Bytes::new())).await,
                 Beat::Dead => break (4008, "no sign of life"),
             },
             Some((name, next)) = socket.followed.next(), if !socket.followed.is_empty() => {
@@ -114,6 +116,12 @@ pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, stay: Stay)
     let (code, reason) = why;
     let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
     let _ = tokio::time::timeout(PONG, socket.sink.send(close)).await;
+}
+
+/// A text message; one that is not UTF-8, which the engine never makes, is repaired.
+fn text(bytes: Bytes) -> Utf8Bytes {
+    let text = Utf8Bytes::try_from(bytes.clone());
+    text.unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned().into())
 }
 
 impl Socket {
@@ -174,7 +182,7 @@ impl Socket {
                 limit: LIST,
                 ..ListFilter::default()
             };
-            let list = ListFollower::new(&self.app.hub, filter);
+            let list = SessionListFollower::new(&self.app.hub, filter);
             let confirmed =
                 json!({"type": "subscription_confirmed", "subscription": name, "view": "sessions"});
             self.send(confirmed).await?;
@@ -264,7 +272,7 @@ impl Socket {
     ) -> std::result::Result<(), axum::Error> {
         match next {
             Ok(Some(Output::Messages(messages))) => {
-                for message in messages.iter() {
+                for message in messages.converted(text).iter() {
                     self.sink.feed(Message::Text(message.clone())).await?;
                 }
                 self.sink.flush().await

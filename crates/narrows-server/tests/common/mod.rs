@@ -1,7 +1,7 @@
 //! A real server on a real socket, and plain clients of it.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
-use narrows_server::run::RunOptions;
+use narrows_engine::run::RunOptions;
 use narrows_server::{HiddenOptions, Page, ServeConfig, Server};
 use serde_json::Value;
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! A store, those who write into it, and ways to cut them off.
 
 use narrows::{Config, Format, Items, Packets, Pipeline, Secrets};
-use narrows_server::hub::Hub;
-use narrows_server::intake::{Answer, Arrival, Hidden, Intake, Reading};
+use narrows_engine::ingest::{Arrival, Hidden, IngestReceipt, Intake, Reading};
+use narrows_engine::live::Hub;
 use narrows_store::{Error, NewSession, Options, Session, Store, Window};
 use serde_json::Value;
 use std::sync::Arc;
@@ -75,8 +75,8 @@ impl Bed {
         match cut {
             Cut::Term => self.intake.close().await,
             Cut::Kill => {}
-            Cut::Sweep => return self.intake.sweep(zero, (usize::MAX, usize::MAX)).await,
-            Cut::Evict => return self.intake.sweep(zero, (0, 0)).await,
+            Cut::Sweep => return self.intake.evict_idle(zero, (usize::MAX, usize::MAX)).await,
+            Cut::Evict => return self.intake.evict_idle(zero, (0, 0)).await,
         }
         let store = self.store.clone();
         self.intake = Intake::new(store.clone(), Hub::new(store), self.hidden.clone());
@@ -169,7 +169,12 @@ impl<'a> Sender<'a> {
         Reading { format, arrival, end, roots, ..Reading::default() }
     }
 
-    async fn ask(&self, bed: &Bed, reading: Reading, packets: &[Vec<u8>]) -> Result<Answer, Error> {
+    async fn ask(
+        &self,
+        bed: &Bed,
+        reading: Reading,
+        packets: &[Vec<u8>],
+    ) -> Result<IngestReceipt, Error> {
         let mut take = bed.intake.open(&self.session, reading).await?;
         take.push(&packets.concat()).await?;
         take.finish().await
@@ -237,7 +242,7 @@ impl<'a> Sender<'a> {
                 take.push(&next[..next.len() * 2 / 3]).await.expect("push");
             }
             for _ in 0..70 {
-                take.landed().await.expect("kept");
+                take.wait_oldest().await.expect("kept");
             }
             return;
         }

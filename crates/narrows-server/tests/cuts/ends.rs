@@ -5,7 +5,7 @@ use crate::bed::{Bed, Cut};
 use crate::common::{Post, TestServer, until};
 use crate::planted::{ROOT, acp, canaries, claude, line};
 use narrows::Format;
-use narrows_server::intake::{Arrival, Reading, Wrapped};
+use narrows_engine::ingest::{Arrival, Reading, Wrapped};
 use narrows_store::{Error, Session};
 use serde_json::{Value, json};
 

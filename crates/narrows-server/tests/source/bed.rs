@@ -1,9 +1,9 @@
 //! A machine with a folder of Claude Code and a store, in a folder of its own.
 
 use narrows::{Config, Format, Given, Items, Packets, Paths, Pipeline, Secrets};
-use narrows_server::hub::Hub;
-use narrows_server::intake::{Hidden, Intake};
-use narrows_server::source::{Follower, Progress, SourceOptions, Sums, catch_up, find};
+use narrows_engine::discovery::{Follower, Progress, SourceOptions, Sums, catch_up, find};
+use narrows_engine::ingest::{Hidden, Intake};
+use narrows_engine::live::Hub;
 use narrows_store::{ListFilter, Options, Session, SessionRow, Store, Window};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};

@@ -5,7 +5,7 @@ use crate::bed::{Bed, Parts, cases, fixtures, id_in, input};
 use crate::live::send_at;
 use narrows::usage::{Ledger, Totals};
 use narrows::{Config, Given, Packets, Pipeline};
-use narrows_server::source::find;
+use narrows_engine::discovery::find;
 use narrows_store::{StatsBy, StatsFilter};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 
 use crate::bed::{Bed, Parts, id_in, input, make_old, texts};
 use crate::lines::Talk;
-use narrows_server::source::{Progress, catch_up};
+use narrows_engine::discovery::{Progress, catch_up};
 use serde_json::Value;
 use std::fs;
 use std::io::Read;

@@ -78,7 +78,7 @@ async fn a_session_that_is_deleted_while_it_is_followed_stays_away() {
     let session = parts.session(&talk.session).await;
     parts.store.delete(&session.id).await.expect("delete");
     parts.intake.forget(session.key).await;
-    parts.hub.removed(&session);
+    parts.hub.on_deleted(&session);
     append(&path, talk.lines(3..=4));
     bed.write("-app", &other.session, other.lines(1..=2));
     until("the other is there", async || !parts.texts(&other.session).await.is_empty()).await;

@@ -3,7 +3,7 @@
 use crate::bed::{Bed, Parts, append, id_in, input, make_old, texts, until};
 use crate::lines::Talk;
 use narrows::Format;
-use narrows_server::intake::{Arrival, Reading};
+use narrows_engine::ingest::{Arrival, Reading};
 use narrows_store::NewSession;
 use serde_json::Value;
 

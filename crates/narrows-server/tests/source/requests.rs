@@ -3,7 +3,7 @@
 use crate::bed::{Bed, Parts, append, id_in, input, make_old};
 use crate::lines::Talk;
 use crate::live::send_at;
-use narrows_server::source::SourceOptions;
+use narrows_engine::discovery::SourceOptions;
 use narrows_store::{SessionRow, now};
 use serde_json::Value;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use crate::bed::{Bed, Parts, append};
 use crate::lines::{CWD, Talk};
 use narrows::Format;
 use narrows::time::Time;
-use narrows_server::intake::{Arrival, Reading};
+use narrows_engine::ingest::{Arrival, Reading};
 use narrows_store::{ListFilter, NewSession, Query, Sight, StatsBy, StatsFilter, now};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use crate::bed::{Bed, id_in, input, until};
 use crate::lines::Talk;
-use narrows_server::stream::{After, Filter, Subscription, View, Wire};
+use narrows_engine::live::{After, Filter, Subscription, View, Wire};
 use narrows_store::{StatsBy, StatsFilter};
 use rusqlite::Connection;
 use std::fs;
@@ -71,7 +71,7 @@ async fn whoever_follows_is_told_to_read_again_and_the_list_keeps_the_session() 
     make_older(&bed);
     let parts = bed.open();
     let session = parts.session(&talk.session).await;
-    let count = *parts.hub.list().borrow();
+    let count = *parts.hub.list_version().borrow();
     let follow = |session: &_, after| {
         Subscription::new(&parts.hub, session, View::Items, Filter::default(), Wire::Sse, &after)
     };
@@ -80,9 +80,9 @@ async fn whoever_follows_is_told_to_read_again_and_the_list_keeps_the_session() 
     let mut waker = tail.waker();
     parts.catch_up(&bed.options).await;
     waker.woken().await;
-    assert!(matches!(tail.after(session.seq), narrows_server::hub::Ahead::Ended));
+    assert!(matches!(tail.after(session.seq), narrows_engine::live::Ahead::Ended));
     // Nobody is told that the session went away.
-    assert_eq!(parts.hub.removed_after(count), Some(Vec::new()));
+    assert_eq!(parts.hub.deleted_after(count), Some(Vec::new()));
     // The old cursor is of another log.
     let again = parts.session(&talk.session).await;
     let follower = follow(&again, After::Given(cursor.clone()));
