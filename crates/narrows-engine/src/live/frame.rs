@@ -119,18 +119,16 @@ impl TextFrames {
 
     /// The messages in the text type of a transport. The first call converts them; later calls, also
     /// for other subscribers, return the same texts: UTF-8 is validated once per batch, not per client.
-    pub fn converted<T>(&self, convert: impl Fn(Bytes) -> T) -> Cow<'_, [T]>
+    pub fn converted<T>(&self, convert: impl Fn(&Bytes) -> T) -> Cow<'_, [T]>
     where
         T: Clone + Send + Sync + 'static,
     {
-        let texts = self
-            .converted
-            .get_or_init(|| Box::new(self.texts().map(&convert).collect::<Vec<T>>()))
-            .downcast_ref::<Vec<T>>();
+        let convert_all = || self.texts().map(|text| convert(&text)).collect::<Vec<T>>();
+        let texts = self.converted.get_or_init(|| Box::new(convert_all())).downcast_ref::<Vec<T>>();
         match texts {
             Some(texts) => Cow::Borrowed(texts),
             // Another transport of this process has converted them first.
-            None => Cow::Owned(self.texts().map(convert).collect()),
+            None => Cow::Owned(convert_all()),
         }
     }
 }

@@ -119,9 +119,9 @@ pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, stay: Stay)
 }
 
 /// A text message; one that is not UTF-8, which the engine never makes, is repaired.
-fn text(bytes: Bytes) -> Utf8Bytes {
+fn text(bytes: &Bytes) -> Utf8Bytes {
     let text = Utf8Bytes::try_from(bytes.clone());
-    text.unwrap_or_else(|_| String::from_utf8_lossy(&bytes).into_owned().into())
+    text.unwrap_or_else(|_| String::from_utf8_lossy(bytes).into_owned().into())
 }
 
 impl Socket {
