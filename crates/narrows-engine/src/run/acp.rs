@@ -165,7 +165,7 @@ impl Acp {
             return Heard { log, effects };
         };
         if self.is_open(&id) {
-            return self.asked_twice(&id);
+            return leave::asked_twice(&id);
         }
         let params: Value =
             message.params.and_then(|p| serde_json::from_str(p.get()).ok()).unwrap_or(Value::Null);

@@ -56,20 +56,6 @@ impl Acp {
         leave || self.is_form(id) || self.wants.contains(&id.to_string())
     }
 
-    /// The agent asks again with the id of a request that waits. Nobody could say which of the two is
-    /// answered: the second one is refused, beside the log, where it would take the first one's place.
-    pub(super) fn asked_twice(&self, id: &Value) -> Heard {
-        let what = format!(
-            "The agent asked with the id {id} while another request of this id waits. The second one \
-             was refused."
-        );
-        let refused = match refuse(id, IN_USE, "a request of this id waits for its answer") {
-            Effect::Send(line) => Effect::Tell(line),
-            other => other,
-        };
-        Heard { log: false, effects: vec![refused, Effect::Notice(what)] }
-    }
-
     /// The agent does not wait any more for something that it asked for.
     pub(super) fn withdrawn(&mut self, params: Option<&RawValue>) -> Vec<Effect> {
         let params = params.and_then(|p| serde_json::from_str::<Value>(p.get()).ok());
@@ -130,6 +116,20 @@ impl Acp {
         self.leave.remove(request);
         Ok(vec![Effect::Send(answer.to_string()), Effect::Withdrawn(request.to_owned())])
     }
+}
+
+/// The agent asks again with the id of a request that waits. Nobody could say which of the two is
+/// answered: the second one is refused, beside the log, where it would take the first one's place.
+pub(super) fn asked_twice(id: &Value) -> Heard {
+    let what = format!(
+        "The agent asked with the id {id} while another request of this id waits. The second one \
+         was refused."
+    );
+    let refused = match refuse(id, IN_USE, "a request of this id waits for its answer") {
+        Effect::Send(line) => Effect::Tell(line),
+        other => other,
+    };
+    Heard { log: false, effects: vec![refused, Effect::Notice(what)] }
 }
 
 /// Takes back something that was asked of the agent.
