@@ -4851,6 +4851,8 @@ export interface operations {
                 first?: number;
                 /** @description Whether the session is over with the last packet. */
                 end?: boolean;
+                /** @description With `end`: the agent's process has exited, so calls that wait for an answer are cancelled. */
+                exited?: boolean;
                 /**
                  * @description `now`: packets without a time get that of their arrival, and the session is as new as they are;
                  *     `none`: they get none, and the session has their dates, as for what was recorded before.

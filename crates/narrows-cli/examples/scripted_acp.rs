@@ -119,7 +119,11 @@ fn take(
             Ok(json!({}))
         }
         "session/list" if options.newer || options.lists => {
-            Ok(sessions.list(params["cursor"].as_str(), options.lists))
+            let mut page = sessions.list(params["cursor"].as_str(), options.lists);
+            if options.loops && page["nextCursor"].is_null() {
+                page["nextCursor"] = json!("0");
+            }
+            Ok(page)
         }
         "session/delete" if options.newer => {
             if sessions.forget(session) {
@@ -234,6 +238,7 @@ fn turns(prompts: &Receiver<Prompt>, sessions: &Sessions, room: &Room, stubborn:
             wire::send(&json!({"jsonrpc": "2.0", "id": prompt.id, "error": error}));
             continue;
         }
+        let reason = if reason == "null" { Value::Null } else { reason.into() };
         let usage = json!({"inputTokens": 13, "outputTokens": used, "totalTokens": 13 + used});
         wire::send(
             &json!({"jsonrpc": "2.0", "id": prompt.id, "result": {"stopReason": reason, "usage": usage, "_meta": {}}}),

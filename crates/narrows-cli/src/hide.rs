@@ -107,7 +107,7 @@ impl Hidden {
         file.agent
             .iter()
             .flat_map(AgentSpec::values)
-            .for_each(|(name, value)| hidden.add_value(name, value));
+            .for_each(|(name, value)| hidden.add_set(name, value));
         args.root.iter().for_each(|root| hidden.paths.add_root(root));
         if let Some(home) = &args.home {
             hidden.paths.set_home(home);
@@ -142,6 +142,14 @@ impl Hidden {
         for (name, value) in env::vars_os() {
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
             self.add_value(name, value);
+        }
+    }
+
+    /// A value that somebody wrote down for an agent: it may be a secret by any name.
+    fn add_set(&mut self, name: &str, value: &str) {
+        self.add_value(name, value);
+        if Secrets::is_secret_value(value) {
+            self.secrets.add_known(value);
         }
     }
 

@@ -118,7 +118,7 @@ fn try_run(args: &RunArgs) -> Result<End, Fault> {
             Some(server) => server.app().store.clone(),
             None => Store::open_read_only(&data).map_err(failed)?,
         };
-        let done = turn(args, &client, &store, &prompt).await;
+        let done = turn(args, &client, &store, &prompt, own.is_some()).await;
         if let Some(server) = own {
             server.stop().await;
         }
@@ -202,7 +202,14 @@ async fn told(client: &Client, id: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> Result<End, Fault> {
+/// Runs the turn. With `alone`, the server and with it the agent end after it.
+async fn turn(
+    args: &RunArgs,
+    client: &Client,
+    store: &Store,
+    prompt: &str,
+    alone: bool,
+) -> Result<End, Fault> {
     let id = match &args.session {
         Some(name) => session(store, name).await?.id,
         None => begin(args, client)?,
@@ -271,11 +278,17 @@ async fn turn(args: &RunArgs, client: &Client, store: &Store, prompt: &str) -> R
         watched.ends_with(store, message.parse().unwrap_or_default()).await?;
     }
     watched.go_on(store).await?;
+    let open = asking.left(client, &id, watched.items(), alone)?;
+    for left in &open {
+        watched.line(&left.json.to_string()).map_err(Fault::new("standard output"))?;
+    }
+    let open =
+        open.into_iter().map(|left| left.words).reduce(|all, more| all + "\nnarrows: " + &more);
     let _ = writeln!(io::stderr(), "\nnarrows show {id}  ·  narrows run --session {id} \"…\"");
     Ok(match unanswered {
         Some(words) => End::Unanswered(words),
         None if cancelled || watched.was_cancelled() => End::Cancelled,
         None if watched.has_failed() => End::Failed,
-        None => End::Done,
+        None => open.map_or(End::Done, End::Unanswered),
     })
 }

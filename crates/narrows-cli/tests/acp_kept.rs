@@ -395,3 +395,29 @@ fn pass_on(mut client: TcpStream, served: &Served, deleted: &AtomicUsize) {
     }
     let _ = upstream.shutdown(Shutdown::Both);
 }
+
+#[test]
+fn a_request_that_is_open_when_its_agent_ends_is_withdrawn_with_its_call() {
+    let place = Place::new();
+    let served = place.server();
+    let mut editor = place.editor();
+    hello(&mut editor);
+    open(&mut editor, 1, "s1");
+    let prompt = json!({ "sessionId": "s1", "prompt": [{ "type": "text", "text": "clean up" }] });
+    let call = json!({ "toolCallId": "c1", "title": "bash", "kind": "execute", "status": "pending",
+        "rawInput": { "command": "rm -r build" } });
+    let options = json!([{ "optionId": "once", "name": "Allow", "kind": "allow_once" }]);
+    let asks = json!({ "sessionId": "s1", "toolCall": call, "options": options });
+    let asks = request(7, "session/request_permission", asks);
+    editor.say(&request(2, "session/prompt", prompt), &[asks]);
+    let items = || {
+        let (_, page) = served.get("/api/sessions").expect("sessions");
+        let id = page["sessions"][0]["id"].as_str().unwrap_or("none").to_owned();
+        let page = served.get(&format!("/api/sessions/{id}/items?limit=100")).map(|page| page.1);
+        page.map(|page| page["items"].clone()).unwrap_or_default().to_string()
+    };
+    until("it is asked", || items().contains(r#""type":"permission""#));
+    editor.end();
+    until("it is withdrawn", || !items().contains(r#""type":"permission""#));
+    until("its call is cancelled", || items().contains(r#""status":"cancelled""#));
+}

@@ -140,6 +140,8 @@ pub struct PacketQuery {
     pub first: Option<u64>,
     /// Whether the session is over with the last packet.
     pub end: Option<bool>,
+    /// With `end`: the agent's process has exited, so calls that wait for an answer are cancelled.
+    pub exited: Option<bool>,
     /// `now`: packets without a time get that of their arrival, and the session is as new as they are;
     /// `none`: they get none, and the session has their dates, as for what was recorded before.
     #[param(inline)]

@@ -32,6 +32,8 @@ pub struct MemoryLimits {
     pub open_calls: usize,
     /// Calls of one session that have ended and are known whole.
     pub ended_calls: usize,
+    /// Requests of one session's agent that wait for answers: further ones are refused, with a notice.
+    pub open_requests: usize,
     /// Calls of one session of which a few bytes are known.
     pub known_calls: usize,
     /// Sessions in memory that somebody sends.
@@ -58,6 +60,7 @@ impl AllLimits {
                 window_bytes: narrows_store::MAX_BYTES,
                 open_calls: limits::CALLS,
                 ended_calls: limits::ENDED_CALLS,
+                open_requests: limits::REQUESTS,
                 known_calls: limits::KNOWN_CALLS,
                 sent_sessions: intake::MAX_LIVE,
                 read_sessions: intake::MAX_FILES,

@@ -270,3 +270,44 @@ async fn a_request_that_broke_off_goes_on_only_as_itself() {
     let ids: Vec<_> = server.items(&session).await.iter().map(|i| i["id"].clone()).collect();
     assert_eq!(ids, [json!("c1"), json!("c2")]);
 }
+
+/// A source that says that it is over takes back what it asked, however its packets were sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_withdraws_requests_of_the_same_and_of_earlier_bodies() {
+    let server = TestServer::start().await;
+    let prompt = json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt",
+        "params": {"sessionId": "x", "prompt": [{"type": "text", "text": "go"}]}});
+    let ask = json!({"jsonrpc": "2.0", "id": 5, "method": "session/request_permission",
+        "params": {"sessionId": "x",
+            "toolCall": {"toolCallId": "c1", "kind": "execute", "status": "pending",
+                "rawInput": {"command": "make"}},
+            "options": [{"optionId": "a", "name": "Allow", "kind": "allow_once"}]}});
+    let answered = json!({"jsonrpc": "2.0", "id": 1, "result": {"stopReason": "end_turn"}});
+    let lines = [prompt, ask, answered].map(|line| format!("{line}\n"));
+    let mut ends = Vec::new();
+    for bodies in [
+        vec![lines[..2].concat()],
+        vec![lines[..2].concat(), String::new()],
+        vec![lines[0].clone(), lines[1].clone(), String::new()],
+        vec![lines.concat()],
+        vec![lines[..2].concat(), lines[2].clone()],
+        vec![lines.concat(), String::new()],
+    ] {
+        let session = server.session().await;
+        for (n, body) in bodies.iter().enumerate() {
+            let end = n + 1 == bodies.len();
+            let first = 1 + bodies[..n].iter().map(|b| b.lines().count()).sum::<usize>();
+            let query = format!("arrived=none&first={first}&end={end}");
+            server.packets(&session, &query, body.as_bytes()).await;
+        }
+        let about = server.get(&format!("/api/sessions/{session}")).await;
+        let state = json!([about["ended"], about["live"], about["waiting"]]);
+        assert_eq!(state, json!([true, false, 0]), "{bodies:?}");
+        let items = server.items(&session).await;
+        assert!(!items.iter().any(|item| item["type"] == "permission"), "{bodies:?}: {items:?}");
+        ends.push(items);
+    }
+    // Without the end of the turn, and with it.
+    assert!(ends[..3].iter().all(|items| *items == ends[0]), "{ends:?}");
+    assert!(ends[3..].iter().all(|items| *items == ends[3]), "{ends:?}");
+}

@@ -272,6 +272,7 @@ impl Calls {
                 grew_from: None,
                 first: false,
                 grows: false,
+                repeats: false,
             });
             let body = Body::ToolCallProgress(tool);
             let event = Event {
@@ -305,6 +306,9 @@ impl Calls {
         let first = new && !state.brief;
         let mut news = std::mem::replace(&mut tool.call, ToolCall::unknown());
         let known = &mut state.known;
+        if tool.repeats {
+            leave::drop_repeated(known, &mut news);
+        }
         let was_final = known.status.is_some_and(ToolStatus::is_final);
         let mut fresh = Fresh::default();
         if known.tool_name == ToolName::Unknown

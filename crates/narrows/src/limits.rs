@@ -8,5 +8,7 @@ pub const OUTPUT: usize = 8 << 20;
 pub const CALLS: usize = 1 << 12;
 /// Calls that have ended and are known whole: news of them come soon after.
 pub const ENDED_CALLS: usize = 256;
+/// Requests of one agent, for leave or with questions, that wait for their answers.
+pub const REQUESTS: usize = 256;
 /// Calls of which little more is known than which tool they used and how they ended.
 pub const KNOWN_CALLS: usize = 1 << 14;

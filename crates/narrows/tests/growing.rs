@@ -156,6 +156,47 @@ fn no_half_of_a_root_or_a_login_is_shown() {
 }
 
 #[test]
+fn no_part_of_a_private_key_is_shown() {
+    let key = "MHcCAQEEIKq7Zx3Vn5Tb9Wm2Yd4Lf6Hp8Rs0Gj1Kc3Qa5Ue7XoAoGCCqGSM49\nAwEHoUQDQgAE7k2Zx9";
+    let texts = ["EC PRIVATE KEY", "PRIVATE KEY", "OPENSSH PRIVATE KEY"]
+        .map(|name| format!("cat id\n-----BEGIN {name}-----\n{key}\n-----END {name}-----\ndone"));
+    check(&texts, &[1, 5]);
+}
+
+#[test]
+fn a_summary_that_is_cut_off_shows_no_half() {
+    let update = |kind: &str, more: Value| {
+        let mut all = json!({"sessionUpdate": kind, "compactionId": "k"});
+        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        all
+    };
+    let chunk = |text: &str| {
+        update("compaction_summary_chunk", json!({"content": {"type": "text", "text": text}}))
+    };
+    let begin = || update("compaction_update", json!({"status": "in_progress"}));
+    for (half, shows) in
+        [("use postgres://app:k9Lw2zQ", "use postgres://app:…"), ("see /srv/acme-q7-chec", "see …")]
+    {
+        let answer = |reason: &str| json!({"type": "prompt_response", "stopReason": reason});
+        for packets in [
+            vec![begin(), chunk(half)],
+            vec![begin(), chunk(half), answer("end_turn")],
+            vec![begin(), chunk(half), answer("cancelled")],
+            vec![update("compaction_update", json!({"summary": half}))],
+        ] {
+            let rows = events(&packets);
+            let summaries = rows.iter().filter(|row| row.contains(r#""type":"compaction""#));
+            let summaries: Vec<_> = summaries.collect();
+            assert!(!summaries.is_empty(), "{rows:?}");
+            assert!(summaries.iter().all(|row| row.contains(shows)), "{summaries:?}");
+        }
+        let whole = update("compaction_update", json!({"status": "completed"}));
+        let rows = events(&[begin(), chunk("It reads a file."), whole]);
+        assert!(rows.iter().any(|row| row.contains("It reads a file.")), "{rows:?}");
+    }
+}
+
+#[test]
 fn a_path_that_is_a_root_is_shown_though_another_root_lies_in_it() {
     for root in ["/srv/apps", "/srv/tmp4Rr5Dk"] {
         let mut paths = Paths::new();

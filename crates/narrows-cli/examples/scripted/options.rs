@@ -15,6 +15,8 @@ pub struct Options {
     pub newer: bool,
     /// Sessions are listed with their folders, and loaded.
     pub lists: bool,
+    /// The last page of sessions leads back to the first.
+    pub loops: bool,
     /// Turns are cancelled by `$/cancel_request` only.
     pub stubborn: bool,
     pub state: Option<PathBuf>,
@@ -76,6 +78,7 @@ impl Options {
                 "--login-late" => options.login_late = true,
                 "--newer" => options.newer = true,
                 "--lists" => options.lists = true,
+                "--loops" => (options.lists, options.loops) = (true, true),
                 "--stubborn" => options.stubborn = true,
                 "--state" => options.state = value().map(PathBuf::from),
                 "--model" => options.model = value(),

@@ -3,6 +3,7 @@
 use super::room::Room;
 use super::script::{self, Command};
 use super::{acts, wire};
+use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -47,6 +48,12 @@ pub fn pieces(text: &str) -> Vec<String> {
     text.split_inclusive(' ').map(str::to_owned).collect()
 }
 
+fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
 fn step(command: Command, voice: &mut dyn Voice, room: &Room) {
     let mut say = |text: &str| voice.text(&pieces(text));
     match command {
@@ -78,9 +85,12 @@ fn step(command: Command, voice: &mut dyn Voice, room: &Room) {
         Command::Terminal(command) => voice.terminal(&command),
         Command::Todo(items) => voice.todo(&items),
         Command::Wait(ms) => room.wait(Duration::from_millis(ms)),
-        Command::Hang => loop {
-            std::thread::park();
-        },
+        Command::Hang => hang(),
+        // A cancellation before this text ends the turn; after it nothing does.
+        Command::Stall => {
+            voice.text(&pieces("\nstalled until it is killed\n"));
+            hang();
+        }
         Command::Exit(code) => std::process::exit(code),
         Command::Stderr(text) => acts::stderr(&format!("{text}\n")),
         Command::Flood(bytes) => {
@@ -92,6 +102,20 @@ fn step(command: Command, voice: &mut dyn Voice, room: &Room) {
         }
         Command::FloodStderr(bytes) => acts::flood_stderr(bytes),
         Command::Garbage => voice.garbage(),
+        Command::Raw(line) => {
+            let message: Value = serde_json::from_str(&line).unwrap_or_default();
+            // The ids of Claude Code's requests are texts, and known by these.
+            let id = message.get("id").map(Value::to_string);
+            let id = id.or(message["request_id"].as_str().map(str::to_owned));
+            if let Some(id) = id {
+                room.expect_all(&id);
+            }
+            wire::raw(&format!("{line}\n"));
+        }
+        Command::Await(id) => {
+            let told = room.next(&id).map_or("nothing".to_owned(), |answer| answer.to_string());
+            say(&format!("[{id} got {told}]"));
+        }
         Command::Stop(reason) => voice.stop(&reason),
         Command::Fail(words) => voice.fail(&words),
         Command::Plan(title, plan) => voice.plan(&title, &plan),

@@ -13,6 +13,8 @@ pub struct Room {
     told: Condvar,
     /// Questions that wait for an answer, by id.
     waiting: Mutex<HashMap<String, Sender<Value>>>,
+    /// Answers that are waited for later, by id: an id may be used more than once.
+    kept: Mutex<HashMap<String, Receiver<Value>>>,
     /// The input has ended: no answer will come.
     pub ended: AtomicBool,
     pub close_stdin: AtomicBool,
@@ -72,10 +74,27 @@ impl Room {
         receiver
     }
 
+    /// Every answer to questions of this id is kept until somebody asks for the [next](Room::next).
+    pub fn expect_all(&self, id: &str) {
+        let mut kept = lock(&self.kept);
+        if !kept.contains_key(id) {
+            kept.insert(id.to_owned(), self.expect(id));
+        }
+    }
+
+    /// The next answer to a question of this id; none when the turn is cancelled first.
+    pub fn next(&self, id: &str) -> Option<Value> {
+        let receiver = lock(&self.kept).remove(id)?;
+        let answer = self.answered(&receiver);
+        lock(&self.kept).insert(id.to_owned(), receiver);
+        answer
+    }
+
     /// An answer came.
     pub fn answer(&self, id: &str, answer: Value) {
-        if let Some(sender) = lock(&self.waiting).remove(id) {
-            let _ = sender.send(answer);
+        let mut waiting = lock(&self.waiting);
+        if waiting.get(id).is_some_and(|sender| sender.send(answer).is_err()) {
+            waiting.remove(id);
         }
     }
 

@@ -23,6 +23,8 @@ pub enum Command {
     Todo(Vec<String>),
     Wait(u64),
     Hang,
+    /// Says so, then hangs.
+    Stall,
     Exit(i32),
     Stderr(String),
     Flood(u64),
@@ -42,6 +44,10 @@ pub enum Command {
     Stop(String),
     /// The turn fails with these words.
     Fail(String),
+    /// Writes a line as it is.
+    Raw(String),
+    /// Says the next answer to a request that was written so, by its id.
+    Await(String),
     /// Presents a plan, and asks for leave to begin: what the agent calls it, and the plan.
     Plan(String, String),
 }
@@ -94,6 +100,7 @@ fn line(line: &str) -> Command {
         "todo" => Command::Todo(many()),
         "wait" => Command::Wait(number()),
         "hang" => Command::Hang,
+        "stall" => Command::Stall,
         "exit" => Command::Exit(rest.trim().parse().unwrap_or(0)),
         "stderr" => Command::Stderr(rest_owned()),
         "flood" => Command::Flood(number()),
@@ -110,6 +117,8 @@ fn line(line: &str) -> Command {
         "recall" => Command::Recall,
         "stop" => Command::Stop(rest_owned()),
         "fail" => Command::Fail(rest_owned()),
+        "raw" => Command::Raw(rest_owned()),
+        "await" => Command::Await(rest.trim().to_owned()),
         "plan" => {
             let (title, plan) = rest.split_once('|').unwrap_or(("", rest));
             Command::Plan(title.trim().to_owned(), plan.trim().to_owned())

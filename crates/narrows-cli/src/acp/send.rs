@@ -177,7 +177,7 @@ impl Sent {
             }
             let root = escaped(&spool.header.cwd);
             let path = format!(
-                "/api/sessions/{id}/packets?format=acp&arrived=none&first={}&end={end}&root={root}",
+                "/api/sessions/{id}/packets?format=acp&arrived=none&first={}&end={end}&exited={end}&root={root}",
                 self.next
             );
             let answer: PacketAnswer = client.stream(&path, piece.as_slice())?;

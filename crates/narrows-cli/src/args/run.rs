@@ -77,11 +77,13 @@ terminal), --yes or --no answers; without them a question ends the turn.
 
 With --json every line is one object. The first is {\"type\":\"run\",\"sessionId\":…,\"messageId\":…}; then come
 the events of the turn as `narrows parse --view events` and the API's view `events` have them; the last one
-is the turn's end: `prompt_response` with its `stopReason`, or `error`. What could not be started is one
+is the turn's end: `prompt_response` with its `stopReason`, or `error`. What the agent still asks then
+follows, one line each: {\"type\":\"open_request\",\"sessionId\":…,\"requestId\":…,\"title\":…,\"answer\":…}, where
+`answer` is the path to POST an answer to, or null when no server runs that could take it. What could not be started is one
 line {\"type\":\"error\",\"code\":\"NOT_RUN\",\"message\":…}. Words for people go to standard error.
 
 Exit codes: 0 the turn came to its end; 1 it failed, or could not be started; 2 the command line is wrong;
-4 the agent asked and nobody could answer; 130 the turn was cancelled.
+4 the agent asked and nobody could answer, or had not when the turn was over; 130 the turn was cancelled.
 
 Examples:
   narrows run \"Why does the login test fail?\"
@@ -114,6 +116,10 @@ Others are added in the config file:
   environment = \"minimal\"       # or \"shell\": see below
   memory = \"4G\"
   idle_minutes = 30
+
+Values of `env` are hidden in all that is kept where the name looks like a secret (…_KEY, …TOKEN, …PASSWORD)
+or the value does: eight characters or more, letters and digits mixed, and no words, names with versions,
+numbers, paths or addresses. Any other is hidden by `known = [\"…\"]` below [sanitize].
 
 With environment = \"shell\" an agent gets the variables that narrows was started with, but not those of
 narrows itself (NARROWS_*), those that make programs load foreign code (LD_PRELOAD, BASH_ENV, NODE_OPTIONS

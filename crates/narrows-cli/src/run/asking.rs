@@ -19,6 +19,12 @@ pub(super) enum Policy {
     Deny,
 }
 
+/// A question that is open when the turn is over, for people and for programs.
+pub(super) struct Left {
+    pub(super) words: String,
+    pub(super) json: Value,
+}
+
 /// Whoever answers the agent's questions.
 pub(super) struct Asking {
     policy: Policy,
@@ -124,6 +130,44 @@ impl Asking {
             }
         }
         Ok(())
+    }
+
+    /// What the agent still asks when its turn is over. Whoever answers for everything does so; the rest
+    /// is told, with the way to answer it where there is one.
+    pub(super) fn left(
+        &mut self,
+        client: &Client,
+        session: &str,
+        items: &Items,
+        alone: bool,
+    ) -> Result<Vec<Left>, Fault> {
+        let path = format!("/api/sessions/{session}/run");
+        let mut run: Run = client.get(&path)?;
+        self.open = None;
+        if self.policy != Policy::Ask && !run.requests.is_empty() {
+            self.look(client, session, &run, items)?;
+            run = client.get(&path)?;
+        }
+        let left = run.requests.iter().map(|request| {
+            let title = Question::find(request, items, false).map(|question| question.title());
+            let way = format!("/api/sessions/{session}/permissions/{}", encoded(request));
+            let json = json!({
+                "type": "open_request", "sessionId": session, "requestId": request,
+                "title": title, "answer": if alone { None } else { Some(&way) },
+            });
+            let title = title.map_or(String::new(), |title| format!(": {title}"));
+            let how = if alone {
+                "it ended unanswered, with the agent".to_owned()
+            } else {
+                format!("answer it on the page, or with POST {way}")
+            };
+            let words = format!(
+                "the turn is over, and the agent still asks{title} (session {session}, request \
+                 {request}): {how}"
+            );
+            Left { words, json }
+        });
+        Ok(left.collect())
     }
 
     /// Nobody answers any more: the turn is cancelled.

@@ -1,7 +1,7 @@
 //! Turns that fail and turns that end at a limit, whichever way an agent speaks.
 
 use crate::helper::{BOTH, Running, last, narrows};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The items of these types, without prompts.
 fn said(running: &Running, id: &str) -> Vec<(String, String)> {
@@ -103,4 +103,18 @@ fn a_limit_leaves_a_mark() {
     running.turn(&id, "say half\nstop max_turn_requests");
     let expected = [pair("text", "half"), pair("max_turns", "The limit of turns was reached.")];
     assert_eq!(said(&running, &id), expected);
+}
+
+#[test]
+fn a_turn_that_ends_without_a_reason_is_over() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    let packets = running.turn(&id, "say done\nstop null");
+    assert_eq!(last(&packets)["type"], "prompt_response", "{packets:?}");
+    assert_eq!(running.run(&id)["state"], "idle");
+    let (_, session) = running.served.get(&format!("/api/sessions/{id}")).expect("session");
+    let stands = (&session["info"]["status"], &session["live"], &session["ended"]);
+    assert_eq!(stands, (&json!("idle"), &json!(false), &json!(false)), "{session}");
+    let text = serde_json::to_string(&running.items(&id)).expect("text");
+    assert!(text.contains("did not say why its turn ended"), "{text}");
 }

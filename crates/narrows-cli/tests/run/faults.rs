@@ -1,7 +1,7 @@
 //! Agents that misbehave.
 
 use crate::helper::{BOTH, Running, last, said};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn an_agent_that_ends_is_told_with_its_last_words() {
@@ -64,11 +64,11 @@ fn an_agent_that_hangs_is_ended_when_it_is_cancelled() {
     let running = Running::start("");
     for agent in BOTH {
         let id = running.session(agent);
-        let (_, mut frames) = running.frames(&id, "say begun\nhang", None);
-        let first = frames.next().expect("prompt");
-        running.until(&id, "running", |run| run["state"] == "running");
+        let (_, mut frames) = running.frames(&id, "say begun\nstall", None);
+        let stalled = frames.find(|(_, packet)| packet.to_string().contains("stalled"));
+        assert!(stalled.is_some(), "{agent}");
         running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
-        let end = frames.last().unwrap_or(first).1;
+        let end = frames.last().expect("end").1;
         assert_eq!(
             (&end["type"], &end["stopReason"]),
             (&json!("prompt_response"), &json!("cancelled")),
@@ -114,4 +114,38 @@ fn floods_do_not_hold_anything_up() {
     running.tell(&id, "flood 20000000");
     let other = running.session("acp");
     assert!(said(&running.turn(&other, "say meanwhile")).contains("meanwhile"));
+}
+
+#[test]
+fn a_request_for_leave_that_names_no_call_is_refused_and_told() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    for params in [json!({"sessionId": "s", "options": []}), Value::Null, json!({"toolCall": 7})] {
+        let method = "session/request_permission";
+        let ask = json!({"jsonrpc": "2.0", "id": 31, "method": method, "params": params});
+        let packets = running.turn(&id, &format!("raw {ask}\nawait 31"));
+        assert!(said(&packets).contains("-32602"), "{packets:?}");
+        assert_eq!(running.run(&id)["requests"], json!([]));
+    }
+    let items = running.items(&id);
+    let told = items.iter().filter(|item| item["type"] == "notice");
+    assert_eq!(
+        told.filter(|item| item.to_string().contains("for which call")).count(),
+        3,
+        "{items:?}"
+    );
+}
+
+#[test]
+fn an_agent_that_does_not_cancel_is_ended_with_a_word_of_it() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    let (_, frames) = running.frames(&id, "hang", None);
+    let mut frames = frames.map(|(_, packet)| packet);
+    frames.find(|packet| packet.to_string().contains("hanging")).expect("at work");
+    running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
+    let rest: Vec<Value> = frames.collect();
+    let told = rest.iter().find(|packet| packet["type"] == "notice").expect("a notice");
+    assert!(told.to_string().contains("within 1 s"), "{told}");
+    assert_eq!(last(&rest)["stopReason"], "cancelled", "{rest:?}");
 }

@@ -75,9 +75,12 @@ fn what_waits_is_held_when_the_server_ends() {
             assert_eq!(run["state"], "ended", "{agent} {signal}");
             let waiting = (vec!["say second", "say third"], true);
             assert_eq!(waits(&run), waiting, "{agent} {signal}: {run}");
-            // Whoever sends it again by its key sends no other one.
+            // Whoever sends it again by its key sends no other one, and is told that it is held.
             let (status, again) = running.frames(&id, "say second", Some("second"));
             assert_eq!(status, 200);
+            let told: Vec<Value> = again.map(|(_, packet)| packet).collect();
+            assert_eq!(told.len(), 1, "{agent} {signal}: {told:?}");
+            assert_eq!(told[0]["details"]["code"], "HELD", "{agent} {signal}: {told:?}");
             assert_eq!(waits(&running.run(&id)), waiting, "{agent} {signal}");
             // No agent is there, and one is taken back all the same.
             let path = format!("/api/sessions/{id}/queue/{third}");
@@ -85,6 +88,7 @@ fn what_waits_is_held_when_the_server_ends() {
             assert_eq!(running.served.delete(&path).expect("taken back").1["done"], false);
             assert_eq!(waits(&running.run(&id)), (vec!["say second"], true), "{agent} {signal}");
             running.change(&id, &json!({"hold": false}));
+            let (_, again) = running.frames(&id, "say second", Some("second"));
             let turn: Vec<Value> = again.map(|(_, packet)| packet).collect();
             assert!(said(&turn).contains("second"), "{agent} {signal}: {turn:?}");
             running.until(&id, "all said", all_said);
@@ -107,4 +111,50 @@ fn what_waits_is_taken_back_before_anything_else_is_done() {
     assert_eq!(waits(&running.run(&id)), (vec!["say second"], true));
     let (status, told) = running.served.delete(&path).expect("an answer");
     assert_eq!((status, &told["error"]["code"]), (409, &json!("AGENT_NOT_RUNNING")), "{told}");
+}
+
+#[test]
+fn what_is_held_is_said_to_be_held_to_whoever_sends_it_again() {
+    let running = Running::start("");
+    let id = running.session("acp");
+    let (first, _) = behind_a_turn(&running, &id);
+    running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
+    let waiting = (vec!["say second", "say third"], true);
+    let run = running.until(&id, "cancelled", |run| run["state"] == "idle");
+    assert_eq!(waits(&run), waiting);
+    for _ in 0..2 {
+        let (status, again) = running.frames(&id, "say second", Some("second"));
+        let told: Vec<Value> = again.map(|(_, packet)| packet).collect();
+        assert_eq!((status, &told[0]["details"]["code"]), (200, &json!("HELD")), "{told:?}");
+    }
+    assert_eq!(waits(&running.run(&id)), waiting, "it releases nothing");
+    running.change(&id, &json!({"hold": false}));
+    let turn: Vec<Value> = first.map(|(_, packet)| packet).collect();
+    assert!(said(&turn).contains("second"), "{turn:?}");
+}
+
+#[test]
+fn what_waits_is_held_when_the_agent_ends_by_itself() {
+    let running = Running::start("");
+    for agent in BOTH {
+        let id = running.session(agent);
+        let (status, broken) = running.frames(&id, "say begun\nwait 400\nexit 3", None);
+        assert_eq!(status, 200);
+        running.until(&id, "at work", |run| run["state"] == "running");
+        let (_, second) = running.frames(&id, "say second", Some("second"));
+        let waiting = |run: &Value| run["queue"].as_array().is_some_and(|queue| !queue.is_empty());
+        running.until(&id, "in the queue", waiting);
+        let end = broken.last().expect("an end").1;
+        assert_eq!(end["details"]["code"], "AGENT_EXITED", "{agent}: {end}");
+        let told = second.last().expect("an end").1;
+        assert_eq!(told["details"]["code"], "HELD", "{agent}: {told}");
+        let run = running.run(&id);
+        assert_eq!(run["state"], "ended", "{agent}: {run}");
+        assert_eq!(waits(&run), (vec!["say second"], true), "{agent}");
+        running.change(&id, &json!({"hold": false}));
+        let (_, again) = running.frames(&id, "say second", Some("second"));
+        let turn: Vec<Value> = again.map(|(_, packet)| packet).collect();
+        assert!(said(&turn).contains("second"), "{agent}: {turn:?}");
+        running.until(&id, "all said", all_said);
+    }
 }

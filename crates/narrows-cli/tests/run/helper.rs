@@ -44,7 +44,8 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
         agent("once-acp", "acp", &once("acp")),
         agent("once-claude", "claude", &once("claude")),
         agent("options", "acp", ", \"--config-options\""),
-        agent("valued", "acp", "") + "env = { VALUED_API_KEY = \"quiet-harbor-4711-lantern\" }\n",
+        agent("valued", "acp", "")
+            + "env = { VALUED_API_KEY = \"quiet-harbor-4711-lantern\", VALUED_OTHER = \"p4ss9harbor\", VALUED_MODEL = \"gpt-4o-mini\" }\n",
         agent("login", "acp", ", \"--login\""),
         agent("login-late", "acp", ", \"--login-late\""),
         agent("login-claude", "claude", ", \"--login\"")
@@ -53,6 +54,7 @@ pub(crate) fn config(folder: &Path, more: &str) -> PathBuf {
             + "env = { SCRIPTED_API_KEY = \"good-4711-lantern\" }\n",
         agent("newer", "acp", ", \"--newer\""),
         agent("lists", "acp", ", \"--lists\""),
+        agent("loops", "acp", ", \"--loops\""),
         agent("stubborn", "acp", ", \"--stubborn\""),
         agent("wide", "acp", ", \"--newer\"") + &directories,
         agent("wide-old", "acp", "") + &directories,
@@ -97,11 +99,17 @@ impl Running {
 
     /// Changes how a session is run.
     pub(crate) fn change(&self, id: &str, change: &Value) {
+        let (status, told) = self.patch(id, change);
+        assert_eq!(status, 200, "{change}: {told}");
+    }
+
+    pub(crate) fn patch(&self, id: &str, change: &Value) -> (u16, Value) {
         let request = self.served.agent.patch(format!("{}/api/sessions/{id}/run", self.served.url));
         let request = request.header("authorization", format!("Bearer {}", self.served.token));
         let request = request.header("content-type", "application/json");
-        let answer = request.send(change.to_string()).expect("answer");
-        assert_eq!(answer.status().as_u16(), 200, "{change}");
+        let mut answer = request.send(change.to_string()).expect("answer");
+        let text = answer.body_mut().read_to_string().expect("text");
+        (answer.status().as_u16(), serde_json::from_str(&text).expect("JSON"))
     }
 
     pub(crate) fn run(&self, id: &str) -> Value {
@@ -156,6 +164,22 @@ impl Running {
         let (_, page) =
             self.served.get(&format!("/api/sessions/{id}/items?limit=500")).expect("items");
         page["items"].as_array().expect("items").clone()
+    }
+
+    /// Items of a session that has more than a page of them.
+    pub(crate) fn all_items(&self, id: &str) -> Vec<Value> {
+        let mut all: Vec<Value> = Vec::new();
+        loop {
+            let before =
+                all.first().map_or(String::new(), |item| format!("&before={}", item["order"]));
+            let path = format!("/api/sessions/{id}/items?limit=500{before}");
+            let (_, page) = self.served.get(&path).expect("items");
+            let items = page["items"].as_array().expect("items").clone();
+            all.splice(0..0, items);
+            if page["before"] != true {
+                return all;
+            }
+        }
     }
 
     /// Waits until a run is as it should be.

@@ -64,6 +64,10 @@ fn on_ones_own_machine_an_agent_gets_what_the_shell_has() {
     running.turn(&id, "bash printf %s $VALUED_API_KEY | wc -c\nbash echo $VALUED_API_KEY");
     let text = serde_json::to_string(&running.items(&id)).expect("text");
     assert!(text.contains("25") && !text.contains("quiet-harbor"), "{text}");
+    // By any name, unless it is no secret.
+    running.turn(&id, "bash echo $VALUED_OTHER with $VALUED_MODEL");
+    let text = serde_json::to_string(&running.items(&id)).expect("text");
+    assert!(text.contains("with gpt-4o-mini") && !text.contains("p4ss9harbor"), "{text}");
 }
 
 #[test]

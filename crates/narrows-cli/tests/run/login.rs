@@ -76,6 +76,9 @@ fn what_was_said_to_an_agent_that_does_not_begin_is_kept() {
         let message = json!({"content": "say hello", "images": [picture]});
         assert_eq!(running.post(&path, &message).0, 202);
         running.tell(&id, "say more");
+        // What waits is held with each end, and fails in its turn.
+        running.until(&id, "held", |run| run["held"] == true && run["state"] == "ended");
+        running.change(&id, &json!({"hold": false}));
         running.until(&id, "over", |run| run["queue"] == json!([]) && run["turn"].is_null());
         let items = running.items(&id);
         let said: Vec<(&str, &str)> = items

@@ -8,6 +8,7 @@ mod faults;
 mod forms;
 mod held;
 mod helper;
+mod ids;
 mod life;
 mod login;
 mod newer;

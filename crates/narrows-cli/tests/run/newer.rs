@@ -16,7 +16,7 @@ fn options_of_any_kind_are_offered_and_chosen() {
             {"id": "low", "name": "Low", "group": "Fast"}, {"id": "high", "name": "High", "group": "Slow"}]},
     ]);
     assert_eq!(run["options"], expected, "{run}");
-    let change = json!({"mode": "plan", "options": {"web": true, "effort": "high", "none": "x"}});
+    let change = json!({"mode": "plan", "options": {"web": true, "effort": "high"}});
     let (status, done) = running.served.patch(&format!("/api/sessions/{id}/run"), &change);
     assert_eq!((status, &done["done"]), (200, &json!(true)), "{done}");
     let is = |run: &Value| {
@@ -27,7 +27,7 @@ fn options_of_any_kind_are_offered_and_chosen() {
     running.until(&id, "chosen", is);
     // A value that is not on offer changes nothing.
     let change = json!({"options": {"web": "yes", "effort": "none"}});
-    running.served.patch(&format!("/api/sessions/{id}/run"), &change);
+    assert_eq!(running.patch(&id, &change).0, 422);
     running.turn(&id, "say hello");
     running.until(&id, "as before", is);
 }
@@ -148,4 +148,16 @@ fn the_sessions_that_an_agent_keeps_are_listed_and_deleted() {
         assert!(told.to_string().contains(code), "{path}: {told}");
     }
     assert!(running.alive().is_empty(), "{:?}", running.alive());
+}
+
+#[test]
+fn pages_that_lead_back_are_listed_once() {
+    let running = Running::start("");
+    for words in ["say one", "say two"] {
+        let id = running.session("loops");
+        running.turn(&id, words);
+        running.post(&format!("/api/sessions/{id}/stop"), &json!({}));
+    }
+    let (status, told) = running.served.get("/api/agents/loops/sessions").expect("list");
+    assert_eq!((status, told["sessions"].as_array().map(Vec::len)), (200, Some(2)), "{told}");
 }

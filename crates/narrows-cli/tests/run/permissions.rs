@@ -197,3 +197,22 @@ fn a_question_ends_with_its_process() {
         assert!(said(&running.turn(&id, "say alive")).contains("alive"), "{agent}");
     }
 }
+
+#[test]
+fn a_question_of_claude_wants_every_answer() {
+    let running = Running::start("");
+    let id = running.session("claude");
+    let (_, frames) = running.frames(&id, "question Which colour?|Red|Blue", None);
+    let request = running.asked(&id);
+    for answers in [json!({}), json!({"Which colour?": " "})] {
+        let (status, told) = running.answer(&id, &request, &json!({"answers": answers}));
+        assert_eq!((status, &told["error"]["code"]), (422, &json!("ANSWERS_MISSING")), "{told}");
+        assert!(
+            told["error"]["message"].as_str().is_some_and(|m| m.contains("question 1")),
+            "{told}"
+        );
+    }
+    let answers = json!({"answers": {"Which colour?": "Red"}});
+    assert_eq!(running.answer(&id, &request, &answers).0, 200);
+    frames.for_each(drop);
+}

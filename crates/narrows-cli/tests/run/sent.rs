@@ -350,3 +350,29 @@ fn what_one_session_makes_is_no_work_of_another() {
     let items = running.items(&idle);
     assert!(!items.iter().any(|item| item["type"] == "artifact"), "{items:?}");
 }
+
+#[test]
+fn what_is_not_offered_is_refused_with_what_is() {
+    let running = Running::start("");
+    let id = running.session("options");
+    // Which options there are is known once the agent is there.
+    let (status, told) = running.patch(&id, &json!({"options": {"web": true}}));
+    assert_eq!((status, &told["error"]["code"]), (409, &json!("AGENT_NOT_RUNNING")), "{told}");
+    running.turn(&id, "say hello");
+    for (change, words) in [
+        (json!({"options": {"nope": true}}), "there are: web, effort"),
+        (json!({"options": {"web": "x"}}), "`web` is true or false"),
+        (json!({"options": {"effort": "enormous"}}), "there are: low, high"),
+        (json!({"options": {"effort": true}}), "is one of: low, high"),
+        (json!({"mode": "dance", "options": {"web": true}}), "there is no mode `dance`"),
+        (json!({"model": "none-such"}), "there is no model `none-such`"),
+    ] {
+        let (status, told) = running.patch(&id, &change);
+        assert_eq!((status, &told["error"]["code"]), (422, &json!("NOT_OFFERED")), "{told}");
+        assert!(told["error"]["message"].as_str().is_some_and(|m| m.contains(words)), "{told}");
+    }
+    let value = |run: &Value| run["options"][0]["value"].clone();
+    assert_eq!(value(&running.run(&id)), false, "nothing of it was done");
+    running.change(&id, &json!({"options": {"web": true}}));
+    running.until(&id, "chosen", |run| value(run) == true);
+}

@@ -1,7 +1,7 @@
 //! `narrows run` and `narrows agents`.
 
 use crate::agents::kill;
-use crate::helper::{BOTH, config, narrows};
+use crate::helper::{BOTH, Running, config, narrows};
 use crate::served::serve;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -95,21 +95,22 @@ fn ctrl_c_cancels_and_then_ends() {
 
 /// `narrows run` in a terminal of its own; what it shows comes out, what is typed goes in.
 fn in_a_terminal(folder: &std::path::Path, agent: &str, prompt: &str) -> std::process::Child {
-    let config = config(folder, "");
-    let data = folder.join("data");
+    config(folder, "");
+    at_a_terminal(folder, "data", &["--agent", agent, prompt])
+}
+
+fn at_a_terminal(folder: &std::path::Path, data: &str, more: &[&str]) -> std::process::Child {
+    let (config, data) = (folder.join("config.toml"), folder.join(data));
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     let words = [
         crate::served::NARROWS,
         "run",
-        "--agent",
-        agent,
         "--data",
         data.to_str().expect("text"),
         "--config",
         config.to_str().expect("text"),
-        prompt,
     ];
-    let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let line: Vec<String> = words.iter().chain(more).map(|word| quoted(word)).collect();
     std::process::Command::new("script")
         .args(["-q", "-e", "-c", &line.join(" "), "/dev/null"])
         .current_dir(folder)
@@ -285,4 +286,45 @@ fn every_end_has_its_code() {
     let last = out.map_while(Result::ok).last().expect("an end");
     assert!(last.contains(r#""stopReason":"cancelled""#), "{last}");
     assert_eq!(child.wait().expect("end").code(), Some(130));
+}
+
+#[test]
+fn what_is_still_asked_when_the_turn_is_over_is_told() {
+    let call =
+        serde_json::json!({"toolCallId": "c1", "kind": "execute", "rawInput": {"command": "make"}});
+    let option = serde_json::json!({"optionId": "yes", "kind": "allow_once", "name": "Allow"});
+    let params = serde_json::json!({"toolCall": call, "options": [option]});
+    let ask =
+        serde_json::json!({"id": 5, "method": "session/request_permission", "params": params});
+    let prompt = format!("say begun\nraw {ask}\nsay over");
+    let turn = |running: &Running, data: &str, flag: &str| {
+        let more = ["--agent", "acp", flag, &prompt];
+        // Somebody sits there: else the question would end the turn.
+        let child = at_a_terminal(running.folder.path(), data, &more);
+        let output = child.wait_with_output().expect("run");
+        let text = String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n");
+        let open = text.lines().find(|line| line.starts_with(r#"{"type":"open_request""#));
+        let open: Option<serde_json::Value> =
+            open.map(|line| serde_json::from_str(line).expect("JSON"));
+        (output.status.code(), open, text)
+    };
+    let running = Running::start("");
+    // A running server keeps the agent, and takes the answer.
+    let (code, open, text) = turn(&running, "data", "--json");
+    let open = open.expect(&text);
+    assert_eq!(code, Some(4), "{text}");
+    assert_eq!((&open["type"], &open["requestId"]), (&"open_request".into(), &"r1.5".into()));
+    let session = open["sessionId"].as_str().expect("id");
+    assert!(text.contains("still asks: it wants to run this command: make"), "{text}");
+    assert!(text.contains(&format!("(session {session}, request r1.5)")), "{text}");
+    let answer = open["answer"].as_str().expect("a way");
+    let (status, told) = running.post(answer, &serde_json::json!({"optionId": "yes"}));
+    assert_eq!(status, 200, "{told}");
+    // Whoever allows everything allows this, too.
+    let (code, _, text) = turn(&running, "data", "--yes");
+    assert!(code == Some(0) && !text.contains("still asks"), "{text}");
+    // Without one it ends with its agent.
+    let (code, open, text) = turn(&running, "other", "--json");
+    assert_eq!((code, open.map(|open| open["answer"].is_null())), (Some(4), Some(true)), "{text}");
+    assert!(text.contains("ended unanswered, with the agent"), "{text}");
 }

@@ -75,6 +75,8 @@ pub struct Reading {
     pub end: bool,
     /// Whether the agent itself is gone at that end: nothing can go on that was begun.
     pub gone: bool,
+    /// Whether the agent's process has exited at that end, though the session may go on in another.
+    pub exited: bool,
     /// More roots to hide.
     pub roots: Vec<String>,
     /// The number by which a node runs the session's agent: with an older one nothing is written.

@@ -5,8 +5,9 @@ use super::live::{Live, unprintable};
 use super::open::{Rows, withdrawn};
 use super::same_body::SameBody;
 use super::{Intake, Reading};
-use narrows::event::{Body, Position};
+use narrows::event::{Body, Position, ToolEvent};
 use narrows::time::Time;
+use narrows::tool::{Fresh, ToolCall, ToolStatus};
 use narrows::{Given, Packet, Packets, Raw, Step};
 use narrows_store::{BodyDigest, Error, KeptRequest, Request, Result, Session};
 use serde::{Deserialize, Serialize};
@@ -311,8 +312,11 @@ impl Take {
         });
         // What ended here before has gone on since, when packets after these were read already.
         let all = reading.end && live.is_caught_up();
-        if all && live.open.requests().next().is_some() {
-            // Whoever asked is not there any more. Some of it may have been answered just now.
+        let asks = |step: &Step| {
+            matches!(step.event.body, Body::PermissionRequest(_) | Body::QuestionRequest(_))
+        };
+        if all && (live.open.requests().next().is_some() || steps.iter().any(asks)) {
+            // Nobody is left who asks. This request may have asked or answered just now.
             self.keep(false, Rows::Closed).await?;
             self.withdraw();
         }
@@ -345,7 +349,17 @@ impl Take {
         let mut requests: Vec<_> =
             requests.filter_map(|item| Some((item.order, withdrawn(item)?))).collect();
         requests.sort_unstable_by_key(|(order, _)| *order);
-        requests.into_iter().for_each(|(_, body)| self.tell(body));
+        for (_, body) in requests {
+            // What waited for the answer of a process that has ended does not run any more.
+            let call = match &body {
+                Body::PermissionAnswer(answer) if self.reading.gone || self.reading.exited => {
+                    Some(cancelled(answer.tool_call_id.clone()))
+                }
+                _ => None,
+            };
+            self.tell(body);
+            call.into_iter().for_each(|call| self.tell(call));
+        }
     }
 
     fn now(&self) -> Option<Time> {
@@ -407,6 +421,21 @@ impl Take {
         }
         Ok(())
     }
+}
+
+/// A call that will not run.
+fn cancelled(id: Raw) -> Body<Raw> {
+    let call = ToolCall { status: Some(ToolStatus::Cancelled), ..ToolCall::unknown() };
+    let fresh = Fresh::default();
+    Body::ToolCallProgress(Box::new(ToolEvent {
+        id,
+        call,
+        fresh,
+        grew_from: None,
+        first: false,
+        grows: false,
+        repeats: false,
+    }))
 }
 
 impl Drop for Take {

@@ -221,6 +221,7 @@ fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
         heard: None,
         end: query.end.unwrap_or(false),
         gone: false,
+        exited: query.exited.unwrap_or(false),
         roots: query.root.iter().flat_map(|r| r.lines()).map(str::to_owned).collect(),
         fence: None,
         trust: false,

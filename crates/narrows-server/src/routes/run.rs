@@ -50,6 +50,12 @@ impl From<Refusal> for ApiError {
             ),
             Refusal::NoSuchOption => ApiError::invalid("the answer is none of those on offer"),
             Refusal::Unfit(what) => ApiError::invalid(what),
+            Refusal::Missing(what) => {
+                ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "ANSWERS_MISSING", what)
+            }
+            Refusal::NotOffered(what) => {
+                ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "NOT_OFFERED", what)
+            }
             Refusal::NoReason => ApiError::invalid(
                 "`message` goes with a refusal, and only to agents that can be told why (`denyReasons` \
                  of the run): answer without it, and send it as a message",
@@ -157,7 +163,7 @@ pub(super) async fn state(
 /// stream goes on. A message that comes while a turn runs waits for its end. Where the agent or the
 /// server ends before its turn, it stays in the queue, held, and the stream ends with an `error` whose
 /// `details` are `{"code": "HELD", "retryable": true}`: the same message with the same
-/// `Idempotency-Key` follows its turn.
+/// `Idempotency-Key` follows its turn once it is released, and is told `HELD` again until then.
 #[utoipa::path(post, path = "/api/sessions/{id}/send-message", operation_id = "send_message", request_body = SendMessage,
     params(
         ("id" = String, Path, description = "The session"),

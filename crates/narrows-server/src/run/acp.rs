@@ -5,6 +5,7 @@ mod choices;
 mod forms;
 mod leave;
 mod login;
+mod names;
 mod replay;
 mod session;
 
@@ -13,6 +14,7 @@ use choices::Choices;
 use forms::Waiting;
 use leave::Leave;
 use login::Logins;
+use names::Names;
 use replay::Replay;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,8 +23,6 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 
-/// Requests for leave that may wait at once.
-const MAX_REQUESTS: usize = 256;
 /// Updates that may tell of modes are short.
 const MAX_LOOKED_AT: usize = 256 << 10;
 
@@ -53,6 +53,9 @@ pub(crate) struct Acp {
     leave: HashMap<String, Leave>,
     /// Forms that wait to be filled in.
     forms: HashMap<String, Waiting>,
+    names: Names,
+    /// What the request is called, unless by its id, that the last line was about.
+    about: Option<String>,
     /// Requests for something of the machine that are at work.
     wants: HashSet<String>,
     session: Option<String>,
@@ -101,6 +104,8 @@ impl Acp {
             asked: HashMap::new(),
             leave: HashMap::new(),
             forms: HashMap::new(),
+            names: Names::default(),
+            about: None,
             wants: HashSet::new(),
             session: None,
             images: false,
@@ -137,6 +142,7 @@ impl Acp {
 
     pub(crate) fn hear(&mut self, line: &[u8]) -> Heard {
         let log = !self.replay.is_dropped();
+        self.about = None;
         let Ok(message) = serde_json::from_slice::<Message<'_>>(line) else {
             return Heard { log, effects: Vec::new() };
         };
@@ -158,12 +164,15 @@ impl Acp {
             }
             return Heard { log, effects };
         };
+        if self.is_open(&id) {
+            return self.asked_twice(&id);
+        }
         let params: Value =
             message.params.and_then(|p| serde_json::from_str(p.get()).ok()).unwrap_or(Value::Null);
         let effects = match method {
             "session/request_permission" => {
                 self.spoke = true;
-                self.leave_asked(id, &params)
+                return Heard { log: true, effects: self.leave_asked(id, &params) };
             }
             "elicitation/create" => {
                 self.spoke = true;
@@ -268,12 +277,6 @@ impl Acp {
         }
     }
 
-    /// The name of a request outside of this connection.
-    fn name(&self, id: &Value) -> String {
-        let id = id.as_str().map_or_else(|| id.to_string(), str::to_owned);
-        format!("{}.{id}", self.opening.run)
-    }
-
     pub(crate) fn prompt(&mut self, prompt: &Prompt) -> Result<Vec<Effect>, String> {
         let Some(session) = self.session.clone() else {
             return Err("the agent is not ready".to_owned());
@@ -337,22 +340,6 @@ impl Acp {
 
     pub(crate) fn options(&self) -> &[RunOption] {
         &self.choices.options
-    }
-
-    /// A line of the log: who said it, when, and in which process.
-    pub(crate) fn wrap(&self, to_agent: bool, line: &[u8], at: &str, out: &mut Vec<u8>) {
-        let object = line.trim_ascii_start().starts_with(b"{")
-            && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
-        // What is no message stays as it is: the log tells that there was such a line.
-        if !object {
-            return out.extend_from_slice(line);
-        }
-        let dir = if to_agent { "client->agent" } else { "agent->client" };
-        let run = &self.opening.run;
-        let head = format!(r#"{{"ts":"{at}","dir":"{dir}","run":"{run}","msg":"#);
-        out.extend_from_slice(head.as_bytes());
-        out.extend_from_slice(line);
-        out.push(b'}');
     }
 
     /// Asks something of which the log needs not know.

@@ -1,5 +1,6 @@
 //! The task of one session that is run: its agent, its queue, its turns.
 
+mod asked;
 mod begin;
 mod ending;
 mod kept;
@@ -8,7 +9,7 @@ mod speak;
 
 use super::Refusal;
 use super::child::{Child, Line};
-use super::driver::{Chosen, Driver, Prompt, Refused, Reply};
+use super::driver::{Chosen, Driver, Prompt, Reply};
 use super::far::{Lease, Wakes};
 use super::feed::Feed;
 use super::files::Files;
@@ -54,7 +55,7 @@ pub(super) enum Order {
     Choose {
         chosen: Chosen,
         hold: Option<bool>,
-        tell: oneshot::Sender<bool>,
+        tell: oneshot::Sender<Result<(), Refusal>>,
     },
     Answer {
         request: String,
@@ -263,15 +264,7 @@ impl Actor {
                 let _ = tell.send(taken.is_some());
             }
             Order::Choose { chosen, hold, tell } => {
-                self.held = hold.unwrap_or(self.held);
-                self.run.mode = chosen.mode.clone().or(self.run.mode.take());
-                self.run.model = chosen.model.clone().or(self.run.model.take());
-                self.keep_run().await;
-                if let Some(process) = &mut self.process {
-                    let effects = process.driver.choose(&chosen);
-                    self.apply(effects).await;
-                }
-                let _ = tell.send(true);
+                let _ = tell.send(self.choose(&chosen, hold).await);
             }
             Order::Answer { request, reply, tell } => {
                 let _ = tell.send(self.answer(&request, &reply).await);
@@ -282,6 +275,10 @@ impl Actor {
 
     /// Takes a message; one that is here already is not taken twice.
     async fn accept(&mut self, mut row: MessageRow, prompt: Prompt) -> watch::Receiver<Progress> {
+        if let Some(turn) = self.queue.iter().find(|t| t.number == row.number && self.held) {
+            // Nobody knows when it is released: whoever follows it is told that it is held.
+            return watch::channel(*turn.progress.borrow()).1;
+        }
         let mut all = self.turn.iter().chain(&self.queue);
         if let Some(turn) = all.find(|t| t.number == row.number) {
             return turn.progress.subscribe();
@@ -302,30 +299,6 @@ impl Actor {
             self.queue.push_back(turn);
         }
         told
-    }
-
-    async fn answer(&mut self, request: &str, reply: &Reply) -> Result<(), Refusal> {
-        if self.answered.iter().any(|a| a == request) {
-            return Err(Refusal::AlreadyAnswered);
-        }
-        let Some(process) = &mut self.process else { return Err(Refusal::NotRunning) };
-        match process.driver.answer(request, reply) {
-            Ok(effects) => {
-                self.apply(effects).await;
-                Ok(())
-            }
-            Err(Refused::Unknown) => Err(Refusal::NotAsked),
-            Err(Refused::NoSuchOption) => Err(Refusal::NoSuchOption),
-            Err(Refused::NoReason) => Err(Refusal::NoReason),
-            Err(Refused::Unfit(what)) => Err(Refusal::Unfit(what)),
-        }
-    }
-
-    fn remember(&mut self, request: String) {
-        if self.answered.len() >= MAX_ANSWERED {
-            self.answered.pop_front();
-        }
-        self.answered.push_back(request);
     }
 
     async fn cancel(&mut self) -> bool {

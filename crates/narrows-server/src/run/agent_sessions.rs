@@ -10,6 +10,7 @@ use narrows::time::Time;
 use narrows_store::{Error, Session, SourceMark};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use utoipa::ToSchema;
@@ -75,9 +76,10 @@ impl Runs {
     ) -> Result<Vec<AgentSession>, Unlisted> {
         let cwd = cwd.map(named_root).transpose()?;
         self.with_agent(agent, "list", cwd.as_deref(), async |talk| {
-            let mut found = Vec::new();
+            let (mut found, mut ids) = (Vec::new(), HashSet::new());
             talk.list(cwd.as_deref(), |told| {
-                found.extend(self.session_told(told));
+                let told: Option<AgentSession> = self.session_told(told);
+                found.extend(told.filter(|told| ids.insert(told.id.clone())));
                 found.len() < MAX_SESSIONS
             })
             .await?;
@@ -225,7 +227,7 @@ impl Talk {
         cwd: Option<&str>,
         mut more: impl FnMut(&Value) -> bool,
     ) -> Result<(), Unlisted> {
-        let mut cursor = Value::Null;
+        let (mut cursor, mut known) = (Value::Null, HashSet::new());
         for _ in 0..MAX_PAGES {
             let mut params = json!({});
             if let Some(cwd) = cwd {
@@ -241,7 +243,9 @@ impl Talk {
                 }
             }
             cursor = page["nextCursor"].clone();
-            if !cursor.is_string() {
+            // Some pages lead back to others.
+            let is_new = cursor.as_str().is_some_and(|cursor| known.insert(cursor.to_owned()));
+            if !is_new {
                 break;
             }
         }

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
-const MAX_REQUESTS: usize = 256;
 /// Prompts whose echo may be on its way.
 const MAX_ECHOES: usize = 64;
 const MODES: [(&str, &str); 4] = [
@@ -33,6 +32,8 @@ pub(crate) struct Claude {
     requests: HashMap<String, Ask>,
     /// Forms that wait to be filled in.
     forms: HashMap<String, Form>,
+    /// Ids of requests, the newest last.
+    ids: VecDeque<String>,
     /// What was sent and has not come back yet.
     echoes: VecDeque<String>,
     in_turn: bool,
@@ -84,6 +85,7 @@ impl Claude {
             ready: false,
             requests: HashMap::new(),
             forms: HashMap::new(),
+            ids: VecDeque::new(),
             echoes: VecDeque::new(),
             in_turn: false,
             native: None,
@@ -214,11 +216,18 @@ impl Claude {
         let record = serde_json::from_slice::<Value>(line).unwrap_or_default();
         let Some(id) = record["request_id"].as_str() else { return };
         let request = &record["request"];
+        if !self.is_new(id, heard) {
+            return;
+        }
         if request["subtype"] == "elicitation" {
             return self.form_asked(id, request, heard);
         }
-        if request["subtype"] != "can_use_tool" || self.requests.len() >= MAX_REQUESTS {
+        if request["subtype"] != "can_use_tool" {
             return heard.effects.push(forms::refused(id, "narrows does not do this"));
+        }
+        let call = request["tool_use_id"].as_str().unwrap_or_default().to_owned();
+        if self.is_full() {
+            return heard.effects.extend([forms::refused(id, ask::FULL), Effect::Full(call)]);
         }
         let question = request["tool_name"] == "AskUserQuestion";
         let suggestions = request["permission_suggestions"].as_array();
@@ -226,7 +235,6 @@ impl Claude {
         let suggestions = suggestions.unwrap_or_default();
         let ask = Ask { input: request["input"].clone(), question, suggestions };
         self.requests.insert(id.to_owned(), ask);
-        let call = request["tool_use_id"].as_str().unwrap_or_default().to_owned();
         heard.effects.push(Effect::Asked { request: id.to_owned(), call, question });
     }
 
@@ -275,7 +283,9 @@ impl Claude {
         let given = match reply {
             Reply::Answers(answers) if ask.question => {
                 let mut input = ask.input.clone();
-                input["answers"] = by_question(&input["questions"], answers).into();
+                let answers =
+                    by_question(&input["questions"], answers).map_err(Refused::Missing)?;
+                input["answers"] = answers.into();
                 json!({"behavior": "allow", "updatedInput": input})
             }
             Reply::Option(option) if option == "allow" && !ask.question => {

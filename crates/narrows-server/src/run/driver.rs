@@ -107,6 +107,8 @@ pub(crate) enum Effect {
     Ended,
     /// The agent waits for an answer; the call that it is about.
     Asked { request: String, call: String, question: bool },
+    /// It asked while too much waits, and was refused: this call, where it is about one, goes no further.
+    Full(String),
     /// It does not wait any more.
     Withdrawn(String),
     /// The agent wants something of the machine.
@@ -142,6 +144,8 @@ pub(crate) enum Refused {
     NoReason,
     /// The form wants something else; what.
     Unfit(String),
+    /// Not everything is answered; what is not.
+    Missing(String),
 }
 
 /// How an agent's process is to be started and spoken to.
@@ -278,12 +282,56 @@ impl Driver {
         either!(self, d => d.models())
     }
 
+    /// Whether the agent offers what is chosen; or what it offers.
+    pub(crate) fn offers(&self, chosen: &Chosen) -> Result<(), String> {
+        let mode = chosen.mode.as_deref();
+        mode.map_or(Ok(()), |mode| is_offered("mode", mode, self.modes().0))?;
+        // Claude Code takes models that it does not list.
+        let model = chosen.model.as_deref().filter(|_| matches!(self, Driver::Acp(_)));
+        model.map_or(Ok(()), |model| is_offered("model", model, self.models().0))?;
+        for (id, value) in &chosen.options {
+            let Some(option) = self.options().iter().find(|option| option.id == *id) else {
+                let all = listed(self.options().iter().map(|option| option.id.as_str()));
+                return Err(format!("there is no option `{id}`; there are: {all}"));
+            };
+            match (&option.value, value) {
+                (OptionValue::Flag(_), OptionValue::Flag(_)) => {}
+                (OptionValue::Flag(_), OptionValue::Choice(_)) => {
+                    return Err(format!("the option `{id}` is true or false"));
+                }
+                (OptionValue::Choice(_), OptionValue::Choice(value)) => {
+                    is_offered(&format!("value of the option `{id}`"), value, &option.choices)?;
+                }
+                (OptionValue::Choice(_), OptionValue::Flag(_)) => {
+                    return Err(format!("the option `{id}` is one of: {}", ids(&option.choices)));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A line as the log keeps it.
-    pub(crate) fn wrap(&self, to_agent: bool, line: &[u8], at: &str, out: &mut Vec<u8>) {
+    pub(crate) fn wrap(&mut self, to_agent: bool, line: &[u8], at: &str, out: &mut Vec<u8>) {
         match self {
             Driver::Acp(acp) => acp.wrap(to_agent, line, at, out),
             Driver::Claude(_) => out.extend_from_slice(line),
         }
         out.push(b'\n');
     }
+}
+
+fn is_offered(what: &str, wanted: &str, offered: &[RunChoice]) -> Result<(), String> {
+    if offered.iter().any(|choice| choice.id == wanted) {
+        return Ok(());
+    }
+    Err(format!("there is no {what} `{wanted}`; there are: {}", ids(offered)))
+}
+
+fn ids(offered: &[RunChoice]) -> String {
+    listed(offered.iter().map(|choice| choice.id.as_str()))
+}
+
+fn listed<'a>(ids: impl Iterator<Item = &'a str>) -> String {
+    let ids: Vec<&str> = ids.collect();
+    if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
 }

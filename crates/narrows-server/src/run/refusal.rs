@@ -27,6 +27,10 @@ pub(crate) enum Refusal {
     NoReason,
     /// The form wants something else; what.
     Unfit(String),
+    /// Not everything is answered; what is not.
+    Missing(String),
+    /// The agent does not offer what is chosen; what it offers.
+    NotOffered(String),
     /// Too much waits.
     Full(Cow<'static, str>),
     Store(#[serde(with = "store")] Error),
@@ -99,6 +103,8 @@ mod tests {
             Refusal::NoSuchOption,
             Refusal::NoReason,
             Refusal::Unfit("`age` is missing".to_owned()),
+            Refusal::Missing("question 1".to_owned()),
+            Refusal::NotOffered("there is no option `x`".to_owned()),
             Refusal::Full("too many messages wait for this agent".into()),
             Refusal::Store(Error::Invalid("another message".to_owned())),
             Refusal::Store(Error::NotFound("session")),

@@ -7,9 +7,12 @@ use crate::hub::{Ahead, Hub};
 use crate::intake::{self, Intake};
 use crate::stream::{After, Filter, Subscription, View, Wire};
 use bytes::Bytes;
-use narrows::event::{Answer, Decision, Failure, Message, Note, Origin, QuestionAnswer, Response};
+use narrows::event::{
+    Answer, Decision, Failure, Message, Note, Origin, QuestionAnswer, Response, ToolEvent,
+};
 use narrows::time::Time;
-use narrows::{Body, Format, Raw, Tree};
+use narrows::tool::{Fresh, ToolCall, ToolStatus};
+use narrows::{Body, Format, Raw, Tree, limits};
 use narrows_store::{
     Cursor, Error, EventRow, MessageRow, MessageState, Place, Result, Session, Store,
 };
@@ -172,8 +175,8 @@ fn dropped() -> Bytes {
 fn held() -> Bytes {
     let details = serde_json::json!({"code": "HELD", "retryable": true});
     unsent(
-        "The agent or its server ended before the turn of this message. It waits, held: it goes on \
-         after the next message, or when it is released.",
+        "This message waits, held: another turn was cancelled, or the agent or its server ended before \
+         its own. It goes on after the next message, or when it is released.",
         &details,
     )
 }
@@ -236,6 +239,25 @@ pub(super) fn withdrawn(request: &str, call: &str, question: bool) -> Body<Raw> 
         option: None,
         waited_ms: None,
     }))
+}
+
+/// So much waits for answers that a request was refused; the call that it was about goes no further.
+pub(super) fn too_many(call: Option<&str>) -> Vec<Body<Raw>> {
+    let count = limits::REQUESTS;
+    let what = format!("{count} questions of the agent wait for an answer: one more was refused.");
+    let note = Body::Notice(Note { kind: Raw::new("warning"), text: Raw::new(what) });
+    let status = Some(ToolStatus::Cancelled);
+    let cancelled = call.map(|call| {
+        Body::ToolCallProgress(Box::new(ToolEvent {
+            id: Raw::new(call),
+            call: ToolCall { status, ..ToolCall::unknown() },
+            fresh: Fresh::default(),
+            grew_from: None,
+            first: false,
+            grows: false,
+        }))
+    });
+    cancelled.into_iter().chain([note]).collect()
 }
 
 /// Items that are looked through for questions.

@@ -70,7 +70,8 @@ impl Runs {
             }
             Wanted::Choose { chosen, hold } => {
                 let (chosen, hold) = (chosen.clone(), *hold);
-                ask(handle, |tell| Order::Choose { chosen, hold, tell }).await?
+                ask(handle, |tell| Order::Choose { chosen, hold, tell }).await??;
+                true
             }
             Wanted::Answer { request, reply } => {
                 let (request, reply) = (request.clone(), reply.clone());

@@ -5,17 +5,30 @@ use crate::lines::Talk;
 use narrows_server::source::{Progress, catch_up};
 use serde_json::Value;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is on disk at this moment.
+/// Copies the store as a crash would leave it on disk. Pages that a checkpoint moves meanwhile are in
+/// the write-ahead log, which is copied last, unless the log was restarted: then it is copied again.
 fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("folder");
-    // What is being moved from the log is in the log until it is moved.
-    for name in ["narrows.db-wal", "narrows.db"] {
-        if from.join(name).exists() {
-            fs::copy(from.join(name), to.join(name)).expect("copy");
+    let header = || -> Option<[u8; 32]> {
+        let mut bytes = [0; 32];
+        let mut wal = fs::File::open(from.join("narrows.db-wal")).ok()?;
+        wal.read_exact(&mut bytes).ok().map(|()| bytes)
+    };
+    loop {
+        fs::create_dir_all(to).expect("folder");
+        let before = header();
+        for name in ["narrows.db", "narrows.db-wal"] {
+            if from.join(name).exists() {
+                fs::copy(from.join(name), to.join(name)).expect("copy");
+            }
         }
+        if before == header() {
+            return;
+        }
+        fs::remove_dir_all(to).expect("folder");
     }
 }
 

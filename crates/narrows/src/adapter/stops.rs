@@ -19,6 +19,12 @@ pub(super) fn mark(reason: &str) -> Option<Note<Raw>> {
     Some(Note { kind: Raw::new(kind), text: Raw::new(text) })
 }
 
+/// What is told of a turn whose end has no reason.
+pub(super) fn unnamed() -> Note<Raw> {
+    let text = "The agent did not say why its turn ended.";
+    Note { kind: Raw::new("no_stop_reason"), text: Raw::new(text) }
+}
+
 /// Whether a notice of this kind tells that an answer was cut off.
 pub(super) fn is_cut(kind: &str) -> bool {
     matches!(kind, "max_tokens" | "context_full" | "refusal")

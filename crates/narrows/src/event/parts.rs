@@ -94,6 +94,9 @@ pub struct ToolEvent<T = Clean> {
     /// Whether texts of the call may come again, longer: the ends of these are not final.
     #[serde(skip)]
     pub grows: bool,
+    /// Whether a permission request repeats the call, with fewer fields or with others than before.
+    #[serde(skip)]
+    pub repeats: bool,
 }
 
 /// The agent's plan.
@@ -400,6 +403,9 @@ pub struct Summary<T = Clean> {
     /// Tokens in the context before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_before: Option<u64>,
+    /// Whether the turn or the input ended before the summary did.
+    #[serde(skip)]
+    pub unfinished: bool,
 }
 
 /// Work that goes on beside the conversation.

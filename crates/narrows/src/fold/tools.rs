@@ -10,7 +10,7 @@ use crate::sanitize::Clean;
 use crate::tool::{Output, Permission, ToolCall, ToolKind, ToolName, ToolStatus};
 
 /// Questions that may be open at once; the oldest is dropped when there are more.
-const MAX_ASKS: usize = 256;
+const MAX_ASKS: usize = 2 * crate::limits::REQUESTS;
 
 /// A call that has not ended.
 #[derive(Debug)]

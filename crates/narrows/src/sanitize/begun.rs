@@ -3,6 +3,7 @@
 use super::clean::{Cleaner, floor};
 use super::growing::MORE;
 use super::paths::{Mode, Paths, Root};
+use super::pem;
 use super::scan::{Scan, is_long_id};
 use super::secret::{OPEN, turns};
 use super::segment::is_key;
@@ -238,6 +239,7 @@ impl Cleaner {
         let is_enough = |start: &usize| start + level.least <= b.len();
         let vendor = self.secrets.begun(b, b.len(), 0).map(|secret| secret.start);
         at = at.min(vendor.filter(is_enough).unwrap_or(b.len()));
+        at = at.min(pem::unfinished(b).unwrap_or(b.len()));
         for value in self.secrets.known() {
             let value = value.as_bytes();
             let longest = (value.len() - 1).min(b.len());

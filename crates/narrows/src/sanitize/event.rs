@@ -55,7 +55,8 @@ pub(super) fn shell(event: &Event<Raw>) -> Event<Raw> {
     call.tool_name = tool_name;
     call.kind = kind;
     let fresh = Fresh::default();
-    let tool = ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false };
+    let tool =
+        ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false, repeats: false };
     Event {
         id: EventId::default(),
         began: EventId::default(),
@@ -158,6 +159,7 @@ pub(super) fn clean(cleaner: &mut Cleaner, event: Event<Raw>, ready: Option<Clea
             text: by.text(s.text),
             trigger: by.texts(s.trigger),
             tokens_before: s.tokens_before,
+            unfinished: s.unfinished,
         })),
         Body::BackgroundTask(t) => Body::BackgroundTask(Box::new(Background {
             task_id: by.text(t.task_id),
@@ -327,6 +329,7 @@ fn tool(by: &mut By<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
         grew_from: t.grew_from,
         first: t.first,
         grows: t.grows,
+        repeats: t.repeats,
     }
 }
 

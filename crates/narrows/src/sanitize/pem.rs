@@ -161,6 +161,21 @@ pub(super) fn begun(text: &str) -> Option<usize> {
     None
 }
 
+/// Where a key begins of which too little is there, at the end of a text that may grow, to be hidden.
+pub(super) fn unfinished(b: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    while let Some((start, end)) = header(b, from) {
+        let rest = &b[end..];
+        let skip = filler(rest);
+        let body = rest[skip..].iter().take_while(|c| is_base64(**c)).count();
+        if body < BODY && skip + body == rest.len() {
+            return Some(start);
+        }
+        from = end;
+    }
+    None
+}
+
 /// The first line of a private key in `b`, from and to.
 fn header(b: &[u8], mut from: usize) -> Option<(usize, usize)> {
     const OPEN: &[u8] = b"-----BEGIN ";

@@ -61,6 +61,8 @@ impl Snapshots {
                     unknown.tree = Some(part);
                 }
             }
+            // What was cut off is final as it stands, and what is sent again comes whole.
+            Body::Compaction(summary) if summary.unfinished => cleaner.mask_end(&mut summary.text),
             Body::SessionInfo(info) => {
                 mask_facts(cleaner, info);
                 let Some(title) = &mut info.title else { return };

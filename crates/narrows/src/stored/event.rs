@@ -106,7 +106,15 @@ fn tool_event(json: &str) -> Result<Box<ToolEvent>, Error> {
     let Id { tool_call_id: id } = serde_json::from_str(json)?;
     let call = tool::call(json)?;
     let fresh = Fresh::default();
-    Ok(Box::new(ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false }))
+    Ok(Box::new(ToolEvent {
+        id,
+        call,
+        fresh,
+        grew_from: None,
+        first: false,
+        grows: false,
+        repeats: false,
+    }))
 }
 
 fn malformed(json: &str) -> Result<Malformed, Error> {

@@ -103,6 +103,7 @@ pub fn item(json: &str) -> Result<Item, Error> {
             summary: f.summary,
         }),
         "compaction" => ItemBody::Compaction(Summary {
+            unfinished: false,
             id: f.compaction_id,
             text: need(f.text)?,
             trigger: f.trigger,

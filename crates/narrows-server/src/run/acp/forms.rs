@@ -1,13 +1,11 @@
 //! Forms that an agent wants to be filled in, and addresses that it wants to be visited.
 
-use super::{Acp, MAX_REQUESTS, refuse};
+use super::leave::{FULL, INVALID, TOO_MANY};
+use super::{Acp, refuse};
 use crate::run::driver::{Effect, Refused, Reply};
 use crate::run::form::Form;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-
-/// Invalid params, in JSON-RPC.
-const INVALID: i32 = -32602;
 
 /// A form that waits: the request, and what is asked.
 #[derive(Debug)]
@@ -19,8 +17,8 @@ pub(super) struct Waiting {
 impl Acp {
     /// The agent asks for something that somebody knows.
     pub(super) fn form_asked(&mut self, id: Value, params: &Value) -> Vec<Effect> {
-        if self.forms.len() >= MAX_REQUESTS {
-            return vec![refuse(&id, -32000, "too many requests wait for an answer")];
+        if self.is_full() {
+            return vec![refuse(&id, TOO_MANY, FULL), Effect::Full(String::new())];
         }
         let asked = |name: &str| &params[name];
         let form = Form::read(asked("mode"), asked("requestedSchema"), asked("url"));
@@ -28,10 +26,15 @@ impl Acp {
             Ok(form) => form.named(asked("elicitationId")),
             Err(what) => return vec![refuse(&id, INVALID, what)],
         };
-        let request = self.name(&id);
+        let request = self.new_name(&id);
         let call = format!("elicitation-{request}");
         self.forms.insert(request.clone(), Waiting { id, form });
         vec![Effect::Asked { request, call, question: true }]
+    }
+
+    /// Whether a form of this id waits.
+    pub(super) fn is_form(&self, id: &Value) -> bool {
+        self.forms.values().any(|waiting| waiting.id == *id)
     }
 
     /// What had to be done at an address is done: nobody needs to say so any more.

@@ -70,6 +70,11 @@ impl Actor {
             let what = format!("The agent did not begin within {seconds} s.");
             self.fail("AGENT_NOT_STARTED", &what, &details, true).await;
         } else if self.turn.is_some() {
+            let seconds = self.known.options.limits.cancel.as_secs();
+            let what = format!(
+                "The agent did not end its turn within {seconds} s after it was cancelled: it was ended."
+            );
+            self.notice("warning", &what).await;
             self.end("it did not cancel its turn").await;
         } else {
             self.end("nobody spoke to it").await;
@@ -108,6 +113,8 @@ impl Actor {
         let turn = self.turn.take();
         if end {
             self.end(what).await;
+            // Another process knows nothing of what this one was about to do.
+            self.hold_waiting();
             let told =
                 if details.is_empty() { what.to_owned() } else { format!("{what}\n{details}") };
             self.error = Some(self.clean(&told));
@@ -168,6 +175,7 @@ impl Actor {
             let until = self.feed.as_ref().map(|f| f.seq);
             self.close_turn(&turn, MessageState::Done, until).await;
         }
+        self.hold_waiting();
         self.error = Some(self.clean(what));
         self.rested = Instant::now();
         self.changed = true;

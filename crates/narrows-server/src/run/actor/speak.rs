@@ -3,6 +3,7 @@
 use super::{Actor, LAST_WORDS, now};
 use crate::run::child::Line;
 use crate::run::driver::Effect;
+use crate::run::turns;
 use narrows::Body;
 use narrows_store::MessageState;
 use std::path::Path;
@@ -93,6 +94,11 @@ impl Actor {
                 }
                 Effect::Asked { request, call, question } => {
                     process.asked.insert(request, (call, question));
+                }
+                Effect::Full(call) => {
+                    let waits = process.asked.values().any(|(asked, _)| *asked == call);
+                    let call = Some(call).filter(|call| !call.is_empty() && !waits);
+                    self.tell(turns::too_many(call.as_deref()), false).await;
                 }
                 Effect::Withdrawn(request) => {
                     process.asked.remove(&request);

@@ -1,6 +1,7 @@
 //! Forms of the servers that Claude Code works with (MCP elicitation).
 
-use super::{Claude, MAX_REQUESTS};
+use super::Claude;
+use super::ask::FULL;
 use crate::run::driver::{Effect, Heard, Refused, Reply};
 use crate::run::form::Form;
 use serde_json::{Map, Value, json};
@@ -8,16 +9,11 @@ use serde_json::{Map, Value, json};
 impl Claude {
     /// A server asks for something that somebody knows.
     pub(super) fn form_asked(&mut self, id: &str, request: &Value, heard: &mut Heard) {
-        // It may be told again.
-        if self.forms.contains_key(id) {
-            heard.log = false;
-            return;
-        }
         let form = Form::read(&request["mode"], &request["requested_schema"], &request["url"]);
         let form = match form {
-            Ok(form) if self.forms.len() < MAX_REQUESTS => form,
+            Ok(form) if !self.is_full() => form,
             Ok(_) => {
-                return heard.effects.push(refused(id, "too many requests wait for an answer"));
+                return heard.effects.extend([refused(id, FULL), Effect::Full(String::new())]);
             }
             Err(what) => return heard.effects.push(refused(id, what)),
         };

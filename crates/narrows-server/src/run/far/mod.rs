@@ -43,6 +43,9 @@ const AGAIN: Duration = Duration::from_millis(20);
 enum Told {
     Message {
         number: u64,
+        /// It waits, and does not begin by itself.
+        #[serde(default)]
+        held: bool,
     },
     Done(bool),
     Refused(Refusal),
@@ -53,7 +56,13 @@ enum Told {
 impl Told {
     fn of(done: Result<Got, Refusal>) -> Told {
         match done {
-            Ok(Got::Message { number, .. }) => Told::Message { number },
+            Ok(Got::Message { number, progress }) => {
+                let held = progress.is_some_and(|progress| {
+                    progress.borrow().state == MessageState::Queued
+                        && progress.has_changed().is_err()
+                });
+                Told::Message { number, held }
+            }
             Ok(Got::Done(done)) => Told::Done(done),
             Err(refusal) => Told::Refused(refusal),
         }
@@ -300,7 +309,11 @@ impl Runs {
 /// What another node told; none when nobody has done it.
 fn got(told: &str) -> Result<Option<Got>, Refusal> {
     match serde_json::from_str(told) {
-        Ok(Told::Message { number }) => Ok(Some(Got::Message { number, progress: None })),
+        Ok(Told::Message { number, held }) => {
+            let waits = Progress { state: MessageState::Queued, after: None, until: None };
+            let progress = held.then(|| watch::channel(waits).1);
+            Ok(Some(Got::Message { number, progress }))
+        }
         Ok(Told::Done(done)) => Ok(Some(Got::Done(done))),
         Ok(Told::Refused(refusal)) => Err(refusal),
         Ok(Told::Nobody) => Ok(None),

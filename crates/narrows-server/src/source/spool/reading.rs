@@ -202,6 +202,7 @@ impl Spools {
             // It goes on where it was left: nothing that is held back must come out before.
             placed: true,
             end: !lives,
+            exited: !lives,
             roots: vec![spool.header.cwd.clone()],
             ..Reading::default()
         };

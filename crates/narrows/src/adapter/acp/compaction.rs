@@ -32,6 +32,8 @@ pub(super) struct Compacting {
 enum Stands {
     Running,
     Completed,
+    /// There are words of it, but nothing says that these are all.
+    CutOff,
     Failed,
     Cancelled,
 }
@@ -127,7 +129,8 @@ impl Acp {
             return;
         }
         let (known, _) = self.compacting.open(id);
-        if stands == Stands::Completed && known.told >= MAX_TOLD {
+        let summed_up = matches!(stands, Stands::Completed | Stands::CutOff);
+        if summed_up && known.told >= MAX_TOLD {
             out.quiet += 1;
             return;
         }
@@ -136,10 +139,11 @@ impl Acp {
             self.waiting = self.waiting.saturating_sub(1);
         }
         let text = Raw::new(known.text.trim());
-        if stands == Stands::Completed {
+        if summed_up {
             let id = Some(id).filter(|id| !id.is_empty()).map(Raw::new);
             let trigger = trigger.map(Raw::new);
-            let summary = Summary { id, text, trigger, tokens_before };
+            let unfinished = stands == Stands::CutOff;
+            let summary = Summary { id, text, trigger, tokens_before, unfinished };
             out.push(Body::Compaction(Box::new(summary)));
         } else {
             let (kind, words) = match stands {
@@ -150,7 +154,7 @@ impl Acp {
             out.push(Body::Notice(Note { kind: Raw::new(kind), text }));
         }
         // Without an id, the next one is another.
-        if id.is_empty() || stands != Stands::Completed {
+        if id.is_empty() || !summed_up {
             self.compacting.take(id);
         }
     }
@@ -163,7 +167,7 @@ impl Acp {
             if !turn && !has_words {
                 continue;
             }
-            let stands = if has_words { Stands::Completed } else { Stands::Cancelled };
+            let stands = if has_words { Stands::CutOff } else { Stands::Cancelled };
             self.compacting.open(&id).0.told = 0;
             self.settle(&id, stands, None, (None, None), out);
         }
@@ -185,10 +189,10 @@ fn stands(kind: &str, object: Json<'_>, summary: &str) -> Option<Stands> {
         Some(Stands::Failed)
     } else if is(&["cancelled", "canceled"]) {
         Some(Stands::Cancelled)
-    } else if is(&["end", "ended", "complete", "completed", "done", "finished"])
-        || status.is_none() && !summary.is_empty()
-    {
+    } else if is(&["end", "ended", "complete", "completed", "done", "finished"]) {
         Some(Stands::Completed)
+    } else if status.is_none() && !summary.is_empty() {
+        Some(Stands::CutOff)
     } else {
         status.map(|_| Stands::Running)
     }

@@ -15,6 +15,7 @@ enum Slot {
     Msg,
     Dir,
     Run,
+    Request,
     Time,
     Stored,
     Id,
@@ -81,6 +82,7 @@ impl<'a> Fields<'a> {
                 },
                 7 => match key {
                     "content" => Slot::Content,
+                    "request" => Slot::Request,
                     _ => continue,
                 },
                 8 => match key {
@@ -145,6 +147,11 @@ impl<'a> Fields<'a> {
 
     pub(super) fn dir(&self) -> Option<Json<'a>> {
         self.slot(Slot::Dir)
+    }
+
+    /// What a request is called that has the id of another one, where the recorder tells.
+    pub(super) fn request(&self) -> Option<Json<'a>> {
+        self.slot(Slot::Request)
     }
 
     pub(super) fn run(&self) -> Option<Json<'a>> {

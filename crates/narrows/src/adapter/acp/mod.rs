@@ -53,6 +53,8 @@ pub struct Acp {
     calls: Recent<Known>,
     /// The process of the agent, where the recorder tells: each counts its requests from the start.
     run: Option<Box<str>>,
+    /// What the request is called that the message is, or is about: an id may be used again.
+    named: Option<Box<str>>,
     /// Requests of the client, by id.
     asked: Recent<rpc::Asked>,
     /// Requests of the agent for leave, by id.
@@ -82,6 +84,7 @@ impl Default for Acp {
             index: Index::default(),
             calls: Recent::new(MAX_CALLS),
             run: None,
+            named: None,
             asked: Recent::new(MAX_PENDING),
             leave: Recent::new(MAX_PENDING),
             forms: Recent::new(MAX_PENDING),
@@ -126,7 +129,10 @@ impl Acp {
                 _ => From::Unknown,
             };
             self.runs(f.run(), out);
-            return self.message(msg, &Fields::read(msg), from, out);
+            self.named = f.request().and_then(Json::str).map(|name| name.as_ref().into());
+            self.message(msg, &Fields::read(msg), from, out);
+            self.named = None;
+            return;
         }
         if f.run().is_some() && f.dir().is_some() {
             // Something passed that the recorder could not keep as a message.
@@ -172,6 +178,8 @@ impl Acp {
             return self.update(update, &Fields::read(update), out);
         }
         let answer = f.result().is_some() || f.error().is_some_and(|e| e.kind() == Kind::Object);
+        // An answer without a word is one.
+        let answer = answer || from == From::Agent && f.error().is_none() && self.was_asked(f);
         if f.kind().is_none() && f.session_update().is_none() && f.id().is_some() && answer {
             return self.answer(object, f, from, out);
         }

@@ -8,7 +8,7 @@ use crate::calls::said_of;
 use crate::change::Items;
 use crate::event::Origin;
 use crate::item::{Item, ItemBody};
-use crate::json::{Index, Kind};
+
 use crate::session::Status;
 use crate::tool::{ToolCall, ToolName};
 
@@ -20,12 +20,11 @@ impl Acp {
 
     /// Remembers what was before the item of order `since`; what came after is read again.
     pub(in crate::adapter) fn recall(&mut self, items: &Items, since: u64) {
-        let mut index = Index::default();
         let before = || items.iter().filter(|item| item.order < since);
         for item in before() {
             match &item.body {
                 ItemBody::ToolCall { tool_call } => {
-                    *self.calls.open(&item.id).0 = known(&tool_call.call, &mut index);
+                    *self.calls.open(&item.id).0 = known(&tool_call.call);
                 }
                 ItemBody::Permission { request_id, tool_call_id, options, .. } => {
                     let options = options
@@ -54,11 +53,7 @@ impl Acp {
     }
 }
 
-fn known(call: &ToolCall, index: &mut Index) -> Known {
-    let arguments = call.input.as_ref().and_then(|input| {
-        let doc = index.read(input.json()).ok()?;
-        Some(doc.root()).filter(|i| i.kind() == Kind::Object).map(|i| i.fields().count())
-    });
+fn known(call: &ToolCall) -> Known {
     let full = |text: &Option<crate::Clean>| text.as_ref().is_some_and(|t| !t.is_empty());
     Known {
         tool: Some(call.tool_name).filter(|tool| *tool != ToolName::Unknown),
@@ -67,8 +62,6 @@ fn known(call: &ToolCall, index: &mut Index) -> Known {
         // The title stands for the path until something better comes.
         path: full(&call.file_path) && call.file_path != call.agent_title,
         searches: full(&call.pattern),
-        arguments: arguments.unwrap_or(0),
-        told: full(&call.command) || full(&call.file_path),
         said: said_of(call).map(|said| said.as_str().into()),
     }
 }

@@ -102,10 +102,16 @@ impl Acp {
 
     /// The id of a request among those of all processes of the session.
     fn own<'a>(&self, id: Cow<'a, str>) -> Cow<'a, str> {
-        match &self.run {
-            Some(run) => format!("{run}.{id}").into(),
-            None => id,
+        match (&self.named, &self.run) {
+            (Some(named), _) => named.to_string().into(),
+            (None, Some(run)) => format!("{run}.{id}").into(),
+            (None, None) => id,
         }
+    }
+
+    /// Whether the client has asked something with the id of this message.
+    pub(super) fn was_asked(&self, f: &Fields<'_>) -> bool {
+        f.id().and_then(Json::scalar).is_some_and(|id| self.asked.has(&self.own(id)))
     }
 
     /// The agent asks leave for a call: the call as it is now, then the question.
@@ -232,7 +238,9 @@ impl Acp {
             out.push(Body::Error(Box::new(failure(error, error.get("data")))));
             return;
         }
-        if get("stopReason").is_some() {
+        let told = get("stopReason").is_some();
+        // Whatever is said of it, the answer to a prompt is its end.
+        if told || from == From::Agent && method == Some("session/prompt") {
             let before = self.prompted.take().filter(|_| asked.is_none());
             let began = asked.as_ref().and_then(|a| a.time.as_ref()).or(before.as_ref());
             let duration = out.time.as_ref().zip(began).and_then(|(end, start)| end.since(start));
@@ -240,6 +248,9 @@ impl Acp {
             // Who has not answered by now will not.
             self.waiting = 0;
             cut_off(f.result(), out);
+            if !told {
+                out.push(Body::Notice(stops::unnamed()));
+            }
             out.push(Body::PromptResponse(Box::new(response(f.result(), duration))));
             return;
         }

@@ -33,9 +33,6 @@ pub(super) struct Known {
     pub(super) path: bool,
     /// It searches for something.
     pub(super) searches: bool,
-    /// How many arguments are known, and whether they tell what is done to what.
-    pub(super) arguments: usize,
-    pub(super) told: bool,
     /// The agent's description, to tell it from output.
     pub(super) said: Option<Box<str>>,
 }
@@ -70,19 +67,11 @@ impl Acp {
         call.raw_kind = word.filter(|_| kind.is_none()).map(Raw::new);
         call.name = own_name.map(Raw::new);
         call.status = f.status().and_then(Json::str).and_then(|s| ToolStatus::parse(&s));
-        let arguments = input.map_or(0, |i| i.fields().count());
         known.searches |= input.is_some_and(|i| i.get("pattern").is_some());
-        // A question for leave repeats the call, with less than is known or with more.
+        // A permission request repeats the call: the next stage decides what of it is new.
         let about = said == Said::ForLeave && !first;
-        if !about || known.arguments == 0 {
-            call.agent_title =
-                f.title().and_then(Json::str).filter(|t| !t.is_empty()).map(Raw::new);
-        }
-        if !about || arguments > known.arguments || !known.told {
-            read_input(&mut call, input, f.input());
-            known.told |= call.command.is_some() || call.file_path.is_some();
-            known.arguments = arguments.max(known.arguments);
-        }
+        call.agent_title = f.title().and_then(Json::str).filter(|t| !t.is_empty()).map(Raw::new);
+        read_input(&mut call, input, f.input());
         if let Some(said) = &call.said {
             known.said = Some(said.peek().into());
         }
@@ -104,10 +93,12 @@ impl Acp {
         call.images = images(content, out);
         call.locations = locations(f.locations());
         command_of_title(&mut call, f, &id);
-        file_path(&mut call, known, f.title());
         if about {
+            let diff = call.diffs.iter().flatten().map(|d| &d.path).find(|p| !p.is_empty());
+            call.file_path = call.file_path.or(diff.cloned());
             call.status = None;
         }
+        file_path(&mut call, known, f.title());
         // Arguments and output are sent whole each time that there is more of them.
         let grows = said != Said::ForLeave && !call.status.is_some_and(ToolStatus::is_final);
         let parent = meta.parent.and_then(Json::str).map(Raw::new);
@@ -118,6 +109,7 @@ impl Acp {
             grew_from: None,
             first,
             grows,
+            repeats: about,
         });
         out.push_in(
             parent,

@@ -154,6 +154,7 @@ impl Acp {
                 Some(Internal::Compaction) => {
                     let text = Raw::new(text.trim());
                     out.push(Body::Compaction(Box::new(Summary {
+                        unfinished: false,
                         id: None,
                         text,
                         trigger: None,

@@ -94,6 +94,7 @@ impl Claude {
             grew_from: None,
             first,
             grows: false,
+            repeats: false,
         };
         out.push_in(parent.clone(), Body::ToolCallStart(Box::new(event)));
         if !questions.is_empty() {

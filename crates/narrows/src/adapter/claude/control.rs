@@ -52,9 +52,12 @@ impl Claude {
                     let commands = commands(Some(list));
                     return self.learn(Info { commands, ..Info::default() }, out);
                 }
+                let failed = || get("subtype").and_then(Json::str).as_deref() == Some("error");
                 let decision = match given.and_then(|g| g.text("behavior")).as_deref() {
                     Some("allow") => Decision::Allowed,
                     Some("deny") => Decision::Rejected,
+                    // Refused to answer is not leave.
+                    None if failed() => Decision::Cancelled,
                     _ => {
                         out.quiet += 1;
                         return;
@@ -182,6 +185,7 @@ impl Claude {
             grew_from: None,
             first: !is_known,
             grows: false,
+            repeats: false,
         };
         out.push_in(parent, Body::ToolCallStart(Box::new(event)));
         exact

@@ -149,8 +149,15 @@ impl Claude {
         call.name = Some(Raw::new(name));
         call.status = Some(ToolStatus::Pending);
         let id = Raw::new(id.into_owned());
-        let tool =
-            ToolEvent { id, call, fresh: Fresh::default(), grew_from: None, first, grows: false };
+        let tool = ToolEvent {
+            id,
+            call,
+            fresh: Fresh::default(),
+            grew_from: None,
+            first,
+            grows: false,
+            repeats: false,
+        };
         out.push_in(parent.cloned(), Body::ToolCallStart(Box::new(tool)));
     }
 

@@ -79,6 +79,7 @@ impl Claude {
             grew_from: None,
             first,
             grows: false,
+            repeats: false,
         };
         out.push_in(parent.cloned(), Body::ToolCallProgress(Box::new(event)));
         for body in more {
@@ -101,6 +102,7 @@ impl Claude {
             grew_from: None,
             first: false,
             grows: false,
+            repeats: false,
         };
         out.push(Body::ToolCallProgress(Box::new(event)));
     }

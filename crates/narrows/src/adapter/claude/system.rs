@@ -97,7 +97,7 @@ impl Claude {
         let at = self.compaction.take_if(|b| b.parent.as_ref() == parent);
         let (trigger, tokens_before) = at.map_or((None, None), |b| (b.trigger, b.tokens));
         let (text, trigger) = (Raw::new(text.trim()), trigger.map(Raw::new));
-        let summary = Summary { id: None, text, trigger, tokens_before };
+        let summary = Summary { id: None, text, trigger, tokens_before, unfinished: false };
         out.push_in(parent.cloned(), Body::Compaction(Box::new(summary)));
     }
 

@@ -149,10 +149,57 @@ fn is_worded(value: &[u8]) -> bool {
     }) && !value.iter().any(|c| matches!(c, b'!' | b'#' | b'$' | b'^' | b'*' | b'?' | b'@' | b'%'))
 }
 
+/// A name with a version: words, and among them numbers that a letter or two may follow (`4o`, `32b`).
+pub(super) fn is_versioned(value: &[u8]) -> bool {
+    let is_number = |word: &[u8]| {
+        let digits = word.iter().take_while(|c| c.is_ascii_digit()).count();
+        let letters = &word[digits..];
+        (1..=4).contains(&digits)
+            && letters.len() <= 2
+            && letters.iter().all(u8::is_ascii_alphabetic)
+    };
+    value.split(|c| !c.is_ascii_alphanumeric()).all(|word| is_number(word) || is_worded(word))
+}
+
 /// Bits per character.
 fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     text.iter().for_each(|c| counts[usize::from(*c)] += 1);
     let len = f64::from(u32::try_from(text.len()).unwrap_or(u32::MAX));
     counts.iter().filter(|n| **n > 0).map(|n| f64::from(*n) / len).map(|p| -p * p.log2()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sanitize::Secrets;
+
+    #[test]
+    fn a_value_that_is_hard_to_guess_is_a_secret_by_any_name() {
+        for value in
+            ["p4ss9harbor", "hunter2hunter2", "k9f2-p4q8-x7z1", "Tr0ub4dor&3x", "9f8e7d6c5b4a"]
+        {
+            assert!(Secrets::is_secret_value(value), "{value}");
+        }
+        for value in [
+            "verbose-and-loud",
+            "correcthorse",
+            "gpt-4o-mini",
+            "claude-sonnet-4-5",
+            "qwen2.5-coder:32b",
+            "us-east-1",
+            "en_US.UTF-8",
+            "true",
+            "1234567890",
+            "3.141592653",
+            "/srv/app7/x9k2m4p1",
+            "./x9k2m4p1",
+            "http://127.0.0.1:8080/v1",
+            "127.0.0.1:8080",
+            "2026-03-01",
+            "a1b2c3",
+            "x86_64-unknown-linux-gnu",
+        ] {
+            assert!(!Secrets::is_secret_value(value), "{value}");
+        }
+    }
 }

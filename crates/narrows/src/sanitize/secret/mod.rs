@@ -140,6 +140,13 @@ impl Secrets {
         !bare && (ENDS.iter().any(|e| end(e)) || name.ends_with("_KEY") || name.ends_with("TOKEN"))
     }
 
+    /// Whether a value that somebody sets is hard to guess, whatever its name: eight characters or more,
+    /// letters and digits mixed; no words, names with versions, numbers, paths or addresses.
+    pub fn is_secret_value(value: &str) -> bool {
+        let value = value.as_bytes();
+        check::is_value(value, None, true) && !check::is_versioned(value)
+    }
+
     /// Sets the key of the marks: installations with different keys give different marks.
     pub fn set_key(&mut self, key: [u8; 32]) {
         self.key = key;
