@@ -1,13 +1,13 @@
-//! The fields of one object, each name variant listed once.
+//! Reads the fields of one object; every spelling of a name is listed here.
 
 use crate::json::{Json, Kind};
 
-/// What a message may hold. Absent and null are the same.
+/// The known fields of a message. Absent and null are the same.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a> {
     object: Json<'a>,
-    /// The place of each field's value, 0 when it is not there.
-    at: [u32; Slot::Count as usize],
+    /// The index node of each field's value, 0 when it is absent.
+    nodes: [u32; Slot::Count as usize],
 }
 
 #[derive(Clone, Copy)]
@@ -41,12 +41,12 @@ enum Slot {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads an object. The last of two equal keys wins, but an empty value never hides a full one:
+    /// Reads an object. The last of two equal keys wins, but an empty value never hides another one:
     /// some back ends send `raw_input: {}` beside `rawInput`.
     pub(super) fn read(object: Json<'a>) -> Self {
-        let mut f = Fields { object, at: [0; Slot::Count as usize] };
+        let mut f = Fields { object, nodes: [0; Slot::Count as usize] };
         for (key, value) in object.fields() {
-            // By length first: most keys are told apart without looking at them.
+            // Matches the length first, which distinguishes most keys without comparing them.
             let slot = match key.len() {
                 2 => match key {
                     "ts" => Slot::Time,
@@ -125,18 +125,18 @@ impl<'a> Fields<'a> {
                 },
                 _ => continue,
             };
-            let place = &mut f.at[slot as usize];
-            let hides = value.is_empty() && *place != 0;
-            if !value.is_null() && !hides {
-                *place = value.place();
+            let node = &mut f.nodes[slot as usize];
+            let would_hide = value.is_empty() && *node != 0;
+            if !value.is_null() && !would_hide {
+                *node = value.place();
             }
         }
         f
     }
 
     fn slot(&self, slot: Slot) -> Option<Json<'a>> {
-        let at = self.at[slot as usize];
-        (at != 0).then(|| self.object.at_place(at))
+        let node = self.nodes[slot as usize];
+        (node != 0).then(|| self.object.at_place(node))
     }
 
     pub(super) fn msg(&self) -> Option<Json<'a>> {
