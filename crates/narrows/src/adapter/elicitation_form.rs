@@ -154,8 +154,8 @@ fn value_labels(field: Json<'_>) -> Vec<(String, String)> {
 
 fn choices(field: Json<'_>) -> impl Iterator<Item = Json<'_>> {
     const LISTS: [&str; 3] = ["enum", "oneOf", "anyOf"];
-    let own = field.any(&LISTS).or_else(|| field.get("items").and_then(|items| items.any(&LISTS)));
-    own.into_iter().flat_map(Json::items)
+    let list = field.any(&LISTS).or_else(|| field.get("items").and_then(|items| items.any(&LISTS)));
+    list.into_iter().flat_map(Json::items)
 }
 
 /// The description of a value on offer.

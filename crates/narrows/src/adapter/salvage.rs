@@ -71,8 +71,8 @@ fn visit_root(
 /// Finds where, after a truncated object, a complete one starts that ends with the line.
 fn object_after(index: &mut Index, text: &str, at: usize) -> Option<usize> {
     let candidates = |from: usize| {
-        let found = memchr::memmem::find_iter(&text.as_bytes()[from..], b"{\"");
-        found.map(move |i| from + i).filter(|i| *i > 0).take(MAX_CANDIDATES)
+        let starts = memchr::memmem::find_iter(&text.as_bytes()[from..], b"{\"");
+        starts.map(move |i| from + i).filter(|i| *i > 0).take(MAX_CANDIDATES)
     };
     let mut is_complete = |i: &usize| {
         let tail = text.get(*i..).unwrap_or_default();

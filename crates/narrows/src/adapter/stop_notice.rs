@@ -5,7 +5,7 @@ use crate::sanitize::Raw;
 
 /// Returns the notice for a stop reason; none for a regular end. Agents have two names for the turn
 /// limit.
-pub(super) fn stop_notice(reason: &str) -> Option<Note<Raw>> {
+pub(super) fn notice_for(reason: &str) -> Option<Note<Raw>> {
     let (kind, text) = match reason {
         "max_tokens" => ("max_tokens", "The answer was cut off at the token limit."),
         "model_context_window_exceeded" => {

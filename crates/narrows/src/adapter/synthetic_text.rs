@@ -5,7 +5,7 @@
 pub(super) enum SyntheticKind {
     /// The user stopped the agent.
     Interrupted,
-    /// A summary that replaces what came before.
+    /// The summary of a compaction.
     Compaction,
     /// A background task ended.
     TaskNotification,

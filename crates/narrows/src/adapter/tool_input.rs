@@ -72,8 +72,8 @@ pub(super) fn todo_list(list: Json<'_>) -> Vec<Todo<Raw>> {
 }
 
 /// Parses the status of a todo; an unknown one is pending.
-pub(super) fn todo_status(word: Option<&str>) -> ToolStatus {
-    match word {
+pub(super) fn todo_status(status: Option<&str>) -> ToolStatus {
+    match status {
         Some("in_progress" | "inProgress") => ToolStatus::InProgress,
         Some("completed") => ToolStatus::Completed,
         Some("cancelled") => ToolStatus::Cancelled,

@@ -241,12 +241,12 @@ fn escaped_end(b: &[u8], mut p: usize) -> Result<usize, ParseError> {
     // Whether the first byte of the block belongs to an escape that started before it.
     let mut carried = 0;
     while let Some(block) = b.get(p..p + 64).and_then(<[u8]>::first_chunk::<64>) {
-        let found = StringBlock::new(block);
-        let escaped = found.escaped(&mut carried);
-        let quotes = found.quotes & !escaped;
+        let classes = StringBlock::new(block);
+        let escaped = classes.escaped(&mut carried);
+        let quotes = classes.quotes & !escaped;
         // Bytes after the closing quote do not belong to this string.
         let inside = quotes.wrapping_sub(1) & !quotes;
-        let mut rare = ((escaped & !found.common) | found.controls) & inside;
+        let mut rare = ((escaped & !classes.common) | classes.controls) & inside;
         while rare != 0 {
             let at = p + rare.trailing_zeros() as usize;
             if b[at] < 0x20 {
@@ -295,20 +295,20 @@ struct StringBlock {
 impl StringBlock {
     #[inline]
     fn new(block: &[u8; 64]) -> StringBlock {
-        let mut found = StringBlock { quotes: 0, backslashes: 0, controls: 0, common: 0 };
-        let (parts, _) = block.as_chunks::<16>();
-        for (i, part) in parts.iter().enumerate() {
-            let v = u8x16::new(*part);
+        let mut classes = StringBlock { quotes: 0, backslashes: 0, controls: 0, common: 0 };
+        let (chunks, _) = block.as_chunks::<16>();
+        for (i, chunk) in chunks.iter().enumerate() {
+            let v = u8x16::new(*chunk);
             let at = |hit: u8x16| u64::from(hit.to_bitmask()) << (16 * i);
             let quotes = v.simd_eq(u8x16::splat(b'"'));
             let backslashes = v.simd_eq(u8x16::splat(b'\\'));
             let breaks = v.simd_eq(u8x16::splat(b'n')) | v.simd_eq(u8x16::splat(b't'));
-            found.quotes |= at(quotes);
-            found.backslashes |= at(backslashes);
-            found.controls |= at(v.simd_le(u8x16::splat(0x1F)));
-            found.common |= at(quotes | backslashes | breaks);
+            classes.quotes |= at(quotes);
+            classes.backslashes |= at(backslashes);
+            classes.controls |= at(v.simd_le(u8x16::splat(0x1F)));
+            classes.common |= at(quotes | backslashes | breaks);
         }
-        found
+        classes
     }
 
     /// Returns the bytes that directly follow the backslash of an escape. In a run of backslashes every

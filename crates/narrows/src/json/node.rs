@@ -81,12 +81,12 @@ impl<'a> Json<'a> {
     }
 
     /// The number of this value's node.
-    pub(crate) fn place(self) -> u32 {
+    pub(crate) fn node_index(self) -> u32 {
         self.at
     }
 
     /// Returns the value with another node of the same text.
-    pub(crate) fn at_place(self, at: u32) -> Self {
+    pub(crate) fn with_node(self, at: u32) -> Self {
         Json { doc: self.doc, at }
     }
 

@@ -81,8 +81,8 @@ fn first_patched_file(patch: &str) -> Option<&str> {
     patch.lines().find_map(|line| HEADERS.iter().find_map(|header| line.strip_prefix(header)))
 }
 
-fn diff_action(word: Option<Json<'_>>) -> Option<DiffAction> {
-    Some(match word.and_then(Json::str)?.as_ref() {
+fn diff_action(action: Option<Json<'_>>) -> Option<DiffAction> {
+    Some(match action.and_then(Json::str)?.as_ref() {
         "add" | "create" => DiffAction::Add,
         "update" | "modify" => DiffAction::Update,
         "delete" | "remove" => DiffAction::Delete,

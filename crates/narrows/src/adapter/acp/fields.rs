@@ -42,7 +42,7 @@ enum Slot {
 
 impl<'a> Fields<'a> {
     /// Reads an object. The last of two equal keys wins, but an empty value never hides another one:
-    /// some back ends send `raw_input: {}` beside `rawInput`.
+    /// some back ends send `raw_input: {}` next to `rawInput`.
     pub(super) fn read(object: Json<'a>) -> Self {
         let mut f = Fields { object, nodes: [0; Slot::Count as usize] };
         for (key, value) in object.fields() {
@@ -128,7 +128,7 @@ impl<'a> Fields<'a> {
             let node = &mut f.nodes[slot as usize];
             let would_hide = value.is_empty() && *node != 0;
             if !value.is_null() && !would_hide {
-                *node = value.place();
+                *node = value.node_index();
             }
         }
         f
@@ -136,7 +136,7 @@ impl<'a> Fields<'a> {
 
     fn slot(&self, slot: Slot) -> Option<Json<'a>> {
         let node = self.nodes[slot as usize];
-        (node != 0).then(|| self.object.at_place(node))
+        (node != 0).then(|| self.object.with_node(node))
     }
 
     pub(super) fn msg(&self) -> Option<Json<'a>> {

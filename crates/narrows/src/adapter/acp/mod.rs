@@ -52,7 +52,7 @@ enum Sender {
 
 /// The parser of the packets of one session.
 #[derive(Debug)]
-pub struct Acp {
+pub(super) struct Acp {
     index: Index,
     tool_calls: Recent<ToolIdentity>,
     /// The agent process, if the recorder knows it: each numbers its requests from the start.

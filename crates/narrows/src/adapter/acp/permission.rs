@@ -120,8 +120,8 @@ pub(super) fn decide(
 ) {
     let chosen = outcome.and_then(|o| o.any(&["optionId", "option_id"])).and_then(Json::scalar);
     let option = chosen.as_deref().and_then(|id| permission.options.iter().find(|o| o.id == id));
-    let word = outcome.and_then(|o| o.str().or_else(|| o.text("outcome")));
-    let decision = match word.as_deref() {
+    let outcome_text = outcome.and_then(|o| o.str().or_else(|| o.text("outcome")));
+    let decision = match outcome_text.as_deref() {
         Some("selected") => match option.map(|o| o.kind.as_str()) {
             Some(kind) if kind.starts_with("reject") => Decision::Rejected,
             Some(_) => Decision::Allowed,

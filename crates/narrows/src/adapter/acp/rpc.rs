@@ -227,7 +227,7 @@ pub(super) fn failure(error: Json<'_>, details: Option<Json<'_>>) -> Failure<Raw
 /// Emits a notice if the turn ended at a limit or was refused.
 pub(super) fn push_stop_notice(result: Option<Json<'_>>, out: &mut AdapterOutput) {
     let reason = result.and_then(|r| r.any(&["stopReason", "stop_reason"])).and_then(Json::str);
-    if let Some(note) = reason.and_then(|reason| stop_notice::stop_notice(&reason)) {
+    if let Some(note) = reason.and_then(|reason| stop_notice::notice_for(&reason)) {
         out.push(Body::Notice(note));
     }
 }

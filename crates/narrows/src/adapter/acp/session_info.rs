@@ -64,8 +64,8 @@ fn model_and_mode(list: Option<Json<'_>>) -> (Option<Raw>, Option<Raw>) {
     for option in each {
         let Some(value) = text(option.get("currentValue")) else { continue };
         let value = Some(value);
-        let word = |name: &str| option.get(name).and_then(Json::str);
-        match word("category").or_else(|| word("id")).or_else(|| word("configId")).as_deref() {
+        let text = |name: &str| option.get(name).and_then(Json::str);
+        match text("category").or_else(|| text("id")).or_else(|| text("configId")).as_deref() {
             Some("model") => model = value,
             Some("mode") if mode.is_none() => mode = value,
             _ => {}
@@ -82,9 +82,9 @@ pub(super) fn config(update: Json<'_>, out: &mut AdapterOutput) {
 pub(super) fn title(update: Json<'_>, out: &mut AdapterOutput) {
     let codex = update.path(&["_meta", "codex"]);
     if let Some(error) = codex.and_then(|c| c.get("error")) {
-        let more = error.text("additionalDetails").map(|d| format!(": {d}"));
+        let details = error.text("additionalDetails").map(|d| format!(": {d}"));
         let message = error.text("message").unwrap_or_default();
-        let text = Raw::new(format!("{message}{}", more.unwrap_or_default()));
+        let text = Raw::new(format!("{message}{}", details.unwrap_or_default()));
         out.push(Body::Notice(Note { kind: Raw::new("retry"), text }));
         return;
     }

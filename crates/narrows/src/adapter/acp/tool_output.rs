@@ -192,8 +192,8 @@ fn command_output(source: &OutputSource<'_>, parsed: &mut ParsedOutput) -> Optio
 /// place of the output.
 fn is_description(source: &OutputSource<'_>, text: &str, parsed: &mut ParsedOutput) -> bool {
     if let Some(rest) = text.strip_prefix("[current working directory ") {
-        let about = rest.split_once("] (").and_then(|(_, about)| about.strip_suffix(')'));
-        parsed.description = about.map(Raw::new);
+        let description = rest.split_once("] (").and_then(|(_, text)| text.strip_suffix(')'));
+        parsed.description = description.map(Raw::new);
         return source.output.is_none();
     }
     source.known.description.as_deref() == Some(text) && source.output.is_none()

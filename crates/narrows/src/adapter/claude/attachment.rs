@@ -131,7 +131,7 @@ impl Claude {
 
 /// Emits the notice that the turn limit was reached.
 pub(super) fn turn_limit_notice(parent: Option<&Raw>, out: &mut AdapterOutput) {
-    if let Some(note) = stop_notice::stop_notice("max_turns") {
+    if let Some(note) = stop_notice::notice_for("max_turns") {
         out.push_in(parent.cloned(), Body::Notice(note));
     }
 }

@@ -45,11 +45,11 @@ pub(super) fn edit_diff(value: Json<'_>) -> Option<Diff<Raw>> {
 
 /// Applies several edits in order.
 fn apply_edits(before: &str, edits: Json<'_>) -> Option<String> {
-    edits.items().take(MAX_LIST).try_fold(before.to_owned(), |text, edit| {
-        let part = |names: &[&str]| edit.any(names).and_then(Json::owned);
-        let (old, new) = (part(&["old_string", "oldString"])?, part(&["new_string", "newString"])?);
+    edits.items().take(MAX_LIST).try_fold(before.to_owned(), |file, edit| {
+        let text = |names: &[&str]| edit.any(names).and_then(Json::owned);
+        let (old, new) = (text(&["old_string", "oldString"])?, text(&["new_string", "newString"])?);
         let all = edit.any(&["replace_all", "replaceAll"]).and_then(Json::bool) == Some(true);
-        apply_edit(&text, &old, &new, all)
+        apply_edit(&file, &old, &new, all)
     })
 }
 

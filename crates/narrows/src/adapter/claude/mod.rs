@@ -52,7 +52,7 @@ const MAX_TRACKED: usize = 1024;
 
 /// The parser of the packets of one session.
 #[derive(Debug)]
-pub struct Claude {
+pub(super) struct Claude {
     index: Index,
     /// The only session id that is parsed; none parses every session.
     session_filter: Option<String>,

@@ -185,8 +185,8 @@ impl Claude {
     }
 }
 
-fn task_status(word: Option<&str>) -> ToolStatus {
-    match word {
+fn task_status(status: Option<&str>) -> ToolStatus {
+    match status {
         Some("completed") => ToolStatus::Completed,
         Some("failed" | "error") => ToolStatus::Failed,
         Some("killed" | "stopped" | "cancelled" | "canceled") => ToolStatus::Cancelled,

@@ -8,8 +8,8 @@ use super::edit_diff::edit_diff;
 use super::image::image_block;
 use super::notebook_diff::notebook_diff;
 use super::record::Record;
-use super::tool_use::ToolUseState;
 use super::tasks::without_reminders;
+use super::tool_use::ToolUseState;
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::todo_list;
 use crate::event::{AgentFile, Background, Body, GivenAnswer, QuestionAnswer, ToolEvent};
@@ -309,12 +309,12 @@ fn permission(r: &Record<'_>, id: &str) -> Option<Permission<Raw>> {
     let mut own = entries.filter(|m| m.text("id").as_deref() == Some(id));
     let decision = own.find_map(|m| m.get("permission_decision")).or(r.decision)?;
     let by_user = decision.text("source").is_some_and(|s| s.starts_with("user"));
-    let word = match decision.text("decision").as_deref() {
+    let label = match decision.text("decision").as_deref() {
         Some("accept") if by_user => "allowed",
         Some("reject") => "rejected",
         _ => return None,
     };
-    Some(Permission { decision: Raw::new(word), option: None, waited_ms: None })
+    Some(Permission { decision: Raw::new(label), option: None, waited_ms: None })
 }
 
 /// Returns the background task in which the call continues.

@@ -158,7 +158,7 @@ pub(super) fn questions(input: Json<'_>) -> Vec<QuestionPart<Raw>> {
         let label = text(o, "label").or_else(|| o.str().map(Raw::new))?;
         Some(QuestionOption { label, description: text(o, "description") })
     };
-    let part = |q: Json<'_>| {
+    let question = |q: Json<'_>| {
         let options = q.get("options").into_iter().flat_map(Json::items).take(MAX_QUESTIONS);
         Some(QuestionPart {
             question: text(q, "question")?,
@@ -168,5 +168,5 @@ pub(super) fn questions(input: Json<'_>) -> Vec<QuestionPart<Raw>> {
             ..QuestionPart::default()
         })
     };
-    list.into_iter().flat_map(Json::items).take(MAX_QUESTIONS).filter_map(part).collect()
+    list.into_iter().flat_map(Json::items).take(MAX_QUESTIONS).filter_map(question).collect()
 }

@@ -70,7 +70,7 @@ impl Claude {
         out: &mut AdapterOutput,
     ) {
         self.truncation.continue_with(message, parent);
-        let note = reason.and_then(Json::str).and_then(|reason| stop_notice::stop_notice(&reason));
+        let note = reason.and_then(Json::str).and_then(|reason| stop_notice::notice_for(&reason));
         if let Some(note) = note.filter(|note| stop_notice::is_truncation(note.kind.peek()))
             && !self.truncation.is_emitted(parent)
         {
@@ -82,7 +82,7 @@ impl Claude {
     /// Emits the truncation at the end of the turn, unless a record of the answer did.
     pub(super) fn end_truncation(&mut self, reason: Option<&str>, out: &mut AdapterOutput) {
         let note = reason
-            .and_then(stop_notice::stop_notice)
+            .and_then(stop_notice::notice_for)
             .filter(|note| stop_notice::is_truncation(note.kind.peek()));
         if let Some(note) = note.filter(|_| !self.truncation.is_emitted(None)) {
             out.push(Body::Notice(note));
@@ -101,7 +101,7 @@ impl Claude {
             return false;
         }
         let note =
-            stop_notice::stop_notice("max_tokens").filter(|_| !self.truncation.is_emitted(parent));
+            stop_notice::notice_for("max_tokens").filter(|_| !self.truncation.is_emitted(parent));
         if note.is_none() {
             out.ignore();
         }

@@ -79,7 +79,7 @@ impl Claude {
                 Some("max_turns".to_owned())
             }
             "error_max_budget_usd" => {
-                stop_notice::stop_notice("max_budget")
+                stop_notice::notice_for("max_budget")
                     .into_iter()
                     .for_each(|note| out.push(Body::Notice(note)));
                 Some("max_budget".to_owned())
