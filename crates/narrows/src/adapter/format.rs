@@ -1,4 +1,4 @@
-//! The input formats. A new format is a variant here and a folder beside this file.
+//! The input formats. A new format is a variant here and a folder in this directory.
 
 use std::fmt;
 use std::str::FromStr;

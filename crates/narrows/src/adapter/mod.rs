@@ -1,9 +1,13 @@
 //! Adapters parse the packets of a format into raw events: a folder for each family of formats.
 //!
+//! To add a format: a variant of [`Format`], a folder, and a line in [`parser`], in `detect.rs` and in
+//! `packet_shape.rs`.
+//!
 //! An adapter never fails and never shows text: a packet that cannot be parsed is a
 //! [`Malformed`](crate::event::Malformed) event, one of an unknown kind an
 //! [`Unknown`](crate::event::Unknown) event. Its state is bounded. It knows nothing of redaction and
-//! of the fold. Read next: [`Format`], then the `mod.rs` of a format.
+//! of the fold. Read next: `format.rs`, then the `mod.rs` of a
+//! format.
 
 mod acp;
 mod blob;
@@ -14,6 +18,7 @@ mod format;
 mod output;
 mod packet_shape;
 mod salvage;
+mod side;
 mod stop_notice;
 mod synthetic_text;
 mod tool_input;
@@ -27,8 +32,8 @@ pub use claude::{
 };
 pub use format::{Format, UnknownFormat};
 pub use output::AdapterOutput as Yield;
-pub use packet_shape::Side;
 pub(crate) use packet_shape::{PacketShape, is_name};
+pub use side::Side;
 pub use unsupported::looks_like;
 
 use crate::change::Items;

@@ -43,14 +43,3 @@ pub(crate) fn is_name(text: &str) -> bool {
     let is_name_byte = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'$' | b'.');
     (1..=MAX_NAME_BYTES).contains(&text.len()) && text.bytes().all(is_name_byte)
 }
-
-/// The forms of one session in which a fact occurs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// Only the live stream.
-    Live,
-    /// Only the session file.
-    History,
-    /// Both, with different values.
-    Both,
-}

@@ -9,6 +9,7 @@ use crate::change::Items;
 use crate::event::{Choice, Origin};
 use crate::item::{Item, ItemBody};
 use crate::json::{Index, Kind};
+use crate::sanitize::Clean;
 use crate::session::Status;
 use crate::tool::{ToolCall, ToolName};
 
@@ -64,7 +65,7 @@ fn tool_identity(call: &ToolCall, index: &mut Index) -> ToolIdentity {
         let doc = index.read(input.json()).ok()?;
         Some(doc.root()).filter(|i| i.kind() == Kind::Object).map(|i| i.fields().count())
     });
-    let is_set = |text: &Option<crate::Clean>| text.as_ref().is_some_and(|t| !t.is_empty());
+    let is_set = |text: &Option<Clean>| text.as_ref().is_some_and(|t| !t.is_empty());
     ToolIdentity {
         tool: Some(call.tool_name).filter(|tool| *tool != ToolName::Unknown),
         kind: Some(call.kind),
