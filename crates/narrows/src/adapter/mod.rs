@@ -82,9 +82,9 @@ trait FormatParser: std::fmt::Debug + Send + Sync {
 /// Creates the parser of `format`. Packets of an undetected format are parsed as ACP.
 fn parser(format: Format, session_filter: Option<String>) -> Box<dyn FormatParser> {
     match format {
-        Format::Acp | Format::Auto => Box::<acp::Acp>::default(),
+        Format::Acp | Format::Auto => Box::<acp::AcpParser>::default(),
         Format::ClaudeStream | Format::ClaudeHistory => {
-            Box::new(claude::Claude::new(session_filter))
+            Box::new(claude::ClaudeParser::new(session_filter))
         }
     }
 }

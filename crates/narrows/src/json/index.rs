@@ -1,6 +1,6 @@
 //! Checks the grammar of a JSON text in one pass and records the position of every value.
 
-use super::node::{Doc, Kind, Node};
+use super::node::{Doc, JsonNode, Kind};
 use wide::u8x16;
 
 /// The number of values in one text; a text with more is rejected (128 MiB of nodes).
@@ -30,7 +30,7 @@ pub struct ParseError {
 /// A reusable index of one JSON text.
 #[derive(Debug, Default)]
 pub struct Index {
-    nodes: Vec<Node>,
+    nodes: Vec<JsonNode>,
     open: Vec<u32>,
     container: Container,
 }
@@ -137,7 +137,7 @@ impl Index {
             return Err(ParseError { reason: "more than 8 million values", at });
         }
         self.open.push(self.nodes.len() as u32);
-        self.nodes.push(Node::new(at, at, kind));
+        self.nodes.push(JsonNode::new(at, at, kind));
         self.container = if kind == Kind::Object { Container::Object } else { Container::Array };
         Ok(())
     }
@@ -184,13 +184,13 @@ impl Index {
         if escaped {
             p = escaped_end(b, p)?;
         }
-        self.add_leaf(Node { escaped, ..Node::new(at + 1, p, Kind::String) }, at)?;
+        self.add_leaf(JsonNode { escaped, ..JsonNode::new(at + 1, p, Kind::String) }, at)?;
         Ok(p + 1)
     }
 
     /// Records a value without children.
     #[inline]
-    fn add_leaf(&mut self, mut node: Node, at: usize) -> Result<(), ParseError> {
+    fn add_leaf(&mut self, mut node: JsonNode, at: usize) -> Result<(), ParseError> {
         let len = self.nodes.len();
         if len >= MAX_NODES {
             return Err(ParseError { reason: "more than 8 million values", at });
@@ -216,7 +216,7 @@ impl Index {
                 return Err(ParseError { reason: "not a JSON value", at });
             }
         };
-        self.add_leaf(Node::new(at, at + len, kind), at)?;
+        self.add_leaf(JsonNode::new(at, at + len, kind), at)?;
         Ok(at + len)
     }
 }

@@ -22,7 +22,7 @@ pub enum Kind {
 
 /// The position of one value. For a string `start..end` excludes the quotes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     pub(super) start: u32,
     pub(super) end: u32,
     /// The node after this value and its children.
@@ -31,16 +31,16 @@ pub(super) struct Node {
     pub(super) escaped: bool,
 }
 
-impl Node {
+impl JsonNode {
     pub(super) fn new(start: usize, end: usize, kind: Kind) -> Self {
-        Node { start: start as u32, end: end as u32, next: 0, kind, escaped: false }
+        JsonNode { start: start as u32, end: end as u32, next: 0, kind, escaped: false }
     }
 }
 
 /// An indexed text.
 pub struct Doc<'a> {
     text: &'a str,
-    nodes: &'a [Node],
+    nodes: &'a [JsonNode],
 }
 
 impl std::fmt::Debug for Doc<'_> {
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Doc<'_> {
 }
 
 impl<'a> Doc<'a> {
-    pub(super) fn new(text: &'a str, nodes: &'a [Node]) -> Self {
+    pub(super) fn new(text: &'a str, nodes: &'a [JsonNode]) -> Self {
         Doc { text, nodes }
     }
 
@@ -75,8 +75,8 @@ impl std::fmt::Debug for Json<'_> {
 }
 
 impl<'a> Json<'a> {
-    fn node(self) -> Node {
-        let null = Node { start: 0, end: 0, next: 0, kind: Kind::Null, escaped: false };
+    fn node(self) -> JsonNode {
+        let null = JsonNode { start: 0, end: 0, next: 0, kind: Kind::Null, escaped: false };
         self.doc.nodes.get(self.at as usize).copied().unwrap_or(null)
     }
 

@@ -1,9 +1,9 @@
 //! Compactions: the agent replaces its context by a summary. Each has an id, and a summary that may
 //! stream.
 
-use super::Acp;
+use super::AcpParser;
 use super::content::content_parts;
-use super::fields::Fields;
+use super::fields::MessageFields;
 use crate::adapter::output::AdapterOutput;
 use crate::event::{Body, Note, Summary};
 use crate::json::{Json, Kind};
@@ -38,13 +38,13 @@ enum CompactionStatus {
     Cancelled,
 }
 
-impl Acp {
+impl AcpParser {
     /// Handles `compaction_update`, `compaction_summary_chunk` and similar updates.
     pub(super) fn compaction_update(
         &mut self,
         kind: &str,
         object: Json<'_>,
-        f: &Fields<'_>,
+        f: &MessageFields<'_>,
         out: &mut AdapterOutput,
     ) {
         let get = |names: &[&str]| object.any(names);
@@ -79,7 +79,7 @@ impl Acp {
     pub(super) fn compaction_call(
         &mut self,
         id: &str,
-        f: &Fields<'_>,
+        f: &MessageFields<'_>,
         out: &mut AdapterOutput,
     ) -> Option<String> {
         let is_tracked = self.compactions.has(id);
@@ -102,7 +102,7 @@ impl Acp {
         Some(id.to_owned())
     }
 
-    fn is_compaction_call(&self, id: &str, f: &Fields<'_>) -> bool {
+    fn is_compaction_call(&self, id: &str, f: &MessageFields<'_>) -> bool {
         f.title().and_then(Json::str).as_deref() == Some("Compact conversation")
             && f.name().or_else(|| f.tool_name()).is_none()
             && f.meta().is_none_or(|m| m.get("claudeCode").is_none())
@@ -207,7 +207,7 @@ fn parse_status(kind: &str, object: Json<'_>, summary: &str) -> Option<Compactio
 }
 
 /// Emits a notice of the agent's program, which is not text of the model.
-pub(super) fn notice(object: Json<'_>, f: &Fields<'_>, out: &mut AdapterOutput) {
+pub(super) fn notice(object: Json<'_>, f: &MessageFields<'_>, out: &mut AdapterOutput) {
     let part = |names: &[&str]| {
         object.any(names).filter(|t| t.kind() == Kind::String).and_then(Json::owned)
     };

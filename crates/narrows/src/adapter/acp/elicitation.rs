@@ -1,6 +1,6 @@
 //! Elicitation requests and their answers.
 
-use super::Acp;
+use super::AcpParser;
 use crate::adapter::elicitation_form::ElicitationForm;
 use crate::adapter::output::AdapterOutput;
 use crate::event::Body;
@@ -11,7 +11,7 @@ pub(super) fn is_elicitation(method: &str) -> bool {
     matches!(method, "elicitation/create" | "session/elicitation" | "session/elicit")
 }
 
-impl Acp {
+impl AcpParser {
     /// The agent asks the user to fill in a form.
     pub(super) fn elicitation_request(
         &mut self,

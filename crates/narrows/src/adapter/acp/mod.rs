@@ -30,7 +30,7 @@ use crate::json::{Index, Json, Kind};
 use crate::recent::Recent;
 use crate::sanitize::Raw;
 use crate::time::Time;
-use fields::Fields;
+use fields::MessageFields;
 use tool_call::ToolIdentity;
 
 /// The number of calls whose identity is tracked.
@@ -44,7 +44,7 @@ const MESSAGE_SUBSTITUTES: [(&str, &str); 3] =
 
 /// The sender of a message, if the recorder knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sender {
+enum MessageSender {
     Client,
     Agent,
     Unknown,
@@ -52,7 +52,7 @@ enum Sender {
 
 /// The parser of the packets of one session.
 #[derive(Debug)]
-pub(super) struct Acp {
+pub(super) struct AcpParser {
     index: Index,
     tool_calls: Recent<ToolIdentity>,
     /// The agent process, if the recorder knows it: each numbers its requests from the start.
@@ -80,9 +80,9 @@ pub(super) struct Acp {
     line: u64,
 }
 
-impl Default for Acp {
+impl Default for AcpParser {
     fn default() -> Self {
-        Acp {
+        AcpParser {
             index: Index::default(),
             tool_calls: Recent::new(MAX_CALLS),
             process: None,
@@ -101,7 +101,7 @@ impl Default for Acp {
     }
 }
 
-impl FormatParser for Acp {
+impl FormatParser for AcpParser {
     fn format(&self) -> Format {
         Format::Acp
     }
@@ -129,21 +129,21 @@ impl FormatParser for Acp {
     }
 }
 
-impl Acp {
+impl AcpParser {
     /// Handles one object: removes the envelope around the message.
     fn object(&mut self, object: Json<'_>, packet: &Packet<'_>, out: &mut AdapterOutput) {
-        let f = Fields::read(object);
+        let f = MessageFields::read(object);
         if let Some(time) = f.time().and_then(Json::str).and_then(|t| Time::parse(&t)) {
             out.time = Some(time.arrived_with(out.time.as_ref()));
         }
         if let Some(msg) = f.msg().filter(|m| m.kind() == Kind::Object) {
             let sender = match f.dir().and_then(Json::str).as_deref() {
-                Some("agent->client") => Sender::Agent,
-                Some("client->agent") => Sender::Client,
-                _ => Sender::Unknown,
+                Some("agent->client") => MessageSender::Agent,
+                Some("client->agent") => MessageSender::Client,
+                _ => MessageSender::Unknown,
             };
             self.enter_process(f.run(), out);
-            return self.message(msg, &Fields::read(msg), sender, out);
+            return self.message(msg, &MessageFields::read(msg), sender, out);
         }
         if f.run().is_some() && f.dir().is_some() {
             // The recorder could not record the message.
@@ -156,7 +156,7 @@ impl Acp {
         if let Some(stored) = f.stored() {
             return self.stored_row(object, stored, out);
         }
-        self.message(object, &f, Sender::Unknown, out);
+        self.message(object, &f, MessageSender::Unknown, out);
     }
 
     /// Drops the open requests when another agent process starts: it responds to none of them.
@@ -184,8 +184,8 @@ impl Acp {
     fn message(
         &mut self,
         object: Json<'_>,
-        f: &Fields<'_>,
-        sender: Sender,
+        f: &MessageFields<'_>,
+        sender: MessageSender,
         out: &mut AdapterOutput,
     ) {
         if let Some(method) = f.method().and_then(Json::str) {
@@ -194,7 +194,7 @@ impl Acp {
         // A store of messages may omit the method when all of them have the same.
         let in_params = || f.params().and_then(|p| p.get("update"));
         if let Some(update) = f.update().or_else(in_params).filter(|u| u.kind() == Kind::Object) {
-            return self.update(update, &Fields::read(update), out);
+            return self.update(update, &MessageFields::read(update), out);
         }
         let is_response =
             f.result().is_some() || f.error().is_some_and(|e| e.kind() == Kind::Object);
@@ -211,12 +211,12 @@ impl Acp {
         let time = time.map(|time| time.arrived_with(out.time.as_ref()));
         out.time = time.or(out.time.take());
         let role = row.any(&["type", "role"]).and_then(Json::str);
-        let f = Fields::read(stored);
+        let f = MessageFields::read(stored);
         if role.as_deref() == Some("user") {
             let content = f.content().or_else(|| row.any(&["content", "text", "message"]));
             rpc::prompt(content, out);
             return;
         }
-        self.message(stored, &f, Sender::Unknown, out);
+        self.message(stored, &f, MessageSender::Unknown, out);
     }
 }

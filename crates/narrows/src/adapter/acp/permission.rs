@@ -1,9 +1,9 @@
 //! Permission requests of the agent and the decisions about them.
 
-use super::fields::Fields;
+use super::fields::MessageFields;
 use super::rpc::unknown;
 use super::tool_call::ToolUpdate;
-use super::{Acp, Sender};
+use super::{AcpParser, MessageSender};
 use crate::adapter::output::AdapterOutput;
 use crate::event::{Answer, Ask, Body, Choice, Decision};
 use crate::json::{Json, Kind};
@@ -27,7 +27,7 @@ pub(super) struct OfferedOption {
     pub(super) kind: String,
 }
 
-impl Acp {
+impl AcpParser {
     /// The agent requests permission for a call: emits the call as it is now, then the request.
     pub(super) fn permission_request(
         &mut self,
@@ -42,7 +42,7 @@ impl Acp {
             }
             return;
         };
-        let f = Fields::read(call);
+        let f = MessageFields::read(call);
         let call_id = self.tool_call(&f, ToolUpdate::PermissionRequest, out);
         let list = params.and_then(|p| p.get("options")).into_iter().flat_map(Json::items);
         let options: Vec<_> = list
@@ -80,12 +80,12 @@ impl Acp {
     pub(super) fn cancel_request(
         &mut self,
         id: Option<Json<'_>>,
-        sender: Sender,
+        sender: MessageSender,
         out: &mut AdapterOutput,
     ) {
         out.ignore();
         let Some(id) = id.and_then(Json::scalar).map(|id| self.scoped_id(id)) else { return };
-        if sender == Sender::Client || self.close_form(&id, None, out) {
+        if sender == MessageSender::Client || self.close_form(&id, None, out) {
             return;
         }
         if let Some(permission) = self.permissions.take(&id) {

@@ -1,6 +1,6 @@
 //! Restores the parser's state after a restart from the items that it produced.
 
-use super::Acp;
+use super::AcpParser;
 use super::compaction::CompactionState;
 use super::permission::{OfferedOption, PendingPermission};
 use super::tool_call::ToolIdentity;
@@ -13,7 +13,7 @@ use crate::sanitize::Clean;
 use crate::session::Status;
 use crate::tool::{ToolCall, ToolName};
 
-impl Acp {
+impl AcpParser {
     /// Whether no character, failure or request is open.
     pub(super) fn has_no_open_state(&self) -> bool {
         self.pending_surrogate.is_none() && !self.codex_failing && self.open_requests == 0

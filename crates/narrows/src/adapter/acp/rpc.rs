@@ -1,9 +1,9 @@
 //! JSON-RPC: requests, responses and notifications of both sides.
 
 use super::elicitation::is_elicitation;
-use super::fields::Fields;
+use super::fields::MessageFields;
 use super::permission::decide;
-use super::{Acp, Sender, content, session_info};
+use super::{AcpParser, MessageSender, content, session_info};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
 use crate::event::{Body, Failure, Info, Response, Unknown, Usage};
@@ -25,28 +25,28 @@ pub(super) struct ClientRequest {
 /// The number of directories that are read besides the working directory.
 const MAX_ADDITIONAL_DIRS: usize = 16;
 
-impl Acp {
+impl AcpParser {
     /// Handles a request or a notification.
     pub(super) fn request(
         &mut self,
         method: &str,
         object: Json<'_>,
-        f: &Fields<'_>,
-        sender: Sender,
+        f: &MessageFields<'_>,
+        sender: MessageSender,
         out: &mut AdapterOutput,
     ) {
         let params = f.params();
         let get = |name: &str| params.and_then(|p| p.get(name));
         if method == "session/update" {
             return match get("update").filter(|u| u.kind() == Kind::Object) {
-                Some(update) => self.update(update, &Fields::read(update), out),
+                Some(update) => self.update(update, &MessageFields::read(update), out),
                 None => unknown(method, object, out),
             };
         }
         let id = f.id().and_then(Json::scalar).map(|id| self.scoped_id(id));
         if let Some(id) = &id {
             if is_client_method(method) {
-                if sender != Sender::Agent {
+                if sender != MessageSender::Agent {
                     let request = ClientRequest { method: method.into(), time: out.time.clone() };
                     let (entry, is_new) = self.client_requests.open(id);
                     *entry = request;
@@ -60,7 +60,7 @@ impl Acp {
                 self.open_requests += u32::from(self.other_requests.open(id).1);
             }
         }
-        if method == "initialize" && sender != Sender::Agent {
+        if method == "initialize" && sender != MessageSender::Agent {
             // The first request to a new process: the requests of earlier ones are gone.
             self.cancel_permissions(|_| true, out);
         }
@@ -107,8 +107,8 @@ impl Acp {
     pub(super) fn response(
         &mut self,
         object: Json<'_>,
-        f: &Fields<'_>,
-        sender: Sender,
+        f: &MessageFields<'_>,
+        sender: MessageSender,
         out: &mut AdapterOutput,
     ) {
         let id = self.scoped_id(f.id().and_then(Json::scalar).unwrap_or_default());
@@ -117,15 +117,16 @@ impl Acp {
         let is_other = self.other_requests.take(&id).is_some();
         self.open_requests = self.open_requests.saturating_sub(u32::from(is_other));
         let to_agent = match sender {
-            Sender::Client => true,
-            Sender::Agent => false,
-            Sender::Unknown => {
+            MessageSender::Client => true,
+            MessageSender::Agent => false,
+            MessageSender::Unknown => {
                 get("outcome").is_some() || (is_other && !self.client_requests.has(&id))
             }
         };
         // The response to a form has an action.
-        let fits_form = sender == Sender::Client || get("action").is_some() || f.error().is_some();
-        if sender != Sender::Agent && fits_form && self.close_form(&id, f.result(), out) {
+        let fits_form =
+            sender == MessageSender::Client || get("action").is_some() || f.error().is_some();
+        if sender != MessageSender::Agent && fits_form && self.close_form(&id, f.result(), out) {
             return;
         }
         if to_agent {

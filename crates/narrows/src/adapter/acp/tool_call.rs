@@ -1,8 +1,8 @@
 //! Tool calls: their identity, and the content of one packet about them.
 
-use super::Acp;
+use super::AcpParser;
 use super::diffs::{diffs, images, is_new_file, locations};
-use super::fields::Fields;
+use super::fields::MessageFields;
 use super::tool_output::{OutputSource, parse_output};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::{read_input, todo_list};
@@ -41,11 +41,11 @@ pub(super) struct ToolIdentity {
     pub(super) description: Option<Box<str>>,
 }
 
-impl Acp {
+impl AcpParser {
     /// Emits the content of a packet about a call; returns the call's id.
     pub(super) fn tool_call(
         &mut self,
-        f: &Fields<'_>,
+        f: &MessageFields<'_>,
         update: ToolUpdate,
         out: &mut AdapterOutput,
     ) -> String {
@@ -185,7 +185,7 @@ impl<'a> ToolMeta<'a> {
 
 /// Returns the tool's name if the agent sends it: in a field, in `_meta`, or as the prefix of
 /// Gemini's ids.
-fn explicit_name(f: &Fields<'_>, meta: &ToolMeta<'_>, id: &str) -> Option<String> {
+fn explicit_name(f: &MessageFields<'_>, meta: &ToolMeta<'_>, id: &str) -> Option<String> {
     let names = [f.tool_name(), f.name(), meta.tool_name];
     let name = names.into_iter().flatten().filter_map(Json::str).find(|n| !n.is_empty());
     match name {
@@ -198,7 +198,7 @@ fn explicit_name(f: &Fields<'_>, meta: &ToolMeta<'_>, id: &str) -> Option<String
 fn identify(
     known: &mut ToolIdentity,
     name: Option<&str>,
-    f: &Fields<'_>,
+    f: &MessageFields<'_>,
     input: Option<Json<'_>>,
     meta: &ToolMeta<'_>,
 ) {
@@ -241,7 +241,7 @@ fn identify(
 fn by_kind(
     kind: Option<ToolKind>,
     title: Option<&str>,
-    f: &Fields<'_>,
+    f: &MessageFields<'_>,
     input: Option<Json<'_>>,
 ) -> Option<ToolName> {
     match kind? {
@@ -298,7 +298,7 @@ fn todos(
 }
 
 /// Takes the command from the title: Gemini sends no arguments.
-fn command_from_title(call: &mut ToolCall<Raw>, f: &Fields<'_>, id: &str) {
+fn command_from_title(call: &mut ToolCall<Raw>, f: &MessageFields<'_>, id: &str) {
     let is_gemini =
         id.contains("__call_") && call.tool_name == ToolName::Bash && f.input().is_none();
     if is_gemini && call.command.is_none() {

@@ -2,10 +2,10 @@
 
 use super::compaction::notice;
 use super::content::{ContentParts, content_parts};
-use super::fields::Fields;
+use super::fields::MessageFields;
 use super::rpc::{failure, turn_end, unknown};
 use super::tool_call::ToolUpdate;
-use super::{Acp, rpc, session_info};
+use super::{AcpParser, rpc, session_info};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::{SyntheticKind, classify};
 use crate::adapter::tool_input::todo_status;
@@ -26,9 +26,14 @@ pub(super) enum Speaker {
     Thought,
 }
 
-impl Acp {
+impl AcpParser {
     /// Handles one update; its kind is in `type` or in `sessionUpdate`.
-    pub(super) fn update(&mut self, object: Json<'_>, f: &Fields<'_>, out: &mut AdapterOutput) {
+    pub(super) fn update(
+        &mut self,
+        object: Json<'_>,
+        f: &MessageFields<'_>,
+        out: &mut AdapterOutput,
+    ) {
         if self.pending_surrogate.is_some() && f.content().is_none() {
             self.flush_surrogate(out);
         }
@@ -47,7 +52,7 @@ impl Acp {
         &mut self,
         kind: &str,
         object: Json<'_>,
-        f: &Fields<'_>,
+        f: &MessageFields<'_>,
         out: &mut AdapterOutput,
     ) -> bool {
         match kind {
@@ -95,7 +100,13 @@ impl Acp {
         true
     }
 
-    fn chunk(&mut self, speaker: Speaker, f: &Fields<'_>, whole: bool, out: &mut AdapterOutput) {
+    fn chunk(
+        &mut self,
+        speaker: Speaker,
+        f: &MessageFields<'_>,
+        whole: bool,
+        out: &mut AdapterOutput,
+    ) {
         let mut parts = content_parts(f.content(), out);
         let block_id = f.message_id().and_then(Json::scalar).map(|id| self.shared_block_id(&id));
         if self.pending_surrogate.is_some() || parts.last_string.is_some_and(Json::escaped) {
@@ -154,7 +165,7 @@ impl Acp {
     fn emit_special_text(
         &mut self,
         speaker: Speaker,
-        f: &Fields<'_>,
+        f: &MessageFields<'_>,
         text: &str,
         out: &mut AdapterOutput,
     ) -> bool {

@@ -1,7 +1,7 @@
 //! Messages of the model: text, thinking, tool calls.
 
-use super::record::{ContentBlocks, Record};
-use super::{Claude, unknown};
+use super::record::{ClaudeRecord, ContentBlocks};
+use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::event::{Body, Chunk, Failure, Note};
 use crate::json::{Json, Kind};
@@ -63,7 +63,7 @@ impl BlockCounter {
 
 /// Whether text of the program in the model's role is an error message. Older versions do not mark
 /// it as one.
-fn is_error_text(r: &Record<'_>) -> bool {
+fn is_error_text(r: &ClaudeRecord<'_>) -> bool {
     let mut texts = r.blocks().iter().filter_map(|b| b.text("text"));
     r.error.is_some() || texts.any(|t| t.starts_with("API Error"))
 }
@@ -75,10 +75,10 @@ pub(super) struct BlockPosition<'a> {
     pub(super) parent: Option<&'a Raw>,
 }
 
-impl Claude {
+impl ClaudeParser {
     pub(super) fn assistant(
         &mut self,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         object: Json<'_>,
         parent: Option<Raw>,
         out: &mut AdapterOutput,
@@ -191,7 +191,7 @@ impl Claude {
     }
 
     /// Emits the error of a failed request to the model.
-    fn api_error(r: &Record<'_>, parent: Option<Raw>, out: &mut AdapterOutput) {
+    fn api_error(r: &ClaudeRecord<'_>, parent: Option<Raw>, out: &mut AdapterOutput) {
         let mut message = String::new();
         for text in r.blocks().iter().filter_map(|b| b.text("text")) {
             message.push_str(&text);

@@ -1,8 +1,8 @@
 //! Attachments: additional context for the model. Few kinds are part of the transcript.
 
-use super::record::Record;
+use super::record::ClaudeRecord;
 use super::user::{TextSource, UserInput, is_task_notification};
-use super::{Claude, unknown};
+use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
 use crate::event::{Body, Note};
@@ -76,10 +76,10 @@ const CONTEXT_KINDS: &[&str] = &[
     "verify_plan_reminder",
 ];
 
-impl Claude {
+impl ClaudeParser {
     pub(super) fn attachment(
         &mut self,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         object: Json<'_>,
         parent: Option<&Raw>,
         out: &mut AdapterOutput,

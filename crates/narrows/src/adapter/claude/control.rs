@@ -1,9 +1,9 @@
 //! The control channel: permission and elicitation requests and their answers.
 
-use super::record::Record;
+use super::record::ClaudeRecord;
 use super::system::commands;
 use super::tool_use::{input_diffs, questions};
-use super::{Claude, suggestion, unknown};
+use super::{ClaudeParser, suggestion, unknown};
 use crate::adapter::elicitation_form::ElicitationForm;
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::read_input;
@@ -28,11 +28,11 @@ pub(super) struct PendingControlRequest {
     pub(super) options: Vec<(String, String)>,
 }
 
-impl Claude {
+impl ClaudeParser {
     pub(super) fn control(
         &mut self,
         kind: &str,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         object: Json<'_>,
         out: &mut AdapterOutput,
     ) {

@@ -42,7 +42,7 @@ use crate::frame::packets::{ORPHAN_PARENT, Packet};
 use crate::json::{Index, Json};
 use crate::recent::Recent;
 use crate::sanitize::{Raw, Tree};
-use record::Record;
+use record::ClaudeRecord;
 use record_owner::RecordOwner;
 
 /// The number of calls whose identity is tracked.
@@ -52,7 +52,7 @@ const MAX_TRACKED: usize = 1024;
 
 /// The parser of the packets of one session.
 #[derive(Debug)]
-pub(super) struct Claude {
+pub(super) struct ClaudeParser {
     index: Index,
     /// The only session id that is parsed; none parses every session.
     session_filter: Option<String>,
@@ -97,9 +97,9 @@ pub(super) struct Claude {
     last_message: Option<Box<str>>,
 }
 
-impl Claude {
+impl ClaudeParser {
     pub(super) fn new(session_filter: Option<String>) -> Self {
-        Claude {
+        ClaudeParser {
             index: Index::default(),
             session_filter,
             seen_records: seen_records::SeenRecords::default(),
@@ -130,7 +130,7 @@ impl Claude {
     }
 }
 
-impl FormatParser for Claude {
+impl FormatParser for ClaudeParser {
     fn format(&self) -> Format {
         Format::ClaudeStream
     }
@@ -188,10 +188,10 @@ impl FormatParser for Claude {
     }
 }
 
-impl Claude {
+impl ClaudeParser {
     /// Parses one record; `file_parent` is the call whose subagent's file contains it.
     fn record(&mut self, object: Json<'_>, file_parent: Option<&str>, out: &mut AdapterOutput) {
-        let r = Record::read(object);
+        let r = ClaudeRecord::read(object);
         if let (Some(filter), Some(session)) = (&self.session_filter, r.session.and_then(Json::str))
             && !session.is_empty()
             && *filter != *session

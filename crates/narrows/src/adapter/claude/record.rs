@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// The fields of a record. Absent and null are the same.
 #[derive(Debug, Default)]
-pub(super) struct Record<'a> {
+pub(super) struct ClaudeRecord<'a> {
     pub(super) kind: Option<Cow<'a, str>>,
     pub(super) subtype: Option<Cow<'a, str>>,
     pub(super) uuid: Option<Json<'a>>,
@@ -43,9 +43,9 @@ pub(super) struct Record<'a> {
     pub(super) event: Option<Json<'a>>,
 }
 
-impl<'a> Record<'a> {
+impl<'a> ClaudeRecord<'a> {
     pub(super) fn read(object: Json<'a>) -> Self {
-        let mut r = Record::default();
+        let mut r = ClaudeRecord::default();
         for (key, value) in object.fields() {
             if value.is_null() {
                 continue;

@@ -1,7 +1,7 @@
 //! Determines whether a record belongs to the session or to a subagent.
 
-use super::Claude;
-use super::record::{ContentBlocks, Record};
+use super::ClaudeParser;
+use super::record::{ClaudeRecord, ContentBlocks};
 use crate::frame::packets::ORPHAN_PARENT;
 use crate::json::Json;
 use crate::sanitize::Raw;
@@ -15,9 +15,9 @@ pub(super) enum RecordOwner {
     Orphan,
 }
 
-impl Claude {
+impl ClaudeParser {
     /// Returns the owner of a record. `file_parent` is the call whose subagent's file contains it.
-    pub(super) fn owner(&mut self, r: &Record<'_>, file_parent: Option<&str>) -> RecordOwner {
+    pub(super) fn owner(&mut self, r: &ClaudeRecord<'_>, file_parent: Option<&str>) -> RecordOwner {
         match file_parent {
             Some(ORPHAN_PARENT) => return RecordOwner::Orphan,
             Some(call) => return RecordOwner::Subagent(Raw::new(call)),

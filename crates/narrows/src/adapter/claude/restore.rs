@@ -1,6 +1,6 @@
 //! Restores the parser's state after a restart from the items that it produced.
 
-use super::Claude;
+use super::ClaudeParser;
 use super::stream_event::StreamedMessage;
 use super::tool_use::{ToolUseState, truncate};
 use crate::calls::said_of;
@@ -12,7 +12,7 @@ use crate::session::SessionInfo;
 use crate::tool::{Output, ToolCall, ToolName, ToolStatus};
 use std::collections::HashSet;
 
-impl Claude {
+impl ClaudeParser {
     /// Whether no message, form, compaction or subagent among the session's own records is open, and
     /// no started turn awaits its prompt.
     pub(super) fn has_no_open_state(&self) -> bool {

@@ -1,17 +1,17 @@
 //! The session header: agent, directory, version, model, mode, title.
 
-use super::Claude;
-use super::record::Record;
+use super::ClaudeParser;
+use super::record::ClaudeRecord;
 use crate::adapter::output::AdapterOutput;
 use crate::event::{Body, Info};
 use crate::json::Json;
 use crate::sanitize::Raw;
 
-impl Claude {
+impl ClaudeParser {
     /// Emits the fields of the session that a record contains besides its content.
     pub(super) fn read_context(
         &mut self,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         in_subagent: bool,
         out: &mut AdapterOutput,
     ) {

@@ -1,7 +1,7 @@
 //! Streamed messages: chunks of blocks, which the complete block replaces.
 
-use super::record::Record;
-use super::{Claude, unknown};
+use super::record::ClaudeRecord;
+use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::event::{Body, Chunk, ToolEvent};
 use crate::json::Json;
@@ -40,10 +40,10 @@ struct StreamedBlock {
     is_complete: bool,
 }
 
-impl Claude {
+impl ClaudeParser {
     pub(super) fn stream_event(
         &mut self,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         parent: Option<&Raw>,
         out: &mut AdapterOutput,
     ) {

@@ -1,10 +1,10 @@
 //! Records of the program: initialization, status, compactions, notices, titles.
 
 use super::attachment::hook_error;
-use super::record::Record;
+use super::record::ClaudeRecord;
 use super::record_kinds::is_hidden_system;
 use super::user::UserInput;
-use super::{Claude, unknown};
+use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::tagged;
 use crate::event::{Body, Command, Info, Note, Summary};
@@ -22,10 +22,10 @@ pub(super) struct CompactBoundary {
     tokens: Option<u64>,
 }
 
-impl Claude {
+impl ClaudeParser {
     pub(super) fn system(
         &mut self,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         object: Json<'_>,
         parent: Option<&Raw>,
         out: &mut AdapterOutput,

@@ -1,7 +1,7 @@
 //! Todo lists that single calls edit, and background tasks.
 
 use super::tool_use::{ToolUseState, truncate};
-use super::{Claude, MAX_TRACKED};
+use super::{ClaudeParser, MAX_TRACKED};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::tagged;
 use crate::adapter::tool_input::todo_status;
@@ -148,7 +148,7 @@ fn default_id(at: usize) -> String {
     (at + 1).to_string()
 }
 
-impl Claude {
+impl ClaudeParser {
     /// Handles the end of a background task as a record of the program.
     pub(super) fn task_notification_record(&mut self, object: Json<'_>, out: &mut AdapterOutput) {
         let text = |name: &str| object.get(name).and_then(Json::scalar);

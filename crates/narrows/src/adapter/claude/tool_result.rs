@@ -3,11 +3,11 @@
 //! A record contains a result twice: as text for the model and as a structured result of the
 //! program. The structured result has more fields, but it may be missing or not an object.
 
-use super::Claude;
+use super::ClaudeParser;
 use super::edit_diff::edit_diff;
 use super::image::image_block;
 use super::notebook_diff::notebook_diff;
-use super::record::Record;
+use super::record::ClaudeRecord;
 use super::tasks::without_reminders;
 use super::tool_use::ToolUseState;
 use crate::adapter::output::AdapterOutput;
@@ -25,13 +25,13 @@ const MAX_DECISIONS: usize = 256;
 /// The number of answers that are read from one result.
 const MAX_ANSWERS: usize = 64;
 
-impl Claude {
+impl ClaudeParser {
     /// Emits one result. `structured` is the structured result, if it belongs to this call alone.
     pub(super) fn tool_result(
         &mut self,
         block: Json<'_>,
         structured: Option<Json<'_>>,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         parent: Option<&Raw>,
         out: &mut AdapterOutput,
     ) {
@@ -304,7 +304,7 @@ fn command_output(value: Json<'_>) -> Option<String> {
 }
 
 /// Returns the user's decision about the call. Decisions by a rule are not shown.
-fn permission(r: &Record<'_>, id: &str) -> Option<Permission<Raw>> {
+fn permission(r: &ClaudeRecord<'_>, id: &str) -> Option<Permission<Raw>> {
     let entries = r.decisions.into_iter().flat_map(Json::items).take(MAX_DECISIONS);
     let mut own = entries.filter(|m| m.text("id").as_deref() == Some(id));
     let decision = own.find_map(|m| m.get("permission_decision")).or(r.decision)?;

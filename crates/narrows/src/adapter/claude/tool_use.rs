@@ -1,6 +1,6 @@
 //! Tool calls: their identity and their arguments.
 
-use super::Claude;
+use super::ClaudeParser;
 use super::tasks::TaskListChange;
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::{MAX_LIST, read_input, todo_list};
@@ -54,7 +54,7 @@ impl ToolUseState {
     }
 }
 
-impl Claude {
+impl ClaudeParser {
     /// Emits a call and, for `AskUserQuestion`, its questions.
     pub(super) fn tool_use(
         &mut self,

@@ -1,7 +1,7 @@
 //! Truncated answers, and text of the program that may be the error of a turn.
 
 use super::assistant::BlockPosition;
-use super::{Claude, record::Record};
+use super::{ClaudeParser, record::ClaudeRecord};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
 use crate::change::Items;
@@ -60,7 +60,7 @@ pub(super) struct HeldProgramText {
     time: Option<Time>,
 }
 
-impl Claude {
+impl ClaudeParser {
     /// Emits the truncation of an answer, once for all its records.
     pub(super) fn check_truncation(
         &mut self,
@@ -139,7 +139,7 @@ impl Claude {
     /// repeats it as the error.
     pub(super) fn resolve_held_text(
         &mut self,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         object: Json<'_>,
         out: &mut AdapterOutput,
     ) {

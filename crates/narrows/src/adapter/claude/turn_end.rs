@@ -1,10 +1,10 @@
 //! The ends of turns.
 
 use super::attachment::turn_limit_notice;
-use super::record::Record;
+use super::record::ClaudeRecord;
 use super::truncation::is_error_result;
 use super::usage::parse_usage;
-use super::{Claude, unknown};
+use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
 use crate::event::{Body, Response};
@@ -12,7 +12,7 @@ use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
 use std::borrow::Cow;
 
-impl Claude {
+impl ClaudeParser {
     /// Ends a turn by the stop reason of its last message: session files contain no result. A
     /// truncated or refused message need not be the last: the program may ask the model to continue.
     pub(super) fn end_turn_of_message(
@@ -49,7 +49,12 @@ impl Claude {
     }
 
     /// Handles the result of a turn.
-    pub(super) fn result(&mut self, r: &Record<'_>, object: Json<'_>, out: &mut AdapterOutput) {
+    pub(super) fn result(
+        &mut self,
+        r: &ClaudeRecord<'_>,
+        object: Json<'_>,
+        out: &mut AdapterOutput,
+    ) {
         let Some(subtype) = r.subtype.as_deref() else {
             return unknown("result", object, out);
         };

@@ -1,7 +1,7 @@
 //! Token usage and cost.
 
-use super::Claude;
-use super::record::Record;
+use super::ClaudeParser;
+use super::record::ClaudeRecord;
 use crate::adapter::output::AdapterOutput;
 use crate::event::{AnswerUsage, Body, Event, Gauge, Usage};
 use crate::frame::packets::Packet;
@@ -44,9 +44,9 @@ impl UsageTracker {
     }
 }
 
-impl Claude {
+impl ClaudeParser {
     /// Counts the usage of an orphan subagent, whose records are not shown.
-    pub(super) fn orphan(&mut self, r: &Record<'_>, out: &mut AdapterOutput) {
+    pub(super) fn orphan(&mut self, r: &ClaudeRecord<'_>, out: &mut AdapterOutput) {
         let before = out.events.len();
         if let Some(message) = r.message.id.and_then(Json::str)
             && r.kind.as_deref() == Some("assistant")
@@ -137,7 +137,7 @@ impl Claude {
 pub(crate) fn recorded_usage(packet: &Packet<'_>) -> Option<Event<Raw>> {
     let mut index = Index::default();
     let doc = index.read(std::str::from_utf8(packet.bytes).ok()?.trim()).ok()?;
-    let r = Record::read(doc.root());
+    let r = ClaudeRecord::read(doc.root());
     let usage = r.message.usage.filter(|u| u.kind() == Kind::Object)?;
     let message_id = Raw::new(r.message.id.and_then(Json::owned)?);
     if !r.is_history || r.kind.as_deref() != Some("assistant") || r.message.is_synthetic() {

@@ -1,10 +1,10 @@
 //! Records in the user's role: prompts, tool results, and text that no user typed.
 
 use super::image::image_block;
-use super::record::{ContentBlocks, Record};
+use super::record::{ClaudeRecord, ContentBlocks};
 use super::tasks::without_reminders;
 use super::tool_result::has_no_parent_dir;
-use super::{Claude, system, unknown};
+use super::{ClaudeParser, system, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::{SyntheticKind, classify, tagged};
 use crate::event::{AgentFile, Body, Message, Note, Origin};
@@ -12,8 +12,13 @@ use crate::json::Json;
 use crate::sanitize::Raw;
 use crate::tool::Image;
 
-impl Claude {
-    pub(super) fn user(&mut self, r: &Record<'_>, parent: Option<&Raw>, out: &mut AdapterOutput) {
+impl ClaudeParser {
+    pub(super) fn user(
+        &mut self,
+        r: &ClaudeRecord<'_>,
+        parent: Option<&Raw>,
+        out: &mut AdapterOutput,
+    ) {
         self.turn_started = false;
         self.continue_turn(None, parent);
         let blocks = r.blocks();
@@ -134,8 +139,8 @@ pub(super) struct TextSource {
     pub(super) is_history: bool,
 }
 
-impl From<&Record<'_>> for TextSource {
-    fn from(r: &Record<'_>) -> Self {
+impl From<&ClaudeRecord<'_>> for TextSource {
+    fn from(r: &ClaudeRecord<'_>) -> Self {
         TextSource {
             by_program: r.is_synthetic,
             is_summary: r.is_summary,
