@@ -195,7 +195,8 @@ fn is_for_agent(text: &str) -> bool {
     text.trim_start().starts_with("<command-message>")
 }
 
-/// Returns the file of a skill that the program loaded. Only a directory below `skills` counts.
+/// Returns the file of a skill that the program loaded. Only a record of the program
+/// counts, and only a directory below `skills`.
 fn skill_file(text: &str) -> Option<String> {
     let dir = text.strip_prefix("Base directory for this skill: ")?.lines().next()?.trim();
     let normalized = dir.replace('\\', "/");
