@@ -221,7 +221,7 @@ impl Index {
     }
 }
 
-/// Skips skip_white space from `at` on.
+/// Skips white space from `at` on.
 #[inline]
 fn skip_white(b: &[u8], mut at: usize) -> usize {
     while let Some(&c) = b.get(at)
