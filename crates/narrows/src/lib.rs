@@ -21,7 +21,7 @@
 //! config.paths.add_root("/tmp/s/work");
 //! let mut pipeline = Pipeline::new(config);
 //! let mut steps = Vec::new();
-//! Packets::default().push(live, |given| pipeline.push(given, &mut steps));
+//! Packets::default().push(live, |framed| pipeline.push(framed, &mut steps));
 //! pipeline.finish(&mut steps);
 //!
 //! let mut items = Items::new();
@@ -42,17 +42,15 @@ pub mod artifact;
 mod beside;
 pub mod calls;
 pub mod change;
-pub mod drift;
+pub mod check;
 pub mod event;
 pub mod fold;
-mod foreign;
+pub mod frame;
 pub mod id;
 pub mod item;
+#[doc(hidden)]
 pub mod json;
 pub mod limits;
-pub mod lines;
-pub mod packet;
-pub mod parity;
 pub mod pipeline;
 mod recent;
 pub mod sanitize;
@@ -65,15 +63,25 @@ pub mod tool;
 pub mod usage;
 pub mod view;
 
+/// The former path of [`frame::packets`] and [`Format`].
+#[doc(hidden)]
+pub mod packet {
+    pub use crate::adapter::Format;
+    pub use crate::frame::packets::{Framed as Given, HostEvent as Told, Packet};
+}
+
+pub use adapter::{Format, UnknownFormat, looks_like};
 pub use beside::Beside;
 pub use calls::Doing;
 pub use change::{Change, Items};
+pub use check::{drift, parity};
 pub use event::{Body, Event, Row};
 pub use fold::Fold;
-pub use foreign::looks_like;
+pub use frame::lines::{self, Lines};
+pub use frame::packets::{
+    Framed as Given, HostEvent as Told, ORPHAN_PARENT as NOBODY, Packet, Packets,
+};
 pub use item::Item;
-pub use lines::Lines;
-pub use packet::{Format, Given, NOBODY, Packet, Packets, Told};
 pub use pipeline::{Config, Pipeline, Step};
 pub use sanitize::{
     Clean, Paths, Raw, Secrets, TextCleaner, Tree, sanitize_paths_in_text, strip_session_prefix,

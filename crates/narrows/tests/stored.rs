@@ -125,8 +125,8 @@ fn numbers_and_nulls_are_read_to_the_last_bit() {
 fn every_reason_for_a_bad_line_is_known() {
     let sources = [
         include_str!("../src/json/index.rs"),
-        include_str!("../src/adapter/objects.rs"),
-        include_str!("../src/packet.rs"),
+        include_str!("../src/adapter/salvage.rs"),
+        include_str!("../src/frame/packets.rs"),
         include_str!("../src/beside.rs"),
     ];
     let mut found = 0;

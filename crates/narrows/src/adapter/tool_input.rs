@@ -1,19 +1,24 @@
-//! The arguments of calls, which agents name much alike.
+//! Parses the arguments of tool calls, for which agents use similar names.
 
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
 use crate::tool::{Todo, ToolCall, ToolName, ToolStatus};
 
-/// Longest list of places or todos that is kept of one packet.
+/// The number of locations, todos or edits that are read from one packet.
 pub(super) const MAX_LIST: usize = 10_000;
 
-/// What the arguments tell about a call; `any` are they in whatever shape.
-pub(super) fn read_input(call: &mut ToolCall<Raw>, input: Option<Json<'_>>, any: Option<Json<'_>>) {
-    call.input = any.filter(|i| !i.is_empty()).map(|i| match i.kind() {
+/// Derives the fields of a call from its arguments. `input` is the object of arguments, `raw_input`
+/// the same value of any type.
+pub(super) fn read_input(
+    call: &mut ToolCall<Raw>,
+    input: Option<Json<'_>>,
+    raw_input: Option<Json<'_>>,
+) {
+    call.input = raw_input.filter(|i| !i.is_empty()).map(|i| match i.kind() {
         Kind::String => Tree::checked(&format!("\"{}\"", i.raw())),
         _ => Tree::checked(i.raw()),
     });
-    let mut fetched = None;
+    let mut url = None;
     for (key, value) in input.into_iter().flat_map(Json::fields) {
         let slot = match key {
             "description" => &mut call.said,
@@ -26,7 +31,7 @@ pub(super) fn read_input(call: &mut ToolCall<Raw>, input: Option<Json<'_>>, any:
             "subagent_type" | "subagentType" => &mut call.subagent_type,
             "filePath" | "file_path" => &mut call.file_path,
             "path" | "filepath" if call.file_path.is_none() => &mut call.file_path,
-            "url" => &mut fetched,
+            "url" => &mut url,
             "notebook_path" => &mut call.file_path,
             "plan" if call.tool_name == ToolName::PlanMode => &mut call.plan,
             _ => continue,
@@ -36,11 +41,11 @@ pub(super) fn read_input(call: &mut ToolCall<Raw>, input: Option<Json<'_>>, any:
         }
     }
     if call.tool_name == ToolName::WebFetch && call.said.is_none() {
-        call.said = fetched;
+        call.said = url;
     }
 }
 
-/// A command given as a list; `bash -lc …` is the shell around it.
+/// Joins the words of a command; of `bash -lc …` only the script counts.
 fn command_line(list: Json<'_>) -> Option<Raw> {
     let words: Vec<_> = list.items().take(MAX_LIST).filter_map(Json::scalar).collect();
     match words.as_slice() {
@@ -50,7 +55,7 @@ fn command_line(list: Json<'_>) -> Option<Raw> {
     }
 }
 
-/// The todos of a list.
+/// Parses a todo list.
 pub(super) fn todo_list(list: Json<'_>) -> Vec<Todo<Raw>> {
     let todo = |t: Json<'_>| {
         let content = t.any(&["content", "step"]).and_then(Json::str).unwrap_or_default();
@@ -66,9 +71,9 @@ pub(super) fn todo_list(list: Json<'_>) -> Vec<Todo<Raw>> {
     list.items().filter(|t| t.kind() == Kind::Object).take(MAX_LIST).map(todo).collect()
 }
 
-/// The status of a todo: what is none of the known ones is still to be done.
-pub(super) fn todo_status(word: Option<&str>) -> ToolStatus {
-    match word {
+/// Parses the status of a todo; an unknown one is pending.
+pub(super) fn todo_status(status: Option<&str>) -> ToolStatus {
+    match status {
         Some("in_progress" | "inProgress") => ToolStatus::InProgress,
         Some("completed") => ToolStatus::Completed,
         Some("cancelled") => ToolStatus::Cancelled,

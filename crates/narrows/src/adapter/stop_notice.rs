@@ -1,11 +1,11 @@
-//! Why an answer or a turn ended before it was done, in words for people.
+//! Notices for answers and turns that ended early.
 
 use crate::event::Note;
 use crate::sanitize::Raw;
 
-/// What is told of a reason to stop; none where there is nothing to tell. Agents name the limit of
-/// turns in two ways.
-pub(super) fn mark(reason: &str) -> Option<Note<Raw>> {
+/// Returns the notice for a stop reason; none for a regular end. Agents have two names for the turn
+/// limit.
+pub(super) fn notice_for(reason: &str) -> Option<Note<Raw>> {
     let (kind, text) = match reason {
         "max_tokens" => ("max_tokens", "The answer was cut off at the token limit."),
         "model_context_window_exceeded" => {
@@ -19,13 +19,13 @@ pub(super) fn mark(reason: &str) -> Option<Note<Raw>> {
     Some(Note { kind: Raw::new(kind), text: Raw::new(text) })
 }
 
-/// What is told of a turn whose end has no reason.
-pub(super) fn unnamed() -> Note<Raw> {
+/// Returns the notice for a turn that ended without a stop reason.
+pub(super) fn missing_reason() -> Note<Raw> {
     let text = "The agent did not say why its turn ended.";
     Note { kind: Raw::new("no_stop_reason"), text: Raw::new(text) }
 }
 
-/// Whether a notice of this kind tells that an answer was cut off.
-pub(super) fn is_cut(kind: &str) -> bool {
+/// Whether a notice of this kind reports a truncated answer.
+pub(super) fn is_truncation(kind: &str) -> bool {
     matches!(kind, "max_tokens" | "context_full" | "refusal")
 }

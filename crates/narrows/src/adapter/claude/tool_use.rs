@@ -1,25 +1,32 @@
-//! Calls: who they are, and what their arguments tell.
+//! Tool calls: their identity and their arguments.
 
-use super::Claude;
-use crate::adapter::Yield;
-use crate::adapter::input::{MAX_LIST, read_input, todo_list};
+use super::ClaudeParser;
+use super::tasks::TaskListChange;
+use crate::adapter::output::AdapterOutput;
+use crate::adapter::tool_input::{MAX_LIST, read_input, todo_list};
 use crate::event::{Body, Question, QuestionOption, QuestionPart, ToolEvent};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
 use crate::tool::{Diff, Fresh, Output, Scope, ToolCall, ToolKind, ToolName, ToolStatus, by_name};
 
-/// What the reader remembers of a call.
+/// The number of questions of a call, and of options of a question.
+const MAX_QUESTIONS: usize = 64;
+/// The longest description or todo that is tracked, in bytes.
+const MAX_TRACKED_TEXT_BYTES: usize = 1024;
+
+/// The state of a call that its later records need.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    /// The agent's own name of the tool.
+pub(super) struct ToolUseState {
+    /// The agent's name of the tool.
     pub(super) name: Box<str>,
     pub(super) tool: Option<ToolName>,
     pub(super) description: Option<Box<str>>,
-    /// What a call of the task tools is about.
-    pub(super) task: Option<super::tasks::Change>,
+    /// The edit of the todo list by a call of the task tools.
+    pub(super) task_change: Option<TaskListChange>,
 }
 
-impl Known {
+impl ToolUseState {
+    /// Sets the tool by its name, once.
     pub(super) fn identify(&mut self, name: &str) {
         if self.name.is_empty() {
             self.name = name.into();
@@ -27,8 +34,8 @@ impl Known {
         }
     }
 
-    /// A call that was not seen is what its result looks like.
-    pub(super) fn identify_result(&mut self, value: Option<Json<'_>>) {
+    /// Sets the tool of a call without a record by the shape of its result.
+    pub(super) fn identify_by_result(&mut self, value: Option<Json<'_>>) {
         let has = |name: &str| value.is_some_and(|v| v.get(name).is_some());
         if self.name.is_empty() && self.tool.is_none() {
             self.tool = if has("structuredPatch") || has("originalFile") {
@@ -39,53 +46,59 @@ impl Known {
         }
     }
 
-    /// Says who the call is.
-    pub(super) fn tell(&self, call: &mut ToolCall<Raw>) {
+    /// Copies the identity to a call.
+    pub(super) fn describe(&self, call: &mut ToolCall<Raw>) {
         call.tool_name = self.tool.unwrap_or(ToolName::Unknown);
         call.kind = call.tool_name.kind().unwrap_or(ToolKind::Other);
         call.is_todo = call.tool_name == ToolName::TodoWrite;
     }
 }
 
-impl Claude {
-    pub(super) fn call(&mut self, block: Json<'_>, parent: Option<Raw>, out: &mut Yield) {
+impl ClaudeParser {
+    /// Emits a call and, for `AskUserQuestion`, its questions.
+    pub(super) fn tool_use(
+        &mut self,
+        block: Json<'_>,
+        parent: Option<Raw>,
+        out: &mut AdapterOutput,
+    ) {
         let name = block.text("name").unwrap_or_default();
         let id = match block.get("id").and_then(Json::scalar).filter(|id| !id.is_empty()) {
             Some(id) => id.into_owned(),
             None => format!("line-{}", self.line),
         };
         let input = block.get("input").filter(|i| i.kind() == Kind::Object);
-        let (known, first) = self.calls.open(&id);
+        let (known, first) = self.tool_uses.open(&id);
         known.identify(&name);
         let mut call: ToolCall<Raw> = ToolCall::unknown();
-        known.tell(&mut call);
-        // A tool that nobody knows is called by its own name.
+        known.describe(&mut call);
+        // The title of an unknown tool is its name.
         if matches!(call.tool_name, ToolName::Unknown | ToolName::Mcp) {
             call.agent_title = Some(Raw::new(&*name)).filter(|n| !n.is_empty());
         }
         call.name = Some(Raw::new(name));
         call.status = Some(ToolStatus::InProgress);
         read_input(&mut call, input, block.get("input"));
-        known.description = call.said.as_ref().map(|s| short(s.peek()).into());
-        call.diffs = input.and_then(|i| diffs(&call, i));
+        known.description = call.said.as_ref().map(|s| truncate(s.peek()).into());
+        call.diffs = input.and_then(|i| input_diffs(&call, i));
         match call.tool_name {
             ToolName::Task => {
                 let prompt = input.and_then(|i| i.text("prompt"));
                 if let Some(prompt) = &prompt {
-                    self.tasks.ask(prompt, &id);
+                    self.tasks.add_prompt(prompt, &id);
                 }
-                // The card of a task shows what was asked.
+                // The output of a task is its prompt.
                 call.output = prompt.map(|p| Output::Whole(Raw::new(p)));
             }
             ToolName::TodoWrite => {
                 let list = input.and_then(|i| i.get("todos"));
                 call.todos = list.filter(|l| l.kind() == Kind::Array).map(todo_list);
-                known.task = super::tasks::Change::read(&known.name, input);
+                known.task_change = TaskListChange::parse(&known.name, input);
             }
             _ => {}
         }
-        let asks = call.tool_name == ToolName::Question;
-        let questions = input.filter(|_| asks).map(questions).unwrap_or_default();
+        let is_question = call.tool_name == ToolName::Question;
+        let questions = input.filter(|_| is_question).map(questions).unwrap_or_default();
         let call_id = Raw::new(id);
         let event = ToolEvent {
             id: call_id.clone(),
@@ -104,16 +117,16 @@ impl Claude {
     }
 }
 
-/// What is remembered of a text.
-pub(super) fn short(text: &str) -> &str {
-    &text[..text.floor_char_boundary(1024)]
+/// Truncates a text to the length that is tracked.
+pub(super) fn truncate(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TRACKED_TEXT_BYTES)]
 }
 
-/// What an edit is about to do.
-pub(super) fn diffs(call: &ToolCall<Raw>, input: Json<'_>) -> Option<Vec<Diff<Raw>>> {
+/// Returns the diffs in the arguments of an edit.
+pub(super) fn input_diffs(call: &ToolCall<Raw>, input: Json<'_>) -> Option<Vec<Diff<Raw>>> {
     let path = call.file_path.clone().unwrap_or_default();
     let text = |json: Json<'_>, name: &str| json.text(name).map(Raw::new);
-    let one = |json: Json<'_>| Diff {
+    let diff = |json: Json<'_>| Diff {
         old_text: text(json, "old_string"),
         new_text: text(json, "new_string"),
         ..Diff::of(path.clone(), Scope::Hunk)
@@ -126,8 +139,8 @@ pub(super) fn diffs(call: &ToolCall<Raw>, input: Json<'_>) -> Option<Vec<Diff<Ra
         ToolName::Edit => {
             let edits = input.get("edits").filter(|e| e.kind() == Kind::Array);
             Some(match edits {
-                Some(list) => list.items().take(MAX_LIST).map(one).collect(),
-                None => vec![one(input)],
+                Some(list) => list.items().take(MAX_LIST).map(diff).collect(),
+                None => vec![diff(input)],
             })
         }
         ToolName::Notebook => {
@@ -138,7 +151,7 @@ pub(super) fn diffs(call: &ToolCall<Raw>, input: Json<'_>) -> Option<Vec<Diff<Ra
     }
 }
 
-/// The questions of a call that asks the user.
+/// Parses the questions of a call that asks the user.
 pub(super) fn questions(input: Json<'_>) -> Vec<QuestionPart<Raw>> {
     let list = input.get("questions").filter(|q| q.kind() == Kind::Array);
     let text = |json: Json<'_>, name: &str| json.text(name).map(Raw::new);
@@ -146,8 +159,8 @@ pub(super) fn questions(input: Json<'_>) -> Vec<QuestionPart<Raw>> {
         let label = text(o, "label").or_else(|| o.str().map(Raw::new))?;
         Some(QuestionOption { label, description: text(o, "description") })
     };
-    let part = |q: Json<'_>| {
-        let options = q.get("options").into_iter().flat_map(Json::items).take(64);
+    let question = |q: Json<'_>| {
+        let options = q.get("options").into_iter().flat_map(Json::items).take(MAX_QUESTIONS);
         Some(QuestionPart {
             question: text(q, "question")?,
             header: text(q, "header"),
@@ -156,5 +169,5 @@ pub(super) fn questions(input: Json<'_>) -> Vec<QuestionPart<Raw>> {
             ..QuestionPart::default()
         })
     };
-    list.into_iter().flat_map(Json::items).take(64).filter_map(part).collect()
+    list.into_iter().flat_map(Json::items).take(MAX_QUESTIONS).filter_map(question).collect()
 }

@@ -1,11 +1,12 @@
-//! What an input that is not understood looks like, in fixed words: nothing of it is shown.
+//! Describes an input that no adapter can parse. The descriptions are fixed texts: nothing of the
+//! input is shown.
 
 use crate::json::{Index, Json, Kind};
 
-/// Lines that are looked at.
+/// The number of lines that are inspected.
 const MAX_LINES: usize = 32;
 
-/// What the beginning of an input looks like. For inputs of which nothing was understood.
+/// Describes an input of which nothing was parsed, from its first bytes.
 ///
 /// ```
 /// assert_eq!(narrows::looks_like(b""), "it is empty");
@@ -15,15 +16,16 @@ pub fn looks_like(head: &[u8]) -> &'static str {
     if head.trim_ascii().is_empty() {
         return "it is empty";
     }
-    if let Some(agent) = agent(head) {
-        return agent;
+    if let Some(description) = unsupported_agent(head) {
+        return description;
     }
     if head.starts_with(b"SQLite format 3") {
-        return "it looks like a database of SQLite";
+        return "it looks like an SQLite database";
     }
     let text = String::from_utf8_lossy(head);
-    let odd = text.chars().filter(|c| *c == '\0' || *c == char::REPLACEMENT_CHARACTER).count();
-    if odd > 1 + text.len() / 100 {
+    let binary_chars =
+        text.chars().filter(|c| *c == '\0' || *c == char::REPLACEMENT_CHARACTER).count();
+    if binary_chars > 1 + text.len() / 100 {
         return "it looks like binary data";
     }
     let start = text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
@@ -37,28 +39,28 @@ pub fn looks_like(head: &[u8]) -> &'static str {
         return "it looks like JSON lines of a program that is not known";
     }
     match start.as_bytes().first() {
-        Some(b'{' | b'[') => "it looks like one JSON document, not one JSON object a line",
+        Some(b'{' | b'[') => "it looks like one JSON document, not one JSON object per line",
         _ => "it looks like plain text",
     }
 }
 
-/// The agent whose file or output it is, where one that is known but not read wrote it.
-pub(crate) fn agent(head: &[u8]) -> Option<&'static str> {
+/// Describes the file or the output of a known agent in a format that has no adapter.
+fn unsupported_agent(head: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(head);
     if text.trim_start().starts_with("# aider chat started") {
-        return Some("it looks like a chat of aider");
+        return Some("it looks like an aider chat");
     }
     let mut index = Index::default();
     let lines = text.lines().take(MAX_LINES);
-    let line = |line: &str| {
+    let identify = |line: &str| {
         let line = line.strip_prefix("data:").unwrap_or(line).trim();
-        index.read(line).ok().and_then(|doc| object(doc.root()))
+        index.read(line).ok().and_then(|doc| identify_object(doc.root()))
     };
-    lines.filter(|l| !l.is_empty()).find_map(line).or_else(|| document(&text))
+    lines.filter(|l| !l.is_empty()).find_map(identify).or_else(|| identify_document(&text))
 }
 
-/// A document over many lines, which may be cut: its first keys tell.
-fn document(text: &str) -> Option<&'static str> {
+/// Identifies a document of many lines, which may be incomplete, by its first keys.
+fn identify_document(text: &str) -> Option<&'static str> {
     let start = text.trim_start();
     if !start.starts_with(['{', '[']) {
         return None;
@@ -73,20 +75,21 @@ fn document(text: &str) -> Option<&'static str> {
     None
 }
 
-const CODEX: &str = "it looks like a session of Codex, which is read over ACP only";
-const GEMINI: &str = "it looks like a session of Gemini CLI, which is read over ACP only";
-const QWEN: &str = "it looks like a kept session of Qwen Code, which is read over ACP only";
-const OPENCODE: &str = "it looks like a session of opencode, which is read over ACP only";
-const COPILOT: &str = "it looks like a session of GitHub Copilot CLI, which is read over ACP only";
-const KIMI: &str = "it looks like a session of Kimi Code, which is read over ACP only";
-const PI: &str = "it looks like a session of pi, which is not read";
-const DROID: &str = "it looks like a session of Factory Droid, which is not read";
-const CLINE: &str = "it looks like a session of Cline, which is not read";
-const OPENHANDS: &str = "it looks like a session of OpenHands, which is not read";
-const VIBE: &str = "it looks like a session of Mistral Vibe, which is not read";
+const CODEX: &str = "it looks like a Codex session; narrows reads Codex over ACP only";
+const GEMINI: &str = "it looks like a Gemini CLI session; narrows reads Gemini CLI over ACP only";
+const QWEN: &str = "it looks like a Qwen Code session file; narrows reads Qwen Code over ACP only";
+const OPENCODE: &str = "it looks like an opencode session; narrows reads opencode over ACP only";
+const COPILOT: &str =
+    "it looks like a GitHub Copilot CLI session; narrows reads Copilot CLI over ACP only";
+const KIMI: &str = "it looks like a Kimi Code session; narrows reads Kimi Code over ACP only";
+const PI: &str = "it looks like a pi session, which narrows does not support";
+const DROID: &str = "it looks like a Factory Droid session, which narrows does not support";
+const CLINE: &str = "it looks like a Cline session, which narrows does not support";
+const OPENHANDS: &str = "it looks like an OpenHands session, which narrows does not support";
+const VIBE: &str = "it looks like a Mistral Vibe session, which narrows does not support";
 
-/// What one object tells.
-fn object(o: Json<'_>) -> Option<&'static str> {
+/// Identifies the agent that wrote an object.
+fn identify_object(o: Json<'_>) -> Option<&'static str> {
     if o.kind() != Kind::Object {
         return None;
     }

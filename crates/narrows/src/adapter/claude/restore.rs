@@ -1,8 +1,8 @@
-//! Going on after a restart: what the reader must remember, out of the items that it made.
+//! Restores the parser's state after a restart from the items that it produced.
 
-use super::Claude;
-use super::call::{Known, short};
-use super::partial::Partial;
+use super::ClaudeParser;
+use super::stream_event::StreamedMessage;
+use super::tool_use::{ToolUseState, truncate};
 use crate::calls::said_of;
 use crate::change::Items;
 use crate::event::{Choice, Info};
@@ -12,63 +12,58 @@ use crate::session::SessionInfo;
 use crate::tool::{Output, ToolCall, ToolName, ToolStatus};
 use std::collections::HashSet;
 
-impl Claude {
-    /// Whether nothing is half read: no message, no form, no compaction, no subagent among the
-    /// session's own records, no beginning of a turn whose prompt is still to come.
-    pub(in crate::adapter) fn is_at_rest(&self) -> bool {
-        let begins = self.begins && self.is_old();
-        !begins
-            && !self.speaking
-            && self.waiting == 0
+impl ClaudeParser {
+    /// Whether no message, form, compaction or subagent among the session's own records is open, and
+    /// no started turn awaits its prompt.
+    pub(super) fn has_no_open_state(&self) -> bool {
+        let awaits_prompt = self.turn_started && self.is_before_2_1();
+        !awaits_prompt
+            && !self.message_open
+            && self.open_forms == 0
             && self.compaction.is_none()
-            && self.doubt.is_none()
-            && self.guessed.is_empty()
-            && self.partials.iter().all(Partial::is_done)
+            && self.held_text.is_none()
+            && self.calls_matched_by_prompt.is_empty()
+            && self.streamed_messages.iter().all(StreamedMessage::is_done)
     }
 
-    /// What was read before has been read again.
-    pub(in crate::adapter) fn caught_up(&mut self) {
-        self.blocks.caught_up();
-    }
-
-    /// Remembers what was before the item of order `since`; what came after is read again.
-    pub(in crate::adapter) fn recall(&mut self, items: &Items, since: u64) {
-        self.info = known_info(items.info());
-        self.named = items.info().named;
-        self.usage.recall(items.info());
+    /// Restores the state before the item of order `since`; the packets after it are parsed again.
+    pub(super) fn restore_from_items(&mut self, items: &Items, since: u64) {
+        self.info = restored_info(items.info());
+        self.has_user_title = items.info().named;
+        self.usage.restore(items.info());
         let parents: HashSet<&str> = items.iter().filter_map(|i| i.parent.as_deref()).collect();
-        self.cut.recall(items);
+        self.truncation.restore(items);
         for item in items.iter() {
             if let Some(parent) = &item.parent {
-                self.side = Some(parent.to_string());
-                self.own = true;
+                self.sidechain_call = Some(parent.to_string());
+                self.has_own_record = true;
             }
             match &item.body {
                 ItemBody::Text { block_id: Some(block), .. }
                 | ItemBody::Thinking { block_id: Some(block), .. } => {
-                    self.blocks.recall(block);
+                    self.blocks.restore(block);
                 }
                 ItemBody::ToolCall { tool_call } if item.order < since => {
                     let (id, call) = (&item.id, &tool_call.call);
-                    *self.calls.open(id).0 = known_call(call);
+                    *self.tool_uses.open(id).0 = restored_tool_use(call);
                     if let Some(agent) = &call.child_session_id {
-                        *self.agents.open(agent).0 = id.to_string();
+                        *self.subagent_calls.open(agent).0 = id.to_string();
                     }
-                    let open = !call.status.is_some_and(ToolStatus::is_final);
+                    let is_open = !call.status.is_some_and(ToolStatus::is_final);
                     if let Some(Output::Whole(prompt)) = &call.output
                         && call.tool_name == ToolName::Task
-                        && open
+                        && is_open
                         && !parents.contains(id.as_str())
                     {
-                        self.tasks.ask(prompt, id);
+                        self.tasks.add_prompt(prompt, id);
                     }
                 }
-                ItemBody::TodoList { todo_list } => self.tasks.recall(&todo_list.todos),
-                ItemBody::BackgroundTask(task) => self.tasks.began(&task.task_id),
+                ItemBody::TodoList { todo_list } => self.tasks.restore(&todo_list.todos),
+                ItemBody::BackgroundTask(task) => self.tasks.add_background(&task.task_id),
                 ItemBody::Permission { request_id, tool_call_id, options, .. } => {
                     let option = |o: &Choice| (o.option_id.to_string(), o.name.to_string());
-                    let request = self.requests.open(request_id).0;
-                    request.call = tool_call_id.to_string();
+                    let request = self.control_requests.open(request_id).0;
+                    request.call_id = tool_call_id.to_string();
                     request.options = options.iter().map(option).collect();
                 }
                 ItemBody::Question {
@@ -77,7 +72,7 @@ impl Claude {
                     answers: None,
                     ..
                 } if !tool_call_id.starts_with("elicitation-") => {
-                    self.requests.open(request_id).0.call = tool_call_id.to_string();
+                    self.control_requests.open(request_id).0.call_id = tool_call_id.to_string();
                 }
                 _ => {}
             }
@@ -85,7 +80,7 @@ impl Claude {
     }
 }
 
-fn known_info(info: &SessionInfo) -> Info<Raw> {
+fn restored_info(info: &SessionInfo) -> Info<Raw> {
     let raw = |text: &Option<Clean>| text.as_ref().map(|t| Raw::new(t.as_str()));
     Info {
         agent: raw(&info.agent),
@@ -99,11 +94,11 @@ fn known_info(info: &SessionInfo) -> Info<Raw> {
     }
 }
 
-fn known_call(call: &ToolCall) -> Known {
-    Known {
+fn restored_tool_use(call: &ToolCall) -> ToolUseState {
+    ToolUseState {
         name: call.name.as_deref().unwrap_or_default().into(),
         tool: Some(call.tool_name).filter(|tool| *tool != ToolName::Unknown),
-        description: said_of(call).map(|said| short(&said).into()),
-        task: None,
+        description: said_of(call).map(|text| truncate(&text).into()),
+        task_change: None,
     }
 }

@@ -1,0 +1,72 @@
+//! Restores the parser's state after a restart from the items that it produced.
+
+use super::AcpParser;
+use super::compaction::CompactionState;
+use super::permission::{OfferedOption, PendingPermission};
+use super::tool_call::ToolIdentity;
+use crate::calls::said_of;
+use crate::change::Items;
+use crate::event::{Choice, Origin};
+use crate::item::{Item, ItemBody};
+use crate::sanitize::Clean;
+use crate::session::Status;
+use crate::tool::{ToolCall, ToolName};
+
+impl AcpParser {
+    /// Whether no character, failure or request is open.
+    pub(super) fn has_no_open_state(&self) -> bool {
+        self.pending_surrogate.is_none() && !self.codex_failing && self.open_requests == 0
+    }
+
+    /// Restores the state before the item of order `since`; the packets after it are parsed again.
+    pub(super) fn restore_from_items(&mut self, items: &Items, since: u64) {
+        let before = || items.iter().filter(|item| item.order < since);
+        for item in before() {
+            match &item.body {
+                ItemBody::ToolCall { tool_call } => {
+                    *self.tool_calls.open(&item.id).0 = tool_identity(&tool_call.call);
+                }
+                ItemBody::Permission { request_id, tool_call_id, options, .. } => {
+                    let option = |o: &Choice| OfferedOption {
+                        id: o.option_id.to_string(),
+                        name: o.name.to_string(),
+                        kind: o.kind.to_string(),
+                    };
+                    *self.permissions.open(request_id).0 = PendingPermission {
+                        call_id: tool_call_id.to_string(),
+                        options: options.iter().map(option).collect(),
+                    };
+                }
+                ItemBody::Compaction(summary) => {
+                    if let Some(id) = &summary.id {
+                        let text = summary.text.to_string();
+                        *self.compactions.open(id).0 =
+                            CompactionState { text, done: true, emitted: 0 };
+                    }
+                }
+                _ => {}
+            }
+        }
+        let is_prompt = |item: &&Item| {
+            matches!(item.body, ItemBody::UserMessage { origin: Origin::Client, .. })
+        };
+        // After a failure, the response to the prompt may still arrive.
+        let info = items.info();
+        if !info.answered || (info.status == Status::Failed && !info.ended) {
+            self.prompt_time = before().filter(is_prompt).last().and_then(|item| item.time.clone());
+        }
+    }
+}
+
+fn tool_identity(call: &ToolCall) -> ToolIdentity {
+    let is_set = |text: &Option<Clean>| text.as_ref().is_some_and(|t| !t.is_empty());
+    ToolIdentity {
+        tool: Some(call.tool_name).filter(|tool| *tool != ToolName::Unknown),
+        kind: Some(call.kind),
+        has_name: is_set(&call.name),
+        // The title is used as the path until a better one arrives.
+        has_path: is_set(&call.file_path) && call.file_path != call.agent_title,
+        has_pattern: is_set(&call.pattern),
+        description: said_of(call).map(|text| text.as_str().into()),
+    }
+}
