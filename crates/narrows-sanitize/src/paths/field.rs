@@ -1,0 +1,149 @@
+//! A field that holds one path.
+
+use super::Paths;
+use crate::chars::{is_long_id, is_name_byte};
+use crate::normalize::NormalizedText;
+use std::borrow::Cow;
+
+/// The parts of a path, whatever its separators; scheme and drive letter are not parts.
+pub(crate) fn parts(path: &str) -> Vec<&str> {
+    let path = without_scheme(path);
+    // `\\\\?\\C:\\…`, and `/C:/…` of a URL.
+    let path = path.strip_prefix("\\\\?\\").unwrap_or(path);
+    let path = path.strip_prefix('/').filter(|p| has_drive(p)).unwrap_or(path);
+    let windows = is_windows(path);
+    let path = if has_drive(path) { path.get(2..).unwrap_or_default() } else { path };
+    path.split(move |c| c == '/' || (windows && c == '\\')).filter(|p| !p.is_empty()).collect()
+}
+
+/// The parts of an absolute path with `.` and `..` resolved.
+pub(crate) fn resolved(path: &str) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for part in parts(path) {
+        match part {
+            "." => {}
+            ".." => drop(kept.pop()),
+            _ => kept.push(part.to_owned()),
+        }
+    }
+    kept
+}
+
+fn without_scheme(path: &str) -> &str {
+    let scheme = path.get(..7).is_some_and(|s| s.eq_ignore_ascii_case("file://"));
+    if scheme { path.get(7..).unwrap_or_default() } else { path }
+}
+
+fn has_drive(path: &str) -> bool {
+    let b = path.as_bytes();
+    b.len() > 2 && b[0].is_ascii_alphabetic() && b[1] == b':' && (b[2] == b'/' || b[2] == b'\\')
+}
+
+fn is_windows(path: &str) -> bool {
+    has_drive(path) || path.starts_with("\\\\") || (path.contains('\\') && !path.contains('/'))
+}
+
+/// RedactionTraits a path is shown; nothing when it is to be cleaned as text.
+pub(crate) fn show(paths: &Paths, path: &str) -> Option<String> {
+    let path = plain(path);
+    let scheme = without_scheme(&path).len() != path.len();
+    if path.contains(['\n', '\r']) || (path.contains("://") && !scheme) {
+        return None;
+    }
+    let parts = parts(&path);
+    if let Some(rest) = inside(paths, &parts) {
+        return Some(normal(rest));
+    }
+    let absolute = scheme || path.starts_with(['/', '\\']) || has_drive(&path);
+    if !absolute {
+        return Some(path.into_owned());
+    }
+    if let Some(rest) = after_home(paths, &parts) {
+        let shown = std::iter::once("~").chain(rest.iter().copied());
+        return Some(shown.collect::<Vec<_>>().join("/"));
+    }
+    Some(parts.get(parts.len().saturating_sub(3)..).unwrap_or_default().join("/"))
+}
+
+/// The path without what a URL, JSON or a terminal adds to it.
+fn plain(path: &str) -> Cow<'_, str> {
+    let odd = path.contains(['%', '\u{1b}']) || path.contains("\\/") || !path.is_ascii();
+    if !odd {
+        return Cow::Borrowed(path);
+    }
+    match String::from_utf8(NormalizedText::new(path).b.into_owned()) {
+        Ok(text) => Cow::Owned(text),
+        Err(_) => Cow::Borrowed(path),
+    }
+}
+
+/// The parts below the session root.
+fn inside<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> {
+    for root in paths.roots.iter().filter(|r| !r.home) {
+        let n = root.parts.len();
+        let same = |(a, b): (&&str, &String)| a.eq_ignore_ascii_case(b);
+        let at = parts.windows(n).position(|w| w.iter().zip(&root.parts).all(same));
+        // A short root is looked for only where a path begins.
+        if let Some(at) = at.filter(|at| n >= 2 || *at == 0) {
+            return parts.get(at + n..);
+        }
+    }
+    let sandbox =
+        |w: &[&str]| w[0] == "sandboxes" && is_id(w[1]) && w[2] == "sessions" && is_id(w[3]);
+    if let Some(at) = parts.windows(4).position(sandbox) {
+        return parts.get(at + 4..);
+    }
+    let workspace = |w: &[&str]| w[0] == "workspace" && w[1] == "sessions" && is_id(w[2]);
+    if parts.windows(3).position(workspace) == Some(0) {
+        return parts.get(3..);
+    }
+    let hex = |id: &str| id.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f' | b'-'));
+    let session = |w: &[&str]| w[0] == "sessions" && (is_long_id(w[1].as_bytes()) || hex(w[1]));
+    parts.windows(2).position(session).and_then(|at| parts.get(at + 2..))
+}
+
+fn is_id(part: &str) -> bool {
+    part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_' || c == b'-')
+}
+
+fn after_home<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> {
+    for home in paths.roots.iter().filter(|r| r.home) {
+        let n = home.parts.len();
+        let same = |(a, b): (&String, &&str)| a.eq_ignore_ascii_case(b);
+        if parts.len() >= n && home.parts.iter().zip(parts).all(same) {
+            return parts.get(n..);
+        }
+    }
+    if parts.first() == Some(&"root") {
+        return parts.get(1..);
+    }
+    // Also below a mount: `/mnt/c/Users/name`.
+    let home = |w: &[&str]| matches!(w[0], "Users" | "users" | "home") && !w[1].is_empty();
+    parts.windows(2).take(4).position(home).and_then(|at| parts.get(at + 2..))
+}
+
+/// Joins the parts below the root, resolving `.` and `..`; what leaves the root is only named.
+pub(crate) fn normal(parts: &[&str]) -> String {
+    let mut kept: Vec<&str> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match *part {
+            "." => {}
+            ".." => {
+                if kept.pop().is_none() {
+                    return outside(parts);
+                }
+            }
+            _ => kept.push(part),
+        }
+    }
+    if kept.is_empty() { ".".to_owned() } else { kept.join("/") }
+}
+
+/// CandidateKind is shown of a path that leaves the session: its last name.
+pub(crate) fn outside(parts: &[&str]) -> String {
+    let shown = |p: &&&str| **p != ".." && **p != "." && !is_long_id(p.as_bytes());
+    match parts.iter().rev().find(shown) {
+        Some(name) if name.bytes().any(is_name_byte) => format!("<outside>/{name}"),
+        _ => "<outside>".to_owned(),
+    }
+}

@@ -1,0 +1,331 @@
+//! CandidateKind the sanitizer knows about host paths.
+
+mod bounds;
+pub(crate) mod field;
+pub(crate) mod partial;
+pub(crate) mod scan;
+
+use crate::chars::is_long_id;
+use crate::keyword_index::KeywordIndex;
+use std::collections::BTreeSet;
+use unicode_normalization::UnicodeNormalization;
+
+/// Roots known at once; a session normally has one.
+const MAX_ROOTS: usize = 8;
+/// RedactionTraits much of a root is looked for, before the rest is compared.
+const ANCHOR_LEN: usize = 4;
+
+/// RedactionTraits much of a text is the agent's and how much the user's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Commands, outputs, prose: every known spelling of a session path is cut.
+    #[default]
+    Text,
+    /// File bodies: only the known root and prefixes with a UUID are cut.
+    Body,
+}
+
+/// One folder that is not shown, ready to be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Root {
+    pub(crate) parts: Vec<String>,
+    /// Shown as `~`.
+    pub(crate) home: bool,
+    /// The part that is searched for, and which bytes of it.
+    key: Option<(usize, usize, usize)>,
+    /// The root as Claude Code names its project folder: `-workspace-sessions-1`.
+    pub(crate) dashed: Option<DashedName>,
+    /// So distinct that it is no other place even when it stands in the middle of a path.
+    pub(crate) distinct: bool,
+    /// Has an id, so that it is never chance.
+    pub(crate) has_id: bool,
+    /// RedactionTraits many blanks its names have.
+    blanks: usize,
+}
+
+/// The dashed name, and where the searched bytes stand in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DashedName {
+    pub(crate) name: String,
+    pub(crate) at: usize,
+}
+
+impl Root {
+    fn new(parts: Vec<String>, home: bool) -> Root {
+        let key = window(&parts);
+        let dashed = key.filter(|_| parts.len() >= 3 && !home).map(|(part, from, _)| {
+            let name: String = parts.iter().flat_map(|p| ["-", p.as_str()]).collect();
+            let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+            let before: usize = parts[..part].iter().map(|p| p.chars().count() + 1).sum();
+            let at = before + 1 + parts[part][..from].chars().count();
+            DashedName { name: name.chars().map(plain).collect(), at }
+        });
+        let id = parts.iter().any(|p| is_long_id(p.as_bytes()));
+        let blanks = parts.iter().map(|p| p.split_whitespace().count().saturating_sub(1)).sum();
+        Root { distinct: id || parts.len() >= 3, has_id: id, key, dashed, home, blanks, parts }
+    }
+
+    /// The plain letters that stand around the searched bytes when these stand at `at`, and where
+    /// they begin.
+    fn around(&self, at: usize) -> Option<(usize, &[u8])> {
+        let (part, from, len) = self.key?;
+        let b = self.parts[part].as_bytes();
+        let plain = |c: &&u8| c.is_ascii_alphanumeric();
+        let before = b[..from].iter().rev().take_while(plain).count();
+        let after = b[from + len..].iter().take_while(plain).count();
+        Some((at.checked_sub(before)?, &b[from - before..from + len + after]))
+    }
+
+    /// Which part is searched for, and which of its bytes are seen first.
+    pub(crate) fn key(&self) -> Option<(usize, usize)> {
+        self.key.map(|(part, from, _)| (part, from))
+    }
+}
+
+/// The bytes of a root that are looked for: part, from, length. Letters and digits are the same in
+/// every spelling; those with few letters have few cases to look for.
+fn window(parts: &[String]) -> Option<(usize, usize, usize)> {
+    let mut best = None;
+    for (i, part) in parts.iter().enumerate() {
+        let b = part.as_bytes();
+        for len in 1..=ANCHOR_LEN.min(b.len()) {
+            for (from, w) in b.windows(len).enumerate() {
+                if w.iter().all(|c| c.is_ascii_alphanumeric() || *c == b'-') {
+                    let letters = w.iter().filter(|c| c.is_ascii_alphabetic()).count();
+                    let rank = (len, std::cmp::Reverse(letters), i, std::cmp::Reverse(from));
+                    best = best.max(Some((rank, (i, from, len))));
+                }
+            }
+        }
+    }
+    best.map(|(_, found)| found)
+}
+
+/// An id inside a known root: it appears in no output, whatever surrounds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RootId {
+    /// Without hyphens when it is a UUID.
+    pub(crate) text: String,
+    /// Where the searched bytes stand in it.
+    pub(crate) at: usize,
+    /// A UUID or the like, which is never chance; others count only as a word of their own.
+    pub(crate) long: bool,
+}
+
+impl RootId {
+    fn new(part: &str, after: Option<&str>) -> Option<RootId> {
+        let long = is_long_id(part.as_bytes());
+        let named = matches!(after, Some("sessions" | "sandboxes"))
+            && part.len() >= 6
+            && part.bytes().any(|c| c.is_ascii_digit())
+            && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_');
+        if !long && !named {
+            return None;
+        }
+        let text: String = if long { part.replace('-', "") } else { part.to_owned() };
+        // The bytes that are looked for have no hyphen among them in any spelling.
+        let solid = |w: &[u8]| w.iter().all(u8::is_ascii_alphanumeric);
+        let spans = (0..=text.len().saturating_sub(ANCHOR_LEN)).filter(|at| !long || at % 4 == 0);
+        let at =
+            spans.filter(|at| solid(&text.as_bytes()[*at..at + ANCHOR_LEN])).min_by_key(|at| {
+                text.as_bytes()[*at..at + ANCHOR_LEN]
+                    .iter()
+                    .filter(|c| c.is_ascii_alphabetic())
+                    .count()
+            })?;
+        Some(RootId { text, at, long })
+    }
+}
+
+/// Whose bytes were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnchorKind {
+    Root(usize),
+    Id(usize),
+    /// The word `sessions`, which every session path without a known root has.
+    Sessions,
+}
+
+/// The paths to hide.
+#[derive(Clone)]
+pub struct Paths {
+    pub(crate) roots: Vec<Root>,
+    pub(crate) ids: Vec<RootId>,
+    index: Option<KeywordIndex>,
+    anchors: Vec<Vec<AnchorKind>>,
+    /// Roots without a single plain letter or digit: looked for at every separator.
+    pub(crate) has_unindexed_root: bool,
+}
+
+// CandidateKind is hidden is not shown, not even to whoever debugs.
+impl std::fmt::Debug for Paths {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Paths({} roots)", self.roots.len())
+    }
+}
+
+impl Default for Paths {
+    fn default() -> Self {
+        let mut paths = Paths {
+            roots: Vec::new(),
+            ids: Vec::new(),
+            index: None,
+            anchors: Vec::new(),
+            has_unindexed_root: false,
+        };
+        paths.rebuild();
+        paths
+    }
+}
+
+impl Paths {
+    /// Knows no root: only the `sandboxes/<id>/sessions/<id>` and `sessions/<id>` shapes are found.
+    pub fn new() -> Self {
+        Paths::default()
+    }
+
+    /// Adds the real root of the session. The same root twice, or `/`, changes nothing.
+    pub fn add_root(&mut self, path: &str) {
+        self.add(path, false);
+    }
+
+    /// Sets the home directory that is shown as `~`.
+    pub fn set_home(&mut self, path: &str) {
+        self.roots.retain(|r| !r.home);
+        self.add(path, true);
+    }
+
+    /// Whether the path is a root, as a whole.
+    pub(crate) fn is_root(&self, path: &str) -> bool {
+        let parts = field::resolved(path);
+        self.roots.iter().any(|root| root.parts == parts)
+    }
+
+    fn add(&mut self, path: &str, home: bool) {
+        let given = field::resolved(path);
+        let known = |parts: &Vec<String>| self.roots.iter().any(|r| r.parts == *parts);
+        let least = if home { 2 } else { 1 };
+        let roots = self.roots.iter().filter(|r| r.home == home).count();
+        if given.len() < least || known(&given) || roots >= MAX_ROOTS {
+            return;
+        }
+        for (i, part) in given.iter().enumerate().filter(|_| !home) {
+            let after = i.checked_sub(1).and_then(|i| given.get(i)).map(String::as_str);
+            if let Some(id) = RootId::new(part, after)
+                && !self.ids.contains(&id)
+            {
+                self.ids.push(id);
+            }
+        }
+        for parts in spellings(&given) {
+            self.roots.push(Root::new(parts, home));
+        }
+        // The longest root first: one root may lie inside another.
+        self.roots.sort_by_key(|r| std::cmp::Reverse(r.parts.len()));
+        self.rebuild();
+    }
+
+    fn rebuild(&mut self) {
+        let mut patterns: Vec<Vec<u8>> = vec![b"sessions".to_vec()];
+        let mut anchors = vec![vec![AnchorKind::Sessions]];
+        let mut add = |bytes: &[u8], anchor: AnchorKind| {
+            for pattern in cases(bytes) {
+                if let Some(i) = patterns.iter().position(|p| *p == pattern) {
+                    anchors[i].push(anchor);
+                } else {
+                    patterns.push(pattern);
+                    anchors.push(vec![anchor]);
+                }
+            }
+        };
+        self.has_unindexed_root = false;
+        for (i, root) in self.roots.iter().enumerate().filter(|(_, r)| r.parts.len() >= 2) {
+            match root.key {
+                Some((part, from, len)) => {
+                    add(&root.parts[part].as_bytes()[from..from + len], AnchorKind::Root(i));
+                }
+                None => self.has_unindexed_root = true,
+            }
+        }
+        for (i, id) in self.ids.iter().enumerate() {
+            add(&id.text.as_bytes()[id.at..id.at + ANCHOR_LEN], AnchorKind::Id(i));
+        }
+        self.index = KeywordIndex::new(&patterns);
+        self.anchors = anchors;
+    }
+
+    /// Whether a closer look is worth it.
+    fn is_plausible(&self, anchor: AnchorKind, b: &[u8], at: usize) -> bool {
+        match anchor {
+            // Mentioned far more often than followed by an id.
+            AnchorKind::Sessions => b
+                .get(at + "sessions".len())
+                .is_some_and(|c| matches!(c, b'/' | b'\\' | b'%' | 0x1b) || *c >= 0x80),
+            // The letters around the found ones are the root's, whatever the spelling.
+            AnchorKind::Root(i) => self.roots[i].around(at).is_none_or(|(start, run)| {
+                b.get(start..start + run.len()).is_some_and(|w| w.eq_ignore_ascii_case(run))
+                    || b[at.saturating_sub(64)..b.len().min(at + 64)]
+                        .iter()
+                        .any(|c| *c == 0x1b || *c >= 0x80)
+            }),
+            AnchorKind::Id(_) => true,
+        }
+    }
+
+    /// RedactionTraits many more words than usual may belong to one path.
+    pub(crate) fn extra_words(&self) -> usize {
+        self.roots.iter().map(|r| r.blanks).max().unwrap_or(0)
+    }
+
+    /// Tells every place where something to hide may stand.
+    pub(crate) fn each_candidate(&self, b: &[u8], mut emit: impl FnMut(usize, AnchorKind)) {
+        if let Some(index) = &self.index {
+            index.each(b, |pattern, at| {
+                let anchors = self.anchors[pattern].iter().copied();
+                anchors
+                    .filter(|anchor| self.is_plausible(*anchor, b, at))
+                    .for_each(|anchor| emit(at, anchor));
+            });
+        }
+        if self.has_unindexed_root {
+            for at in memchr::memchr3_iter(b'/', b'\\', b'%', b) {
+                for (i, root) in self.roots.iter().enumerate() {
+                    if root.key.is_none() && root.parts.len() >= 2 {
+                        emit(at, AnchorKind::Root(i));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The forms in which file systems give the same name.
+fn spellings(parts: &[String]) -> BTreeSet<Vec<String>> {
+    let mut out = BTreeSet::from([parts.to_vec()]);
+    if parts.iter().all(|p| p.is_ascii()) {
+        return out;
+    }
+    let all = |f: fn(&str) -> String| parts.iter().map(|p| f(p)).collect::<Vec<_>>();
+    for composed in [all(|p| p.nfc().collect()), all(|p| p.nfd().collect())] {
+        out.insert(composed.iter().map(|p| p.to_lowercase()).collect());
+        out.insert(composed.iter().map(|p| p.to_uppercase()).collect());
+        out.insert(composed);
+    }
+    out
+}
+
+/// The bytes in every case.
+fn cases(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut out = vec![Vec::new()];
+    for c in bytes {
+        let both = [c.to_ascii_lowercase(), c.to_ascii_uppercase()];
+        let used = if c.is_ascii_alphabetic() { &both[..] } else { &both[..1] };
+        out = out
+            .into_iter()
+            .flat_map(|p: Vec<u8>| {
+                used.iter().map(move |c| p.iter().copied().chain([*c]).collect::<Vec<u8>>())
+            })
+            .collect();
+    }
+    out
+}

@@ -1,0 +1,374 @@
+//! Finding session paths in one segment, in linear time.
+//!
+//! Find the anchor first (some bytes of the known root, or the word `sessions`), check its
+//! surroundings, then walk back to where the path begins. A walk never goes behind the last cut.
+//! The text is a view: separators are `/` or `\`, whatever they were written as.
+
+use super::bounds::{PathStart, is_path_byte};
+use super::field::{normal, outside};
+use super::{AnchorKind, Mode, Paths, Root, RootId};
+use crate::chars::{MAX_ID_LEN, is_long_id, is_name_byte};
+use memchr::memmem;
+
+/// Folders at the top of a host.
+pub(crate) const TOP_FOLDERS: [&str; 13] = [
+    "users",
+    "home",
+    "workspace",
+    "data",
+    "var",
+    "tmp",
+    "mnt",
+    "root",
+    "srv",
+    "opt",
+    "private",
+    "volumes",
+    "media",
+];
+
+fn is_id_byte(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || c == b'_' || c == b'-'
+}
+
+/// One piece of text to replace.
+#[derive(Debug)]
+pub(crate) struct PathSpan {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) replacement: Replacement,
+}
+
+/// CandidateKind stands there instead.
+#[derive(Debug)]
+pub(crate) enum Replacement {
+    Empty,
+    Dot,
+    Home,
+    /// Something of the known root that is no path: its id, its dashed name.
+    Ellipsis,
+    Text(String),
+}
+
+/// All spans of one segment, in order.
+pub(crate) fn spans(
+    paths: &Paths,
+    candidates: &[(usize, AnchorKind)],
+    b: &[u8],
+    mode: Mode,
+) -> Vec<PathSpan> {
+    if candidates.is_empty() {
+        return Vec::new();
+    }
+    let mut scan = PathScanner::new(paths, b, mode);
+    // CandidateKind is known comes first, then what merely looks like a session, then what is left of ids.
+    for i in
+        (0..paths.roots.len()).filter(|i| candidates.iter().any(|s| s.1 == AnchorKind::Root(*i)))
+    {
+        scan.pass(candidates, |anchor| anchor == AnchorKind::Root(i));
+    }
+    scan.pass(candidates, |anchor| matches!(anchor, AnchorKind::Sessions));
+    scan.pass(candidates, |anchor| matches!(anchor, AnchorKind::Id(_)));
+    scan.spans
+}
+
+/// One segment that is being scanned.
+pub(crate) struct PathScanner<'a> {
+    paths: &'a Paths,
+    pub(crate) b: &'a [u8],
+    mode: Mode,
+    /// Where the last cut ended: no walk goes behind it.
+    pub(crate) floor: usize,
+    /// No `sessions` anchor counts before this place: it lies in a URL.
+    shut: usize,
+    spans: Vec<PathSpan>,
+}
+
+impl<'a> PathScanner<'a> {
+    pub(crate) fn new(paths: &'a Paths, b: &'a [u8], mode: Mode) -> PathScanner<'a> {
+        PathScanner { paths, b, mode, floor: 0, shut: 0, spans: Vec::new() }
+    }
+
+    fn pass(&mut self, candidates: &[(usize, AnchorKind)], of: impl Fn(AnchorKind) -> bool) {
+        let mut new: Vec<PathSpan> = Vec::new();
+        for (at, anchor) in candidates.iter().filter(|(_, anchor)| of(*anchor)) {
+            let next = self.spans.partition_point(|c| c.start <= *at);
+            let earlier = next.checked_sub(1).map_or(0, |i| self.spans[i].end);
+            self.floor = new.last().map_or(0, |c| c.end).max(earlier);
+            let limit = self.spans.get(next).map_or(self.b.len(), |c| c.start);
+            let cut = match anchor {
+                _ if *at < self.floor => None,
+                AnchorKind::Root(i) => {
+                    let root = &self.paths.roots[*i];
+                    self.root(root, *at).or_else(|| self.dashed(root, *at))
+                }
+                AnchorKind::Id(i) => self.id(&self.paths.ids[*i], *at),
+                AnchorKind::Sessions if *at < self.shut => None,
+                AnchorKind::Sessions => self.session(*at),
+            };
+            new.extend(cut.filter(|c| c.start >= self.floor && c.end <= limit));
+        }
+        if !new.is_empty() {
+            self.spans.append(&mut new);
+            self.spans.sort_by_key(|c| c.start);
+        }
+    }
+
+    /// The known root around the bytes at `at`.
+    fn root(&self, root: &Root, at: usize) -> Option<PathSpan> {
+        let (start, end) = if let Some((part, from)) = root.key() {
+            self.around(root, part, at.checked_sub(from)?)?
+        } else {
+            // Nothing to look for but the separator before it.
+            let start = self.sep_after(at)?;
+            (start, self.parts_after(&root.parts, start)?)
+        };
+        if start < self.floor || !self.name_ends(end) {
+            return None;
+        }
+        let Some(lead) = self.sep_before(start).filter(|lead| *lead >= self.floor) else {
+            let glued = self.is_glued(start);
+            let begins = start == self.floor || self.b[start - 1] != b'.';
+            return match (!glued && begins, root.has_id) {
+                (true, _) if root.distinct => Some(self.span(root.home, start, end)),
+                // No other folder has this id in its path.
+                (false, true) => Some(PathSpan { start, end, replacement: Replacement::Dot }),
+                _ => None,
+            };
+        };
+        if lead == self.floor || !is_path_byte(self.b[lead - 1]) {
+            return Some(self.span(root.home, lead, end));
+        }
+        match self.back(lead, self.style(lead)) {
+            PathStart::At(from) => {
+                let before = self.b.get(from..lead).unwrap_or_default();
+                match prefix(before) {
+                    RootPrefix::Host => Some(self.span(root.home, self.before_drive(from), end)),
+                    RootPrefix::Flag => Some(self.span(root.home, lead, end)),
+                    // The root's names lie inside another path.
+                    RootPrefix::Folder if root.distinct => {
+                        Some(PathSpan { start: from, end, replacement: Replacement::Ellipsis })
+                    }
+                    RootPrefix::Folder => None,
+                    RootPrefix::Word => {
+                        Some(PathSpan { start, end, replacement: Replacement::Dot })
+                    }
+                }
+            }
+            // Only the root goes: the rest of the address is not ours.
+            PathStart::InUrl => Some(PathSpan { start, end, replacement: Replacement::Dot }),
+        }
+    }
+
+    /// Where a root begins and ends whose part number `key` begins at `at`.
+    fn around(&self, root: &Root, key: usize, at: usize) -> Option<(usize, usize)> {
+        let mut start = at;
+        for part in root.parts.get(..key)?.iter().rev() {
+            let end = self.sep_before(start)?;
+            start = end.checked_sub(part.len())?;
+            self.b.get(start..end)?.eq_ignore_ascii_case(part.as_bytes()).then_some(())?;
+        }
+        Some((start, self.parts_after(root.parts.get(key..)?, at)?))
+    }
+
+    /// Where the parts end that begin at `at`.
+    fn parts_after(&self, parts: &[String], at: usize) -> Option<usize> {
+        let mut end = at;
+        for (i, part) in parts.iter().enumerate() {
+            let from = if i == 0 { end } else { self.sep_after(end)? };
+            end = from + part.len();
+            self.b.get(from..end)?.eq_ignore_ascii_case(part.as_bytes()).then_some(())?;
+        }
+        Some(end)
+    }
+
+    /// CandidateKind belongs to a path before its drive letter: `file:///`, `\\\\?\\`, `/`.
+    fn before_drive(&self, from: usize) -> usize {
+        let before = &self.b[self.floor..from];
+        let lower = before[before.len().saturating_sub(8)..].to_ascii_lowercase();
+        let signs: [&[u8]; 7] = [b"file:///", b"file://", b"file:/", b"?\\", b"?/", b"\\\\", b"/"];
+        let found =
+            signs.iter().find(|s| self.b.get(from + 1) == Some(&b':') && lower.ends_with(s));
+        from - found.map_or(0, |s| s.len())
+    }
+
+    /// The known root as Claude Code writes it in the name of its project folder.
+    fn dashed(&self, root: &Root, at: usize) -> Option<PathSpan> {
+        let dashed = root.dashed.as_ref()?;
+        let start = at.checked_sub(dashed.at)?;
+        let end = start + dashed.name.len();
+        let same = self.b.get(start..end)?.eq_ignore_ascii_case(dashed.name.as_bytes());
+        let opens = self.sep_before(start).is_some();
+        let ends = self.b.get(end) == Some(&b'-') || self.name_ends(end);
+        (same && opens && ends).then_some(PathSpan {
+            start,
+            end,
+            replacement: Replacement::Ellipsis,
+        })
+    }
+
+    /// An id of the known root, wherever it stands.
+    fn id(&self, id: &RootId, at: usize) -> Option<PathSpan> {
+        let text = id.text.as_bytes();
+        let (mut start, mut end) = (at, at);
+        for c in text[..id.at].iter().rev() {
+            if id.long && start > 0 && self.b[start - 1] == b'-' {
+                start -= 1;
+            }
+            start = start.checked_sub(1)?;
+            self.b[start].eq_ignore_ascii_case(c).then_some(())?;
+        }
+        for c in &text[id.at..] {
+            if id.long && end > at && self.b.get(end) == Some(&b'-') {
+                end += 1;
+            }
+            self.b.get(end)?.eq_ignore_ascii_case(c).then_some(())?;
+            end += 1;
+        }
+        let word = |c: Option<&u8>| c.copied().is_none_or(|c| !is_name_byte(c));
+        let alone = word(start.checked_sub(1).and_then(|i| self.b.get(i))) && word(self.b.get(end));
+        (id.long || alone).then_some(PathSpan { start, end, replacement: Replacement::Ellipsis })
+    }
+
+    /// A session path whose word `sessions` stands at `at`.
+    fn session(&mut self, at: usize) -> Option<PathSpan> {
+        let lead = match self.sep_before(at) {
+            Some(lead) => Some(lead),
+            None if at == 0 || !self.b.get(at - 1).copied().is_some_and(is_name_byte) => None,
+            None => return None,
+        };
+        let id_start = self.sep_after(at + "sessions".len())?;
+        let id = self.b.get(id_start..)?;
+        let id =
+            id.get(..id.iter().take(MAX_ID_LEN + 1).take_while(|c| is_id_byte(**c)).count())?;
+        let id_end = id_start + id.len();
+        if id.len() > MAX_ID_LEN || !id.first()?.is_ascii_alphanumeric() || !self.name_ends(id_end)
+        {
+            return None;
+        }
+        let sandbox = lead.and_then(|lead| self.sandbox_before(lead));
+        let begins = sandbox.unwrap_or(at);
+        let long = is_long_id(id);
+        let short = sandbox.is_some() || lead.is_some_and(|lead| self.is_workspace(lead));
+        if !long && (self.mode == Mode::Body || !short) {
+            return None;
+        }
+        let Some(lead) = self.sep_before(begins).filter(|lead| *lead >= self.floor) else {
+            return (begins >= self.floor).then(|| self.span(false, begins, id_end));
+        };
+        match self.back(lead, self.style(lead)) {
+            // CandidateKind is left of a path below an earlier cut is the user's own.
+            PathStart::At(from) if !long && from == self.floor && from > 0 => None,
+            PathStart::At(from) if !long && !self.is_rooted(from, lead) => None,
+            PathStart::At(from) => Some(self.span(false, from, id_end)),
+            PathStart::InUrl => {
+                self.shut = self.token_end(id_end);
+                None
+            }
+        }
+    }
+
+    /// Whether the path that begins at `from` is one of a host: `/…`, `~/…`, `C:\…`, or the same
+    /// without its first sign (`Users/…`). Others are relative: the user's own.
+    fn is_rooted(&self, from: usize, lead: usize) -> bool {
+        let word = self.b.get(from..).unwrap_or_default();
+        let top = &word[..word.iter().position(|c| matches!(c, b'/' | b'\\')).unwrap_or(0)];
+        self.is_absolute(from)
+            || from == lead
+            || top.eq_ignore_ascii_case(b"file:")
+            || TOP_FOLDERS.iter().any(|t| top.eq_ignore_ascii_case(t.as_bytes()))
+    }
+
+    /// Where `sandboxes` stands when `sandboxes/<id>` ends at `end`.
+    fn sandbox_before(&self, end: usize) -> Option<usize> {
+        let before = self.b.get(self.floor..end)?;
+        let len = before.iter().rev().take(MAX_ID_LEN).take_while(|c| is_id_byte(**c)).count();
+        let word_end = self.sep_before(end - len).filter(|_| len > 0)?;
+        let start = word_end.checked_sub("sandboxes".len())?;
+        (self.b.get(start..word_end)? == b"sandboxes" && start >= self.floor).then_some(start)
+    }
+
+    /// Whether what ends at `end` is `/workspace` and nothing before it.
+    fn is_workspace(&self, end: usize) -> bool {
+        let Some(before) = self.b.get(self.floor..end) else {
+            return false;
+        };
+        let Some(rest) = before.strip_suffix(b"workspace") else {
+            return false;
+        };
+        // Without a separator before it, it is a folder of the user's own.
+        match self.sep_before(self.floor + rest.len()) {
+            Some(lead) if lead > self.floor => {
+                !self.b.get(lead - 1).copied().is_some_and(is_name_byte)
+            }
+            lead => lead.is_some(),
+        }
+    }
+
+    /// The cut of a prefix that ends at `end`, with its separator, or the root itself.
+    fn span(&self, home: bool, start: usize, end: usize) -> PathSpan {
+        if home {
+            return PathSpan { start, end, replacement: Replacement::Home };
+        }
+        let Some(rest) = self.sep_after(end) else {
+            return PathSpan { start, end, replacement: Replacement::Dot };
+        };
+        let mut rest = rest;
+        while self.b.get(rest..).is_some_and(|b| b.starts_with(b"./")) {
+            rest += 2;
+        }
+        let token = self.b.get(rest..self.token_end(rest)).unwrap_or_default();
+        if token.is_empty() {
+            return PathSpan { start, end, replacement: Replacement::Dot };
+        }
+        if memmem::find(token, b"..").is_some() {
+            let text = String::from_utf8_lossy(token);
+            let parts: Vec<&str> = text.split(['/', '\\']).filter(|p| !p.is_empty()).collect();
+            if normal(&parts).starts_with("<outside>") {
+                let replacement = Replacement::Text(outside(&parts));
+                return PathSpan { start, end: rest + token.len(), replacement };
+            }
+        }
+        PathSpan { start, end: rest, replacement: Replacement::Empty }
+    }
+}
+
+/// CandidateKind stands before a root in the same word.
+enum RootPrefix {
+    /// A drive, `file:` and the like: it belongs to the root.
+    Host,
+    /// `-I`, `@`: it stays.
+    Flag,
+    /// Other folders.
+    Folder,
+    /// A name that is no folder.
+    Word,
+}
+
+/// CandidateKind stands before a root in the same word.
+fn prefix(before: &[u8]) -> RootPrefix {
+    let lower = before.to_ascii_lowercase();
+    let drive = |b: &[u8]| matches!(b, [d, b':', ..] if d.is_ascii_alphabetic());
+    let host = match lower.as_slice() {
+        [] => true,
+        [d, b':'] => d.is_ascii_alphabetic(),
+        b"file:" | b"file:/" | b"file://" | b"file://localhost" => true,
+        // macOS gives `/tmp` and `/var` under this name too.
+        b"/private" | b"file:///private" => true,
+        b => b.strip_prefix(b"file:").is_some_and(|r| {
+            drive(r.strip_prefix(b"///").or_else(|| r.strip_prefix(b"/")).unwrap_or(r))
+        }),
+    };
+    // `\\?\C:`, `//server`, `/C:`.
+    let long = lower.strip_prefix(b"\\?").or_else(|| lower.strip_prefix(b"\\\\?"));
+    let slashed = lower.strip_prefix(b"/").is_some_and(|r| drive(r) && r.len() == 2);
+    if host || slashed || long.is_some_and(|r| r.len() <= 4) {
+        RootPrefix::Host
+    } else if before.iter().any(|c| matches!(c, b'/' | b'\\')) {
+        RootPrefix::Folder
+    } else if before.last().copied().is_some_and(is_name_byte) && before.first() != Some(&b'-') {
+        RootPrefix::Word
+    } else {
+        RootPrefix::Flag
+    }
+}

@@ -1,0 +1,253 @@
+//! Secrets: found by their format, redacted_group behind marks.
+//!
+//! A literal is looked for first, then one small regex runs at that place and nowhere else.
+//! Whatever is found becomes `[redacted:<kind>:<4 hex>]`; the same secret always gives the same
+//! mark, and a mark is nothing that a rule could find.
+
+mod key_names;
+mod matching;
+pub(crate) mod pem;
+mod reach;
+mod rule;
+mod rules;
+mod scan;
+mod table;
+mod token_runs;
+mod validate;
+mod vendors;
+
+pub(crate) use key_names::is_key;
+pub(crate) use reach::{MAX_SPAN_BYTES, OPEN_END};
+pub use rule::Rule;
+pub(crate) use scan::{Candidate, CandidateKind, SecretMatch};
+pub(crate) use validate::turns;
+
+use aho_corasick::AhoCorasick;
+use regex_automata::meta::Regex;
+use rules::RULES;
+use sha2::{Digest, Sha256};
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use table::compile;
+use vendors::VENDORS;
+
+/// Shortest value that is redacted_group because it is known.
+pub const MIN_KNOWN: usize = 8;
+/// Shortest keyword of a rule of one's own.
+pub const MIN_KEYWORD: usize = 3;
+/// Most memory that the regex of one rule may need.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+/// Most memory that one regex keeps between two searches.
+const MAX_REGEX_CACHE_BYTES: usize = 64 << 10;
+
+/// The kind of what is redacted_group because its value is known.
+pub(crate) const KNOWN_VALUE_KIND: &str = "known-value";
+
+/// A rule of one's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserRule {
+    /// Stands in the mark: lower-case letters, digits and hyphens.
+    pub kind: String,
+    /// A literal that is in every match; the regex runs only where it is.
+    pub keyword: String,
+    /// CandidateKind is redacted_group: group 1 where there is one, else the whole match. Within one line.
+    pub regex: String,
+}
+
+/// Why a rule was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleError {
+    kind: String,
+    reason: String,
+}
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule {:?}: {}", self.kind, self.reason)
+    }
+}
+
+impl std::error::Error for RuleError {}
+
+/// The secrets to hide: the built-in rules, and what the user added.
+#[derive(Clone)]
+pub struct Secrets {
+    enabled: bool,
+    hash_key: [u8; 32],
+    user_rules: Vec<Arc<CompiledUserRule>>,
+    known_values: Vec<String>,
+    allowed: HashSet<Vec<u8>>,
+    /// The known values first, then the keywords of own rules.
+    user_index: Option<AhoCorasick>,
+}
+
+// Known values and the key are not shown, not even to whoever debugs.
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (own, known) = (self.user_rules.len(), self.known_values.len());
+        write!(f, "Secrets({own} rules and {known} values of one's own)")
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct CompiledUserRule {
+    kind: String,
+    keyword: String,
+    regex: Regex,
+}
+
+impl Default for Secrets {
+    fn default() -> Self {
+        Secrets {
+            enabled: true,
+            hash_key: [0; 32],
+            user_rules: Vec::new(),
+            known_values: Vec::new(),
+            allowed: HashSet::new(),
+            user_index: None,
+        }
+    }
+}
+
+impl Secrets {
+    /// Hides no secret: for measuring, and for who does it elsewhere.
+    pub fn none() -> Self {
+        Secrets { enabled: false, ..Secrets::default() }
+    }
+
+    /// The built-in rules, with samples of what they find and what they leave.
+    pub fn rules() -> impl Iterator<Item = &'static Rule> {
+        RULES.iter().chain(VENDORS)
+    }
+
+    /// Whether a variable of this name normally holds a secret.
+    pub fn is_secret_name(name: &str) -> bool {
+        const ENDS: [&str; 13] = [
+            "TOKEN",
+            "SECRET",
+            "PASSWORD",
+            "PASSWD",
+            "PASSPHRASE",
+            "PASS",
+            "PWD",
+            "API_KEY",
+            "APIKEY",
+            "ACCESS_KEY",
+            "PRIVATE_KEY",
+            "SECRET_KEY",
+            "CREDENTIALS",
+        ];
+        let name = name.to_ascii_uppercase();
+        let bare = matches!(name.as_str(), "PWD" | "OLDPWD");
+        let end = |e: &str| name.strip_suffix(e).is_some_and(|n| n.is_empty() || n.ends_with('_'));
+        !bare && (ENDS.iter().any(|e| end(e)) || name.ends_with("_KEY") || name.ends_with("TOKEN"))
+    }
+
+    /// Sets the key of the marks: installations with different keys give different marks.
+    pub fn set_key(&mut self, key: [u8; 32]) {
+        self.hash_key = key;
+    }
+
+    /// Adds a rule.
+    pub fn add_rule(&mut self, rule: UserRule) -> Result<(), RuleError> {
+        let refuse = |reason: String| RuleError { kind: rule.kind.clone(), reason };
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if rule.kind.is_empty() || rule.kind.len() > 32 || !rule.kind.chars().all(plain) {
+            return Err(refuse(
+                "the kind is 1 to 32 lower-case letters, digits and hyphens".to_owned(),
+            ));
+        }
+        if rule.keyword.len() < MIN_KEYWORD || rule.keyword.contains(char::is_whitespace) {
+            return Err(refuse(format!(
+                "the keyword has at least {MIN_KEYWORD} characters and no blanks"
+            )));
+        }
+        let regex = compile(&rule.regex).map_err(|e| refuse(e.to_string()))?;
+        if regex.is_match(b"") {
+            return Err(refuse("the regex matches nothing at all".to_owned()));
+        }
+        self.user_rules.push(Arc::new(CompiledUserRule {
+            kind: rule.kind,
+            keyword: rule.keyword,
+            regex,
+        }));
+        self.rebuild();
+        Ok(())
+    }
+
+    /// Never hides this value.
+    pub fn allow(&mut self, value: &str) {
+        self.allowed.insert(value.as_bytes().to_vec());
+    }
+
+    /// Hides this value wherever it stands. Says whether it is long enough for that.
+    pub fn add_known(&mut self, value: &str) -> bool {
+        let mut taken = false;
+        for line in value.lines().map(str::trim).filter(|l| l.len() >= MIN_KNOWN) {
+            taken = true;
+            if !self.known_values.iter().any(|k| k == line) {
+                self.known_values.push(line.to_owned());
+            }
+        }
+        if taken {
+            self.rebuild();
+        }
+        taken
+    }
+
+    fn rebuild(&mut self) {
+        let keywords = self.user_rules.iter().map(|r| r.keyword.as_str());
+        let all: Vec<&str> = self.known_values.iter().map(String::as_str).chain(keywords).collect();
+        self.user_index = AhoCorasick::new(all).ok();
+    }
+
+    /// Whether there are rules of one's own.
+    pub(crate) fn has_user_rules(&self) -> bool {
+        !self.user_rules.is_empty()
+    }
+
+    /// The values that are known.
+    pub(crate) fn known_values(&self) -> &[String] {
+        &self.known_values
+    }
+
+    /// The mark of a secret.
+    pub(crate) fn placeholder(&self, kind: &str, secret: &[u8]) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.hash_key);
+        hash.update(secret);
+        let hash = hash.finalize();
+        format!("[redacted:{kind}:{:02x}{:02x}]", hash[0], hash[1])
+    }
+
+    fn is_allowed(&self, secret: &[u8]) -> bool {
+        !self.allowed.is_empty() && self.allowed.contains(secret)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_compiles_and_has_a_plain_kind() {
+        for (i, rule) in RULE_TABLE.rules.iter().enumerate() {
+            assert!(
+                RULE_TABLE.regex(i).is_some(),
+                "{}: {:?}",
+                rule.kind,
+                compile(rule.regex).err()
+            );
+            let plain = rule.kind.bytes().all(|c| c.is_ascii_lowercase() || c == b'-');
+            assert!(plain && rule.kind.len() < runs::MIN_RUN_LEN, "{}", rule.kind);
+        }
+        assert!(RULE_TABLE.starts.is_some() && RULE_TABLE.words.is_some());
+        // More would need a slower search.
+        assert_eq!(
+            RULE_TABLE.keyword_rules.len(),
+            KEYWORD_ORDER.len(),
+            "words that have no place in the order"
+        );
+    }
+}

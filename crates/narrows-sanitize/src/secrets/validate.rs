@@ -1,0 +1,158 @@
+//! CandidateKind a match must pass beyond its regex, so that ordinary text is left alone.
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use base64::engine::{DecodePaddingMode, general_purpose};
+
+const LENIENT: GeneralPurposeConfig = general_purpose::GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+/// Has a digit and a letter, and is no filler.
+pub(crate) fn is_random(secret: &[u8]) -> bool {
+    secret.iter().any(u8::is_ascii_digit)
+        && secret.iter().any(u8::is_ascii_alphabetic)
+        && !is_filler(secret)
+}
+
+/// `xxxxxxxx`, `your-key-here`, `****`: somebody left out the secret already.
+pub(crate) fn is_filler(secret: &[u8]) -> bool {
+    // CandidateKind merely stands behind it says nothing.
+    let end = secret.iter().rposition(u8::is_ascii_alphanumeric).map_or(0, |i| i + 1);
+    let head = &secret[..end.min(256)];
+    let same = head
+        .windows(6)
+        .any(|w| w[0].is_ascii_alphanumeric() && w.iter().all(|c| c.eq_ignore_ascii_case(&w[0])));
+    let distinct = |b: &[u8]| {
+        let mut seen = [false; 256];
+        b.iter().filter(|c| !std::mem::replace(&mut seen[usize::from(**c)], true)).count()
+    };
+    same || has_word(head, &["xxxx", "****", "....", "your-", "your_", "placeholder", "redacted"])
+        || (secret.len() >= 16 && distinct(head) < 6)
+}
+
+/// Letters and digits in turn, as in no name: enough to emit a token that breaks off.
+pub(crate) fn is_jumbled(tail: &[u8]) -> bool {
+    turns(tail) >= 2 && !is_filler(tail)
+}
+
+/// RedactionTraits often a digit stands next to a letter.
+pub(crate) fn turns(text: &[u8]) -> usize {
+    let turn = |w: &&[u8]| {
+        w[0].is_ascii_digit() && w[1].is_ascii_alphabetic()
+            || w[0].is_ascii_alphabetic() && w[1].is_ascii_digit()
+    };
+    text.windows(2).filter(turn).count()
+}
+
+fn has_word(text: &[u8], words: &[&str]) -> bool {
+    let lower = text.to_ascii_lowercase();
+    words.iter().any(|w| memchr::memmem::find(&lower, w.as_bytes()).is_some())
+}
+
+/// The first part decodes to a JSON object that names an algorithm.
+pub(crate) fn is_jwt(token: &[u8]) -> bool {
+    let head = token.split(|c| *c == b'.').next().unwrap_or_default();
+    let decoded = URL_SAFE.decode(head).unwrap_or_default();
+    decoded.starts_with(b"{\"") && has_word(&decoded, &["\"alg\"", "\"enc\"", "\"typ\""])
+}
+
+/// Decodes to `name:password`.
+pub(crate) fn is_login(encoded: &[u8]) -> bool {
+    let Ok(text) = STANDARD.decode(encoded).or_else(|_| URL_SAFE.decode(encoded)) else {
+        return false;
+    };
+    let printable = text.iter().all(|c| (0x20..0x7f).contains(c) || *c >= 0x80);
+    // An object is the first part of another token.
+    printable
+        && !text.starts_with(b"{\"")
+        && text.len() >= 3
+        && text.iter().skip(1).any(|c| *c == b':')
+}
+
+/// The value beside a key name: made by a machine, or by a person who wanted it hard to guess.
+pub(crate) fn is_value(value: &[u8], next: Option<u8>, quoted: bool) -> bool {
+    let placeholder = [
+        "example",
+        "changeme",
+        "change_me",
+        "change-me",
+        "placeholder",
+        "dummy",
+        "sample",
+        "todo",
+        "process.env",
+        "os.environ",
+        "getenv",
+        "insert",
+        "replace",
+        "redacted",
+        "secrets.",
+    ];
+    // CandidateKind begins like no name ever does needs no further proof, whatever follows it.
+    let head = value.iter().take_while(|c| c.is_ascii_alphanumeric()).count();
+    if head >= 16 && turns(&value[..head]) >= 4 && !is_filler(&value[..head]) {
+        return true;
+    }
+    if value.len() < 8 || !is_random(value) || has_word(value, &placeholder) {
+        return false;
+    }
+    // A call, an index, a path, an address, a variable: code that mentions a key.
+    let code = matches!(next, Some(b'(' | b'[' | b'{' | b'<' | b'!'))
+        || matches!(value[0], b'/' | b'.' | b'~' | b'$' | b'%' | b'&' | b'*' | b'@' | b'#' | b'-')
+        || memchr::memmem::find(value, b"://").is_some()
+        || memchr::memmem::find(value, b"::").is_some()
+        || memchr::memmem::find(value, b"->").is_some()
+        || memchr::memmem::find(value, b"=>").is_some();
+    // `D3DKMT_PRESENT`: the name of a constant or a type.
+    let constant = !quoted
+        && value.contains(&b'_')
+        && value.iter().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || *c == b'_');
+    if code || constant || is_worded(value) || entropy(value) < if quoted { 2.5 } else { 2.75 } {
+        return false;
+    }
+    // Digests and fingerprints are meant to be seen.
+    !has_word(&value[..value.len().min(8)], &["sha1-", "sha256", "sha384", "sha512", "md5:"])
+}
+
+/// `next_token`, `PageToken`: where to go on in a list, which is no secret.
+pub(crate) fn is_pager(name: &[u8]) -> bool {
+    let plain: Vec<u8> = name.iter().filter(|c| c.is_ascii_alphanumeric()).copied().collect();
+    let words = [
+        "nexttoken",
+        "pagetoken",
+        "paginationtoken",
+        "continuationtoken",
+        "changetoken",
+        "idempotencytoken",
+        "startingtoken",
+        "synctoken",
+        "locktoken",
+        "cursortoken",
+        "clientrequesttoken",
+        "requesttoken",
+    ];
+    has_word(&plain, &words)
+}
+
+/// Only words of letters, each with at most a number behind it, and plain numbers: a name.
+fn is_worded(value: &[u8]) -> bool {
+    value.split(|c| !c.is_ascii_alphanumeric()).all(|word| {
+        let letters = word.iter().take_while(|c| c.is_ascii_alphabetic()).count();
+        let digits = &word[letters..];
+        digits.iter().all(u8::is_ascii_digit)
+            && (letters > 0 || digits.len() < 8)
+            && (letters == 0 || digits.len() <= 4)
+    }) && !value.iter().any(|c| matches!(c, b'!' | b'#' | b'$' | b'^' | b'*' | b'?' | b'@' | b'%'))
+}
+
+/// Bits per character.
+fn entropy(text: &[u8]) -> f64 {
+    let mut counts = [0u32; 256];
+    text.iter().for_each(|c| counts[usize::from(*c)] += 1);
+    let len = f64::from(u32::try_from(text.len()).unwrap_or(u32::MAX));
+    counts.iter().filter(|n| **n > 0).map(|n| f64::from(*n) / len).map(|p| -p * p.log2()).sum()
+}

@@ -1,0 +1,419 @@
+//! Which field is cleaned how. Every field of every event passes here, and only here.
+
+use crate::event::{
+    AgentFile, Answer, AnswerUsage, Artifact, ArtifactInfo, Ask, Background, Body, Choice, Chunk,
+    Command, Event, Failure, FileChange, Gauge, GivenAnswer, Info, Message, Note, Plan, PlanEntry,
+    Question, QuestionAnswer, QuestionOption, QuestionPart, Response, Summary, ToolEvent, Unknown,
+};
+use crate::id::EventId;
+use crate::tool::{
+    Diff, Fresh, Hunk, Location, Output, Permission, Todo, ToolCall, ToolKind, ToolName,
+};
+use narrows_sanitize::{Clean, Mode, Raw, Redactor, Tree};
+
+/// Largest tree of an unknown packet that is kept.
+const MAX_UNKNOWN: usize = 64 * 1024;
+/// Largest tree of arguments or details that is kept.
+const MAX_TREE: usize = 64 * 1024 * 1024;
+
+struct FieldRedactor<'a>(&'a mut Redactor);
+
+impl FieldRedactor<'_> {
+    fn mode(&mut self, raw: Raw, mode: Mode) -> Clean {
+        self.0.redact(raw, mode)
+    }
+
+    fn text(&mut self, raw: Raw) -> Clean {
+        self.mode(raw, Mode::Text)
+    }
+
+    fn body(&mut self, raw: Raw) -> Clean {
+        self.mode(raw, Mode::Body)
+    }
+
+    fn path(&mut self, raw: &Raw) -> Clean {
+        self.0.field(raw.peek())
+    }
+
+    fn texts(&mut self, raw: Option<Raw>) -> Option<Clean> {
+        raw.map(|r| self.text(r))
+    }
+
+    fn tree(&mut self, raw: Option<Tree<Raw>>, limit: usize) -> Option<Tree<Clean>> {
+        raw.map(|t| self.0.redact_tree(&t, limit))
+    }
+}
+
+/// An event of the same call that says nothing.
+pub(super) fn empty_tool_event(event: &Event<Raw>) -> Event<Raw> {
+    let (id, tool_name, kind) = match event.body.tool() {
+        Some(tool) => (tool.id.clone(), tool.call.tool_name, tool.call.kind),
+        None => (Raw::default(), ToolName::Unknown, ToolKind::Other),
+    };
+    let mut call = ToolCall::unknown();
+    call.tool_name = tool_name;
+    call.kind = kind;
+    let fresh = Fresh::default();
+    let tool = ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false };
+    Event {
+        id: EventId::default(),
+        began: EventId::default(),
+        time: event.time.clone(),
+        parent: event.parent.clone(),
+        body: Body::ToolCallProgress(Box::new(tool)),
+    }
+}
+
+/// Cleans an event; `ready` is output that has already passed a stream.
+pub(super) fn redact_event(
+    redactor: &mut Redactor,
+    event: Event<Raw>,
+    ready: Option<Clean>,
+) -> Event {
+    let mut fields = FieldRedactor(redactor);
+    let body = match event.body {
+        Body::UserMessage(m) => Body::UserMessage(Message {
+            text: fields.text(m.text),
+            images: m.images,
+            origin: m.origin,
+            block_id: fields.texts(m.block_id),
+            whole: m.whole,
+        }),
+        Body::TextChunk(c) => Body::TextChunk(chunk(&mut fields, c)),
+        Body::ThinkingChunk(c) => Body::ThinkingChunk(chunk(&mut fields, c)),
+        Body::ToolCallStart(t) => Body::ToolCallStart(Box::new(tool(&mut fields, *t, ready))),
+        Body::ToolCallProgress(t) => Body::ToolCallProgress(Box::new(tool(&mut fields, *t, ready))),
+        Body::PlanUpdate(p) => Body::PlanUpdate(Plan {
+            entries: p
+                .entries
+                .into_iter()
+                .map(|e| PlanEntry {
+                    content: fields.text(e.content),
+                    status: e.status,
+                    priority: fields.texts(e.priority),
+                })
+                .collect(),
+        }),
+        Body::PromptResponse(r) => Body::PromptResponse(Box::new(Response {
+            stop_reason: fields.texts(r.stop_reason),
+            usage: r.usage,
+            failed: r.failed,
+            error: fields.texts(r.error),
+            settles: r.settles,
+            cost_usd: r.cost_usd,
+            duration_ms: r.duration_ms,
+        })),
+        Body::ArtifactCreated(made) => {
+            let a = made.artifact;
+            let artifact = ArtifactInfo {
+                id: fields.text(a.id),
+                r#type: fields.text(a.r#type),
+                name: fields.text(a.name),
+                path: fields.path(&a.path),
+                preview_url: fields.texts(a.preview_url),
+            };
+            Body::ArtifactCreated(Box::new(Artifact { artifact }))
+        }
+        Body::FileChanged(f) => Body::FileChanged(Box::new(FileChange {
+            path: fields.path(&f.path),
+            action: f.action,
+            size_bytes: f.size_bytes,
+            tool_call_id: fields.texts(f.tool_call_id),
+        })),
+        Body::PermissionRequest(a) => Body::PermissionRequest(Box::new(Ask {
+            request_id: fields.text(a.request_id),
+            tool_call_id: fields.text(a.tool_call_id),
+            title: fields.texts(a.title),
+            options: a
+                .options
+                .into_iter()
+                .map(|o| Choice {
+                    option_id: fields.text(o.option_id),
+                    name: fields.text(o.name),
+                    kind: fields.text(o.kind),
+                })
+                .collect(),
+            // What is known of the call is filled in later, out of what was cleaned.
+            call: None,
+        })),
+        Body::PermissionAnswer(a) => Body::PermissionAnswer(Box::new(Answer {
+            request_id: fields.text(a.request_id),
+            tool_call_id: fields.text(a.tool_call_id),
+            decision: a.decision,
+            option_id: fields.texts(a.option_id),
+            option: fields.texts(a.option),
+            waited_ms: a.waited_ms,
+        })),
+        Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&mut fields, *i))),
+        Body::Usage(u) => Body::Usage(Box::new(Gauge {
+            used: u.used,
+            size: u.size,
+            cost_usd: u.cost_usd,
+            answer: u.answer.map(|a| AnswerUsage {
+                message_id: fields.text(a.message_id),
+                request_id: fields.texts(a.request_id),
+                model: fields.texts(a.model),
+                usage: a.usage,
+            }),
+        })),
+        Body::Compaction(s) => Body::Compaction(Box::new(Summary {
+            id: fields.texts(s.id),
+            text: fields.text(s.text),
+            trigger: fields.texts(s.trigger),
+            tokens_before: s.tokens_before,
+        })),
+        Body::BackgroundTask(t) => Body::BackgroundTask(Box::new(Background {
+            task_id: fields.text(t.task_id),
+            tool_call_id: fields.texts(t.tool_call_id),
+            description: fields.texts(t.description),
+            status: t.status,
+            summary: fields.texts(t.summary),
+        })),
+        Body::QuestionRequest(q) => Body::QuestionRequest(Box::new(question(&mut fields, *q))),
+        Body::QuestionAnswer(a) => Body::QuestionAnswer(Box::new(QuestionAnswer {
+            tool_call_id: fields.text(a.tool_call_id),
+            answers: a
+                .answers
+                .into_iter()
+                .map(|g| GivenAnswer {
+                    question: fields.text(g.question),
+                    answer: fields.text(g.answer),
+                })
+                .collect(),
+        })),
+        Body::PlanFile(f) => Body::PlanFile(Box::new(agent_file(&mut fields, *f))),
+        Body::SkillFile(f) => Body::SkillFile(Box::new(agent_file(&mut fields, *f))),
+        Body::Notice(n) => {
+            Body::Notice(Note { kind: fields.text(n.kind), text: fields.text(n.text) })
+        }
+        Body::Error(e) => Body::Error(Box::new(Failure {
+            message: fields.text(e.message),
+            code: fields.tree(e.code, MAX_UNKNOWN),
+            details: fields.tree(e.details, MAX_UNKNOWN),
+            retryable: e.retryable,
+            is_end: e.is_end,
+        })),
+        Body::Unknown(u) => Body::Unknown(Unknown {
+            kind: fields.text(u.kind),
+            tree: fields.tree(u.tree, MAX_UNKNOWN),
+        }),
+        Body::Malformed(m) => Body::Malformed(m),
+    };
+    Event {
+        id: event.id,
+        began: event.began,
+        time: event.time,
+        parent: fields.texts(event.parent),
+        body,
+    }
+}
+
+fn chunk(fields: &mut FieldRedactor<'_>, c: Chunk<Raw>) -> Chunk {
+    Chunk {
+        text: fields.text(c.text),
+        images: c.images,
+        block_id: fields.texts(c.block_id),
+        whole: c.whole,
+        keyed: c.keyed,
+        hidden: c.hidden,
+    }
+}
+
+fn question(fields: &mut FieldRedactor<'_>, q: Question<Raw>) -> Question {
+    let part = |fields: &mut FieldRedactor<'_>, p: QuestionPart<Raw>| QuestionPart {
+        question: fields.text(p.question),
+        header: fields.texts(p.header),
+        options: p
+            .options
+            .into_iter()
+            .map(|o| QuestionOption {
+                label: fields.text(o.label),
+                description: fields.texts(o.description),
+            })
+            .collect(),
+        multi_select: p.multi_select,
+        name: fields.texts(p.name),
+        format: fields.texts(p.format),
+        default: fields.texts(p.default),
+        optional: p.optional,
+    };
+    Question {
+        request_id: fields.texts(q.request_id),
+        tool_call_id: fields.text(q.tool_call_id),
+        questions: q.questions.into_iter().map(|p| part(fields, p)).collect(),
+    }
+}
+
+fn agent_file(fields: &mut FieldRedactor<'_>, f: AgentFile<Raw>) -> AgentFile {
+    AgentFile { path: fields.path(&f.path), tool_call_id: fields.texts(f.tool_call_id) }
+}
+
+fn info(fields: &mut FieldRedactor<'_>, i: Info<Raw>) -> Info {
+    Info {
+        agent: fields.texts(i.agent),
+        version: fields.texts(i.version),
+        model: fields.texts(i.model),
+        mode: fields.texts(i.mode),
+        title: fields.texts(i.title),
+        status: fields.texts(i.status),
+        cwd: i.cwd.as_ref().map(|p| fields.path(p)),
+        native_id: fields.texts(i.native_id),
+        commands: i.commands.map(|list| {
+            list.into_iter()
+                .map(|c| Command {
+                    name: fields.text(c.name),
+                    description: fields.texts(c.description),
+                })
+                .collect()
+        }),
+        named: i.named,
+    }
+}
+
+fn tool(fields: &mut FieldRedactor<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
+    let c = t.call;
+    // What was read from a file is the user's own text; what a command printed is not.
+    let body = c.kind == ToolKind::Read;
+    let output = match (ready, c.output) {
+        (Some(text), _) => Some(Output::More(text)),
+        (None, Some(Output::Whole(text))) if body => Some(Output::Whole(fields.body(text))),
+        (None, Some(Output::Whole(text))) => Some(Output::Whole(fields.text(text))),
+        (None, Some(Output::More(text))) => Some(Output::More(fields.text(text))),
+        (None, None) => None,
+    };
+    let call = ToolCall {
+        tool_name: c.tool_name,
+        kind: c.kind,
+        status: c.status,
+        is_todo: c.is_todo,
+        name: fields.texts(c.name),
+        raw_kind: fields.texts(c.raw_kind),
+        agent_title: fields.texts(c.agent_title),
+        title: fields.texts(c.title),
+        description: fields.texts(c.description),
+        said: fields.texts(c.said),
+        command: fields.texts(c.command),
+        file_path: c.file_path.as_ref().map(|p| fields.path(p)),
+        pattern: fields.texts(c.pattern),
+        subagent_type: fields.texts(c.subagent_type),
+        child_session_id: fields.texts(c.child_session_id),
+        input: fields.tree(c.input, MAX_TREE),
+        output,
+        error: fields.texts(c.error),
+        exit_code: c.exit_code,
+        is_new_file: c.is_new_file,
+        old_content: c.old_content.map(|t| fields.body(t)),
+        new_content: c.new_content.map(|t| fields.body(t)),
+        diffs: c.diffs.map(|list| list.into_iter().map(|d| diff(fields, d)).collect()),
+        todos: c.todos.map(|list| {
+            list.into_iter()
+                .map(|t| Todo {
+                    content: fields.text(t.content),
+                    status: t.status,
+                    active_form: fields.text(t.active_form),
+                    priority: fields.texts(t.priority),
+                    id: fields.texts(t.id),
+                })
+                .collect()
+        }),
+        task_output: fields.texts(c.task_output),
+        plan: fields.texts(c.plan),
+        images: c.images,
+        locations: c.locations.map(|list| {
+            list.iter().map(|l| Location { path: fields.path(&l.path), line: l.line }).collect()
+        }),
+        diagnostics: fields.tree(c.diagnostics, MAX_TREE),
+        truncated: c.truncated,
+        count: c.count,
+        duration_ms: c.duration_ms,
+        permission: c.permission.map(|p| Permission {
+            decision: fields.text(p.decision),
+            option: fields.texts(p.option),
+            waited_ms: p.waited_ms,
+        }),
+    };
+    ToolEvent {
+        id: fields.text(t.id),
+        call,
+        fresh: t.fresh,
+        grew_from: t.grew_from,
+        first: t.first,
+        grows: t.grows,
+    }
+}
+
+fn diff(fields: &mut FieldRedactor<'_>, d: Diff<Raw>) -> Diff {
+    Diff {
+        path: fields.path(&d.path),
+        old_text: d.old_text.map(|t| fields.body(t)),
+        new_text: d.new_text.map(|t| fields.body(t)),
+        scope: d.scope,
+        action: d.action,
+        additions: d.additions,
+        deletions: d.deletions,
+        patch: d.patch.map(|t| fields.body(t)),
+        hunks: d.hunks.map(|list| list.into_iter().map(|h| hunk(fields, &h)).collect()),
+    }
+}
+
+/// Lines are cleaned as one text, without the signs before them, and stay as many as they were.
+fn hunk(fields: &mut FieldRedactor<'_>, h: &Hunk<Raw>) -> Hunk {
+    let sign = |line: &Raw| {
+        let first = line.peek().chars().next();
+        first.filter(|c| matches!(c, ' ' | '+' | '-' | '\\'))
+    };
+    let bare = |line: &Raw| -> String {
+        let text = &line.peek()[usize::from(sign(line).is_some())..];
+        if text.contains('\n') { text.replace('\n', " ") } else { text.to_owned() }
+    };
+    let bare: Vec<String> = h.lines.iter().map(bare).collect();
+    let mut shown: Vec<Clean> = fields.body(Raw::new(bare.join("\n"))).split_lines().collect();
+    if shown.len() != bare.len() {
+        shown = spread(fields, &bare, shown);
+    }
+    let lines = h.lines.iter().zip(shown).map(|(line, shown)| {
+        let mut out = Clean::literal(match sign(line) {
+            Some('+') => "+",
+            Some('-') => "-",
+            Some('\\') => "\\",
+            Some(_) => " ",
+            None => "",
+        });
+        out.push(&shown);
+        out
+    });
+    let lines = lines.collect();
+    let (old_start, old_lines) = (h.old_start, h.old_lines);
+    Hunk { old_start, old_lines, new_start: h.new_start, new_lines: h.new_lines, lines }
+}
+
+/// Something over several lines became one: the lines that it took are empty, the others stay where
+/// they were.
+fn spread(fields: &mut FieldRedactor<'_>, bare: &[String], shown: Vec<Clean>) -> Vec<Clean> {
+    let mut shown = shown.into_iter().peekable();
+    let mut gap = false;
+    let mut out = Vec::with_capacity(bare.len());
+    for line in bare {
+        let alone = fields.body(Raw::new(line.as_str()));
+        let same = shown.peek() == Some(&alone);
+        let next = if same || !gap { shown.next() } else { None };
+        gap = !same;
+        out.push(next.unwrap_or_default());
+    }
+    out
+}
+
+/// Prints an id as its `Display` does. An id holds numbers only, so it needs no redaction.
+impl From<EventId> for Clean {
+    fn from(id: EventId) -> Clean {
+        let mut text = Clean::default();
+        if id.source > 0 {
+            text.push(&Clean::number(id.source.into()));
+            text.push(&Clean::literal("-"));
+        }
+        text.push(&Clean::number(id.packet));
+        text.push(&Clean::literal("."));
+        text.push(&Clean::number(id.index.into()));
+        text
+    }
+}

@@ -1,0 +1,305 @@
+//! Fields of a call that are sent whole each time that there is more of them.
+//!
+//! The end of such a field may be the first half of a secret or of a path, as that of streamed text.
+//! What may have begun there is left out, and the whole field is kept aside: until the call ends, a
+//! person is asked about it, or the field comes again. When its turn is over before it is, the field
+//! is shown without what has clearly begun: the other half may still come.
+
+use super::fields::empty_tool_event;
+use super::snapshots::mask_end;
+use crate::event::Event;
+use crate::tool::{Diff, Output, ToolCall};
+use narrows_sanitize::{ELLIPSIS, PartialLevel, Raw, Redactor, Tree};
+use std::collections::VecDeque;
+
+/// Calls of which fields are kept aside, and bytes of these. The oldest call is let go when there are
+/// more.
+const MAX_CALLS: usize = 256;
+const MAX_BYTES: usize = 16 << 20;
+/// What stands for the end of a field that is left out. Output has none, so that it only grows.
+
+/// Calls of which the end of some field is left out, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct GrowingFields {
+    calls: VecDeque<HeldCall>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct HeldCall {
+    id: String,
+    /// An event of the call that says nothing.
+    template: Event<Raw>,
+    /// The fields that are kept aside, and nothing else.
+    call: ToolCall<Raw>,
+    bytes: usize,
+}
+
+impl GrowingFields {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Bytes that are kept aside.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes an event of a call: leaves out what may have begun at the ends of its fields, or, at the
+    /// call's end, puts in what was left out before. Calls for which there is no room come out whole.
+    pub(super) fn push(
+        &mut self,
+        redactor: &Redactor,
+        event: &mut Event<Raw>,
+        ends: bool,
+        out: &mut Vec<Event<Raw>>,
+    ) {
+        let Some(tool) = event.body.tool_mut() else { return };
+        if self.calls.is_empty() && !tool.grows {
+            return;
+        }
+        let mut held = self.remove(tool.id.peek()).map_or_else(ToolCall::unknown, |held| held.call);
+        drop_resent(&mut held, &mut tool.call);
+        if ends {
+            restore(held, &mut tool.call);
+            return;
+        }
+        if tool.grows {
+            hold_back(redactor, PartialLevel::POSSIBLE, &mut tool.call, &mut held);
+        }
+        let bytes = weight(&mut held);
+        if bytes == 0 {
+            return;
+        }
+        let id = tool.id.peek().to_owned();
+        let template = empty_tool_event(event);
+        self.bytes += bytes;
+        self.calls.push_back(HeldCall { id, template, call: held, bytes });
+        while self.calls.len() > MAX_CALLS || self.bytes > MAX_BYTES {
+            let Some(oldest) = self.calls.pop_front() else { break };
+            self.bytes -= oldest.bytes;
+            out.extend(oldest.unfinished(redactor));
+        }
+    }
+
+    /// What is kept aside of one call: its fields are final.
+    pub(super) fn release(&mut self, id: &str) -> Option<Event<Raw>> {
+        self.remove(id).and_then(HeldCall::whole)
+    }
+
+    /// What is kept aside of the calls in which nothing to hide has clearly begun.
+    pub(super) fn release_unless_partial(&mut self, redactor: &Redactor) -> Vec<Event<Raw>> {
+        let has_begun = |held: &HeldCall| {
+            let mut begun = ToolCall::unknown();
+            hold_back(redactor, PartialLevel::EVIDENT, &mut held.call.clone(), &mut begun);
+            weight(&mut begun) > 0
+        };
+        let (kept, over): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.calls).into_iter().partition(has_begun);
+        self.calls = kept.into();
+        self.bytes = self.calls.iter().map(|held| held.bytes).sum();
+        over.into_iter().filter_map(HeldCall::whole).collect()
+    }
+
+    /// What is kept aside of the oldest call.
+    pub(super) fn evict_oldest(&mut self, redactor: &Redactor) -> Option<Event<Raw>> {
+        let oldest = self.calls.pop_front()?;
+        self.bytes -= oldest.bytes;
+        oldest.unfinished(redactor)
+    }
+
+    fn remove(&mut self, id: &str) -> Option<HeldCall> {
+        let at = self.calls.iter().position(|held| held.id == id)?;
+        let held = self.calls.remove(at)?;
+        self.bytes -= held.bytes;
+        Some(held)
+    }
+}
+
+impl HeldCall {
+    /// An event with the fields as they came.
+    fn whole(self) -> Option<Event<Raw>> {
+        let mut event = self.template;
+        let tool = event.body.tool_mut()?;
+        restore(self.call, &mut tool.call);
+        Some(event)
+    }
+
+    /// An event with the fields of a call that is not over, without what has begun at their ends.
+    fn unfinished(mut self, redactor: &Redactor) -> Option<Event<Raw>> {
+        mask(redactor, &mut self.call);
+        self.whole()
+    }
+}
+
+/// Leaves out what has begun at the ends of fields.
+fn mask(redactor: &Redactor, call: &mut ToolCall<Raw>) {
+    let paths = call.file_path.iter_mut();
+    let paths = paths.chain(call.locations.iter_mut().flatten().map(|l| &mut l.path));
+    let diffs = call.diffs.iter_mut().flatten().map(|diff| &mut diff.path);
+    for path in paths.chain(diffs) {
+        if redactor.is_partial_path(path.peek(), PartialLevel::SUBSTANTIAL) {
+            *path = Raw::new(ELLIPSIS);
+        }
+    }
+    for todo in call.todos.iter_mut().flatten() {
+        mask_end(redactor, &mut todo.content);
+        mask_end(redactor, &mut todo.active_form);
+    }
+    hold_back(redactor, PartialLevel::SUBSTANTIAL, call, &mut ToolCall::unknown());
+}
+
+/// Texts that may grow.
+fn texts(call: &mut ToolCall<Raw>) -> [&mut Option<Raw>; 11] {
+    [
+        &mut call.agent_title,
+        &mut call.title,
+        &mut call.description,
+        &mut call.said,
+        &mut call.command,
+        &mut call.pattern,
+        &mut call.error,
+        &mut call.old_content,
+        &mut call.new_content,
+        &mut call.task_output,
+        &mut call.plan,
+    ]
+}
+
+fn trees(call: &mut ToolCall<Raw>) -> [&mut Option<Tree<Raw>>; 2] {
+    [&mut call.input, &mut call.diagnostics]
+}
+
+/// Drops what came again.
+fn drop_resent(held: &mut ToolCall<Raw>, new: &mut ToolCall<Raw>) {
+    for (held, new) in texts(held).into_iter().zip(texts(new)) {
+        *held = held.take().filter(|_| new.is_none());
+    }
+    for (held, new) in trees(held).into_iter().zip(trees(new)) {
+        *held = held.take().filter(|_| new.is_none());
+    }
+    held.file_path = held.file_path.take().filter(|_| new.file_path.is_none());
+    held.diffs = held.diffs.take().filter(|_| new.diffs.is_none());
+    held.todos = held.todos.take().filter(|_| new.todos.is_none());
+    held.locations = held.locations.take().filter(|_| new.locations.is_none());
+    match (held.output.take(), &mut new.output) {
+        (kept, None) => held.output = kept,
+        // The next part of what is left out in part: all of it together.
+        (Some(Output::Whole(mut all)), Some(Output::More(piece))) => {
+            all.push(piece);
+            new.output = Some(Output::Whole(all));
+        }
+        _ => {}
+    }
+}
+
+/// Puts in what was left out and did not come again.
+fn restore(mut held: ToolCall<Raw>, into: &mut ToolCall<Raw>) {
+    for (held, into) in texts(&mut held).into_iter().zip(texts(into)) {
+        *into = into.take().or_else(|| held.take());
+    }
+    for (held, into) in trees(&mut held).into_iter().zip(trees(into)) {
+        *into = into.take().or_else(|| held.take());
+    }
+    into.file_path = into.file_path.take().or(held.file_path);
+    into.diffs = into.diffs.take().or(held.diffs);
+    into.todos = into.todos.take().or(held.todos);
+    into.locations = into.locations.take().or(held.locations);
+    into.output = into.output.take().or(held.output);
+}
+
+/// Bytes of the fields that are kept aside.
+fn weight(held: &mut ToolCall<Raw>) -> usize {
+    let len = |text: &Option<Raw>| text.as_ref().map_or(0, |t| t.peek().len() + 1);
+    let mut bytes = texts(held).iter().map(|t| len(t)).sum::<usize>();
+    bytes += trees(held).iter().map(|t| t.as_ref().map_or(0, |t| t.json_len())).sum::<usize>();
+    bytes += len(&held.file_path);
+    for diff in held.diffs.iter().flatten() {
+        let lines = diff.hunks.iter().flatten().flat_map(|h| &h.lines);
+        bytes += diff.path.peek().len() + lines.map(|l| l.peek().len()).sum::<usize>() + 1;
+        bytes += len(&diff.old_text) + len(&diff.new_text) + len(&diff.patch);
+    }
+    bytes += held.todos.iter().flatten().map(|t| t.content.peek().len() + 1).sum::<usize>();
+    bytes += held.locations.iter().flatten().map(|l| l.path.peek().len() + 1).sum::<usize>();
+    match &held.output {
+        Some(Output::Whole(text) | Output::More(text)) => bytes + text.peek().len() + 1,
+        None => bytes,
+    }
+}
+
+/// Leaves out what may have begun at the ends of fields, and keeps these aside.
+fn hold_back(
+    redactor: &Redactor,
+    level: PartialLevel,
+    call: &mut ToolCall<Raw>,
+    held: &mut ToolCall<Raw>,
+) {
+    for (text, held) in texts(call).into_iter().zip(texts(held)) {
+        if let Some(part) =
+            text.as_ref().and_then(|t| redactor.without_partial(t.peek(), ELLIPSIS, level))
+        {
+            *held = text.replace(Raw::new(part));
+        }
+    }
+    for (tree, held) in trees(call).into_iter().zip(trees(held)) {
+        let without_partial =
+            |text: &str, key: &str| redactor.value_without_partial(text, key, level);
+        if let Some(part) = tree.as_ref().and_then(|t| t.replace_strings(without_partial)) {
+            *held = tree.replace(part);
+        }
+    }
+    if let Some(Output::Whole(text)) = &mut call.output
+        && let Some(part) = redactor.without_partial(text.peek(), "", level)
+    {
+        held.output = Some(Output::Whole(std::mem::replace(text, Raw::new(part))));
+    }
+    let begun = |path: &Raw| redactor.is_partial_path(path.peek(), level);
+    if call.file_path.as_ref().is_some_and(begun) {
+        held.file_path = call.file_path.take();
+    }
+    if call.locations.iter().flatten().any(|l| begun(&l.path)) {
+        held.locations = call.locations.take();
+    }
+    if let Some(part) =
+        call.diffs.as_ref().and_then(|diffs| diffs_without_partial(redactor, level, diffs))
+    {
+        held.diffs = call.diffs.replace(part);
+    }
+    let open = |text: &Raw| redactor.without_partial(text.peek(), ELLIPSIS, level).is_some();
+    if call.todos.iter().flatten().any(|t| open(&t.content) || open(&t.active_form)) {
+        held.todos = call.todos.take();
+    }
+}
+
+/// The diffs without what may have begun, when something has.
+fn diffs_without_partial(
+    redactor: &Redactor,
+    level: PartialLevel,
+    diffs: &[Diff<Raw>],
+) -> Option<Vec<Diff<Raw>>> {
+    let mut any = false;
+    let mut part = Vec::with_capacity(diffs.len());
+    for diff in diffs {
+        if redactor.is_partial_path(diff.path.peek(), level) {
+            any = true;
+            continue;
+        }
+        let mut diff = diff.clone();
+        for text in [&mut diff.old_text, &mut diff.new_text, &mut diff.patch] {
+            if let Some(settled) =
+                text.as_ref().and_then(|t| redactor.without_partial(t.peek(), ELLIPSIS, level))
+            {
+                *text = Some(Raw::new(settled));
+                any = true;
+            }
+        }
+        for line in diff.hunks.iter_mut().flatten().filter_map(|hunk| hunk.lines.last_mut()) {
+            if let Some(settled) = redactor.without_partial(line.peek(), ELLIPSIS, level) {
+                *line = Raw::new(settled);
+                any = true;
+            }
+        }
+        part.push(diff);
+    }
+    any.then_some(part)
+}
