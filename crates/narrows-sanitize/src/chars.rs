@@ -8,30 +8,30 @@ pub(crate) fn is_line_whitespace(c: u8) -> bool {
     matches!(c, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Whether a byte may be the last one of a segment.
+/// Returns whether a byte may be the last one of a segment.
 pub(crate) fn may_end_segment(c: u8) -> bool {
     is_line_whitespace(c) || c == b'|' || c >= 0x80
 }
 
-/// RedactionTraits far the beginning of a word is looked for.
+/// Bytes before a position that are searched for the start of its word.
 const MAX_WORD_BYTES: usize = 64;
 
-/// The last place up to `at` at which a segment may have begun; not much before it.
+/// The last position up to `at` where a segment may start, at most [`MAX_WORD_BYTES`] before it.
 pub(crate) fn segment_start_before(b: &[u8], at: usize) -> usize {
     let low = at.saturating_sub(MAX_WORD_BYTES);
-    // A name of a secret has no other characters than those of ASCII.
+    // The names of secrets are ASCII.
     b[low..at].iter().rposition(|c| may_end_segment(*c)).map_or(low, |i| low + i + 1)
 }
 
-/// Whether a character stands for itself.
+/// Returns whether a character stands alone: scripts without blanks between words, symbols, joints.
 pub(crate) fn is_standalone(c: char) -> bool {
-    // Joiners and the like are not seen: what reads as one token may go on behind them.
+    // Joiners are invisible: what reads as one token may continue after them.
     is_joint(c)
         || matches!(c,
         // Thai, Lao, Tibetan, Burmese; Khmer; Tai Le to Tai Tham; Balinese to Batak.
         '\u{0e00}'..='\u{0fff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{1950}'..='\u{1aaf}' | '\u{1b00}'..='\u{1bff}'
-        // Arrows, signs and pictures.
+        // Arrows, symbols, emoji.
         | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}'
         // Chinese, Japanese, Yi and their punctuation.
         | '\u{2e80}'..='\u{a4cf}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}'
@@ -40,28 +40,29 @@ pub(crate) fn is_standalone(c: char) -> bool {
         | '\u{a980}'..='\u{aadf}' | '\u{ac00}'..='\u{d7af}')
 }
 
-/// Blanks, dashes, quotes and dots that are part of no token, though they may be of a path.
+/// Blanks, dashes, quotes and dots beyond ASCII. They are part of no token, but may be part of a
+/// path.
 pub(crate) fn is_joint(c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{ab}' | '\u{b7}' | '\u{bb}' | '\u{2000}'..='\u{200a}')
         || matches!(c, '\u{2010}'..='\u{2029}' | '\u{202f}'..='\u{205f}')
 }
 
-/// Whether a character ends a word of a script without blanks: punctuation, pictures.
+/// Returns whether a character ends a word of a script without blanks: punctuation, emoji.
 pub(crate) fn is_standalone_punctuation(c: char) -> bool {
     is_standalone(c)
         && !c.is_alphanumeric()
         && matches!(c, '\u{2190}'..='\u{303f}' | '\u{30fb}' | '\u{fe30}'..='\u{ffef}' | '\u{1f000}'..)
 }
 
-/// Longest id that is recognised.
+/// Longest id that is recognized.
 pub(crate) const MAX_ID_LEN: usize = 128;
 
-/// A byte of a file name.
+/// Returns whether a byte may be part of a file name.
 pub(crate) fn is_name_byte(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c == b'-' || c >= 0x80
 }
 
-/// A UUID in any case, or at least 32 hexadecimal digits.
+/// Returns whether this is a UUID in any case, or at least 32 hexadecimal digits.
 pub(crate) fn is_long_id(id: &[u8]) -> bool {
     let hex = |b: &[u8]| b.iter().all(u8::is_ascii_hexdigit);
     if id.len() == 36 {
@@ -71,7 +72,7 @@ pub(crate) fn is_long_id(id: &[u8]) -> bool {
     id.len() >= 32 && id.len() <= MAX_ID_LEN && hex(id)
 }
 
-/// A byte that ends a path in text.
+/// Returns whether a byte ends a path in text.
 pub(crate) fn ends_path(c: u8) -> bool {
     c.is_ascii_whitespace()
         || matches!(c, b'"' | b'\'' | b'`' | b'<' | b'>' | b'|' | b';' | b'&' | b'(' | b')')

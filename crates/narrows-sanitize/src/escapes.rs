@@ -1,35 +1,35 @@
-//! Terminal control: colors stay, every other escape sequence goes.
+//! Terminal control: colors stay, every other escape sequence is removed.
 //!
-//! An agent's output may move the cursor, set the window's title or hide a link's target. CandidateKind is
-//! shown later may be printed to a terminal: only `ESC [ … m` is let through.
+//! The output of an agent may move the cursor, set the window title or hide the target of a link,
+//! and clean text may be printed to a terminal later. Only `ESC [ … m` passes.
 
 use crate::normalize::color;
 use memchr::memchr2;
 
-/// Longest sequence that is waited for; a longer one was none, and only its beginning goes.
+/// Longest sequence that is held back; of a longer one, only the introducer is removed.
 const MAX_SEQUENCE_BYTES: usize = 4096;
 
-/// Takes escape sequences out of a stream of text.
+/// Removes escape sequences from a stream of text.
 #[derive(Default)]
 pub(crate) struct EscapeFilter {
-    /// A sequence whose end has not come yet.
+    /// A sequence whose end has not arrived.
     held: String,
 }
 
-// Raw text is not shown, not even to whoever debugs.
+// Raw text must not be printed, not even for debugging.
 impl std::fmt::Debug for EscapeFilter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "EscapeFilter({} bytes held)", self.held.len())
     }
 }
 
-/// Whether the text has anything to take out, or to let through knowingly.
+/// Returns whether the text contains a sequence of any kind, colors included.
 pub(crate) fn has_any(text: &str) -> bool {
     next(text.as_bytes()).is_some()
 }
 
-/// Where the first control character that begins a sequence stands: `ESC`, or one of the second
-/// set (U+0080 to U+009F).
+/// The first control character that introduces a sequence: `ESC` or a C1 control (U+0080 to
+/// U+009F).
 fn next(b: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(i) = b.get(at..).and_then(|rest| memchr2(0x1b, 0xC2, rest)) {
@@ -47,8 +47,8 @@ impl EscapeFilter {
         self.held.is_empty()
     }
 
-    /// Adds `piece` to `out` without its sequences; `last` says that nothing follows. Returns how
-    /// many were taken out.
+    /// Appends `piece` to `out` without its sequences; `last` marks the end of the text. Returns
+    /// the number of removed sequences.
     pub(crate) fn push(&mut self, piece: &str, last: bool, out: &mut String) -> u64 {
         let held = std::mem::take(&mut self.held);
         let joined;
@@ -91,17 +91,17 @@ impl EscapeFilter {
 enum EscapeSequence {
     Color(usize),
     Other(usize),
-    /// Its end is not there.
+    /// The sequence is incomplete.
     Open,
 }
 
-/// CandidateKind begins with the control character at the beginning of `text`.
+/// Classifies the sequence at the start of `text`.
 fn sequence(text: &str) -> EscapeSequence {
     let b = text.as_bytes();
     if let Some(len) = color(b) {
         return EscapeSequence::Color(len);
     }
-    // The second set has one character for `ESC` and a letter.
+    // A C1 control is one character for `ESC` and a letter.
     let (kind, start) = match b {
         [0x1b] => return EscapeSequence::Open,
         [0x1b, kind, ..] => (*kind, 2),
@@ -112,7 +112,7 @@ fn sequence(text: &str) -> EscapeSequence {
     match kind {
         b'[' => control(b, start),
         b']' | b'P' | b'X' | b'^' | b'_' => string(b, start),
-        // Character sets: `ESC ( B`. A separator begins a path, not a sequence.
+        // Character sets: `ESC ( B`. A separator starts a path, not a sequence.
         b' ' | b'#' | b'%' | b'('..=b'+' if !single => match b.get(2) {
             None => EscapeSequence::Open,
             Some(b'0'..=b'9' | b'A'..=b'Z' | b'@') => EscapeSequence::Other(3),
@@ -120,12 +120,12 @@ fn sequence(text: &str) -> EscapeSequence {
         },
         b'0'..=b'[' | b']'..=b'~' => EscapeSequence::Other(2),
         _ if single => EscapeSequence::Other(2),
-        // Whatever follows is no part of a sequence.
+        // The next character belongs to no sequence.
         _ => EscapeSequence::Other(1),
     }
 }
 
-/// `ESC [` parameters, then one letter.
+/// `ESC [`, parameters, one final letter.
 fn control(b: &[u8], start: usize) -> EscapeSequence {
     let part = |c: &&u8| matches!(c, b'0'..=b'?' | b' ' | b'!' | b'"' | b'$' | b'\'' | b'*');
     let len = b[start..].iter().take_while(part).count();
@@ -137,7 +137,7 @@ fn control(b: &[u8], start: usize) -> EscapeSequence {
     }
 }
 
-/// A title, a link and the like: up to a bell or `ESC \`.
+/// A window title, a link and the like: up to a bell or `ESC \`.
 fn string(b: &[u8], start: usize) -> EscapeSequence {
     let mut at = start;
     while let Some(c) = b.get(at) {
@@ -149,11 +149,11 @@ fn string(b: &[u8], start: usize) -> EscapeSequence {
             0x1b => match b.get(at + 1) {
                 None => return EscapeSequence::Open,
                 Some(b'\\') => return EscapeSequence::Other(at + 2),
-                // A new sequence: this one was never ended.
+                // A new sequence starts: this one has no end.
                 Some(_) => return EscapeSequence::Other(start),
             },
             0xC2 if b.get(at + 1) == Some(&0x9C) => return EscapeSequence::Other(at + 2),
-            // No title and no link goes over a line's end.
+            // Titles and links end at the end of a line.
             b'\n' | b'\r' => return EscapeSequence::Other(start),
             _ => at += 1,
         }

@@ -1,8 +1,8 @@
-//! The text of an escaped JSON string.
+//! Decodes the escapes of JSON strings.
 
 use wide::u8x16;
 
-/// CandidateKind the letter of a short escape stands for; 0 for those that are none.
+/// The character of each short escape; 0 for letters that form none.
 static SHORT: [u8; 256] = {
     let mut table = [0; 256];
     let pairs = [
@@ -59,7 +59,7 @@ fn backslash(b: &[u8], mut at: usize) -> usize {
     at + rest.iter().position(|c| *c == b'\\').unwrap_or(rest.len())
 }
 
-/// The code unit written as `\uXXXX` at the start of `b`.
+/// The code unit of the `\uXXXX` at the start of `b`.
 fn unit(b: &[u8]) -> Option<u32> {
     if !b.starts_with(b"\\u") {
         return None;
@@ -68,7 +68,7 @@ fn unit(b: &[u8]) -> Option<u32> {
     u32::from_str_radix(hex, 16).ok()
 }
 
-/// The character of one `\u` escape, or of two that make a pair, and the bytes used.
+/// The character of one `\u` escape, or of a surrogate pair, and its length in bytes.
 fn unicode(b: &[u8]) -> (char, usize) {
     let bad = char::REPLACEMENT_CHARACTER;
     match unit(b) {

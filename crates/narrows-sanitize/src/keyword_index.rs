@@ -1,12 +1,12 @@
-//! Many literals at once.
+//! A search for many literals at once.
 
 use aho_corasick::packed;
 use aho_corasick::{AhoCorasick, Span};
 
-/// A set of literals, each at least a few bytes long.
+/// A set of literals of at least a few bytes each.
 #[derive(Debug, Clone)]
 pub(crate) struct KeywordIndex {
-    /// Fast, for up to a few dozen patterns on processors that can.
+    /// SIMD search, for up to a few dozen patterns on processors that support it.
     packed: Option<packed::Searcher>,
     other: Option<AhoCorasick>,
 }
@@ -21,7 +21,7 @@ impl KeywordIndex {
         Some(KeywordIndex { packed, other })
     }
 
-    /// The first literal at or after `at`: its number and place.
+    /// The first literal at or after `at`: its index and position.
     pub(crate) fn find(&self, b: &[u8], at: usize) -> Option<(usize, usize)> {
         if at >= b.len() {
             return None;
@@ -34,11 +34,11 @@ impl KeywordIndex {
         Some((found.pattern().as_usize(), found.start()))
     }
 
-    /// Tells every place of every literal. Where two begin at one place, only one is told.
-    pub(crate) fn each(&self, b: &[u8], mut tell: impl FnMut(usize, usize)) {
+    /// Reports every position of every literal; one literal per position.
+    pub(crate) fn each(&self, b: &[u8], mut on_match: impl FnMut(usize, usize)) {
         let mut at = 0;
         while let Some((pattern, start)) = self.find(b, at) {
-            tell(pattern, start);
+            on_match(pattern, start);
             at = start + 1;
         }
     }

@@ -1,8 +1,8 @@
-//! One spelling for all: a piece of text with colors, invisible characters and escapes undone.
+//! Normalized text: colors, invisible characters and escapes are undone.
 //!
-//! A root or a token may be written as `%2Fsrv`, `\/srv`, `\u002fsrv`, with a color in its middle,
-//! or plainly. CandidateKind is to be found is looked for in the view only; each of its bytes knows which
-//! bytes of the source it stands for.
+//! A root or a token may be written as `%2Fsrv`, `\/srv`, `\u002fsrv`, with a color in the middle,
+//! or plainly. Rules search the normalized text only; each of its bytes maps to bytes of the
+//! source.
 
 use memchr::{memchr, memchr2, memchr3};
 use std::borrow::Cow;
@@ -10,15 +10,15 @@ use std::borrow::Cow;
 /// Longest escape.
 const MAX_ESCAPE_BYTES: usize = 96;
 
-/// A text as it reads, and where each byte of it comes from.
+/// A text as a reader sees it, with a map to its source.
 pub(crate) struct NormalizedText<'a> {
     pub(crate) b: Cow<'a, [u8]>,
-    /// From and to in the source, for each byte; empty when the text is the source itself.
+    /// The source range of each byte; empty when the text is the source itself.
     map: Vec<(u32, u32)>,
 }
 
 impl<'a> NormalizedText<'a> {
-    /// The text with everything undone.
+    /// Normalizes everything.
     pub(crate) fn new(text: &'a str) -> NormalizedText<'a> {
         let b = text.as_bytes();
         if memchr3(b'\\', b'%', 0x1b, b).is_none() && !has_invisible(b) {
@@ -27,8 +27,8 @@ impl<'a> NormalizedText<'a> {
         NormalizedText::build(b, true)
     }
 
-    /// The text as it stands, but for colors and what is invisible; nothing when that is all that
-    /// [`NormalizedText::new`] undoes. A sign may stand for itself: `%9c` can be the beginning of an id.
+    /// Removes colors and invisible characters only; `None` when [`NormalizedText::new`] does the
+    /// same. An escape may be literal text: `%9c` can be the start of an id.
     pub(crate) fn literal(text: &'a str) -> Option<NormalizedText<'a>> {
         let b = text.as_bytes();
         memchr2(b'\\', b'%', b)?;
@@ -48,12 +48,12 @@ impl<'a> NormalizedText<'a> {
         NormalizedText { b: Cow::Owned(builder.b), map: builder.map }
     }
 
-    /// Whether the view is the source itself.
+    /// Returns whether the text is the source itself.
     pub(crate) fn is_source(&self) -> bool {
         matches!(self.b, Cow::Borrowed(_))
     }
 
-    /// The part of the source that a part of the view stands for.
+    /// Maps a range of the normalized text to the source.
     pub(crate) fn source(&self, from: usize, to: usize) -> (usize, usize) {
         if self.map.is_empty() {
             return (from, to);
@@ -68,7 +68,7 @@ impl<'a> NormalizedText<'a> {
 struct Normalizer {
     b: Vec<u8>,
     map: Vec<(u32, u32)>,
-    /// Whether escapes of URLs, JSON and shells are undone.
+    /// Decode the escapes of URLs, JSON and shells.
     decode: bool,
 }
 
@@ -80,7 +80,7 @@ impl Normalizer {
         }
     }
 
-    /// Reads what stands at `at`; returns where the next thing begins.
+    /// Reads the character or escape at `at`; returns its end.
     fn step(&mut self, b: &[u8], at: usize) -> usize {
         let rest = &b[at..];
         match rest[0] {
@@ -111,7 +111,7 @@ impl Normalizer {
         let run = b[at..].iter().take_while(|c| **c == b'\\').count();
         let next = at + run;
         match b.get(next) {
-            // `\/` and `\"` of JSON, `\ ` and `\(` of a shell; a dot may begin a folder's name.
+            // `\/` and `\"` of JSON, `\ ` and `\(` of a shell. A dot may start a folder name.
             Some(c) if *c == b' ' || (c.is_ascii_punctuation() && !b".-_~%@+".contains(c)) => {
                 self.push(&[*c], at, next + 1);
                 next + 1
@@ -133,7 +133,7 @@ impl Normalizer {
         next
     }
 
-    /// A character that was written as an escape; it may be the beginning of a color.
+    /// A character that was written as an escape; it may start a color.
     fn escaped(&mut self, c: char, b: &[u8], at: usize, next: usize) -> usize {
         let mut bytes = [0; 4];
         if c == '\u{1b}' {
@@ -151,11 +151,11 @@ impl Normalizer {
     }
 }
 
-/// Up to where a text has no escape that more text could complete.
+/// Length of the part of a text without an incomplete escape at its end.
 pub(crate) fn complete(text: &str) -> usize {
     let b = text.as_bytes();
     let mut at = b.len().saturating_sub(MAX_ESCAPE_BYTES);
-    // Within a run of backslashes nothing begins.
+    // Nothing starts inside a run of backslashes.
     while at > 0 && b[at - 1] == b'\\' {
         at -= 1;
     }
@@ -169,8 +169,8 @@ pub(crate) fn complete(text: &str) -> usize {
     b.len()
 }
 
-/// The length of the escape at the beginning, or of as much as is none; nothing when more text could
-/// make it longer.
+/// Length of the escape at the start, or of the part that is none; `None` when more text could
+/// extend it.
 fn escape_len(b: &[u8]) -> Option<usize> {
     let is_hex = |c: &u8| c.is_ascii_hexdigit();
     match b[0] {
@@ -197,7 +197,7 @@ fn escape_len(b: &[u8]) -> Option<usize> {
             }
             match u32::from_str_radix(str::from_utf8(&b[run + 1..end]).ok()?, 16).ok()? {
                 0x1b => color_len(&b[end..]).map(|len| end + len),
-                // The first half of a character: the other one may follow.
+                // A high surrogate: the low one may follow.
                 0xD800..0xDC00 => (end + run + 5 <= b.len()).then_some(end),
                 _ => Some(end),
             }
@@ -205,7 +205,7 @@ fn escape_len(b: &[u8]) -> Option<usize> {
     }
 }
 
-/// The same for what follows the `ESC` of a color.
+/// The same for the part of a color after `ESC`.
 fn color_len(b: &[u8]) -> Option<usize> {
     if *b.first()? != b'[' {
         return Some(0);
@@ -215,7 +215,7 @@ fn color_len(b: &[u8]) -> Option<usize> {
     (len == 64 || len + 1 < b.len()).then_some(len + 1)
 }
 
-/// `%2F`, also encoded more than once (`%252F`).
+/// `%2F`, also when it is encoded repeatedly (`%252F`).
 fn percent(b: &[u8]) -> Option<(u8, usize)> {
     let mut at = 1;
     while b.get(at..at + 2) == Some(b"25") && hex(&b[at + 2..], 2).is_some() {
@@ -246,19 +246,19 @@ fn unicode(b: &[u8]) -> Option<(char, usize)> {
     Some((c, 5 + gap + 5))
 }
 
-/// The length of the color sequence (`ESC [ … m`) at the beginning.
+/// Length of the color sequence (`ESC [ … m`) at the start.
 pub(crate) fn color(b: &[u8]) -> Option<usize> {
     let rest = b.strip_prefix(b"\x1b[")?;
     let len = rest.iter().take(64).take_while(|c| matches!(c, b'0'..=b'9' | b';' | b':')).count();
     (rest.get(len) == Some(&b'm')).then_some(len + 3)
 }
 
-/// The length of the character at the beginning, when nothing of it is seen.
+/// Length of the character at the start when it is invisible.
 pub(crate) fn invisible(b: &[u8]) -> Option<usize> {
     match *b {
         // Soft hyphen.
         [0xC2, 0xAD, ..] => Some(2),
-        // Zero-width space, joiners, marks of direction.
+        // Zero-width space, joiners, direction marks.
         [0xE2, 0x80, 0x8B..=0x8F | 0xAA..=0xAE, ..] => Some(3),
         [0xE2, 0x81, 0xA0..=0xAF, ..] => Some(3),
         // Byte order mark, variation selectors.

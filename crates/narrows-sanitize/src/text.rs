@@ -59,7 +59,7 @@ use std::fmt;
 #[derive(Clone)]
 pub struct Raw(pub(crate) RawRepr);
 
-/// ShortTextCache texts are shared; long ones were just decoded and are about to be cleaned into new ones.
+/// Short text is shared; long text was just decoded and is about to be redacted into a new string.
 #[derive(Clone)]
 pub(crate) enum RawRepr {
     Shared(EcoString),

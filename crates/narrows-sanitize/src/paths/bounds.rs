@@ -1,14 +1,14 @@
-//! Walking through the neighbourhood of an anchor: separators, names, and where a path begins.
+//! Around an anchor: separators, names, and where a path starts.
 
 use super::scan::PathScanner;
 use crate::chars::{MAX_ID_LEN, ends_path, is_name_byte};
 use memchr::memmem;
 
-/// Longest walk back to the beginning of a path.
+/// Bytes before an anchor that are searched for the start of its path.
 const MAX_LOOKBACK_BYTES: usize = 4096;
 
 impl PathScanner<'_> {
-    /// Where the separator that ends at `at` begins.
+    /// The start of the separator that ends at `at`.
     pub(crate) fn sep_before(&self, at: usize) -> Option<usize> {
         let b = self.b.get(..at)?;
         let mut end = match b.last() {
@@ -16,7 +16,7 @@ impl PathScanner<'_> {
             Some(b'\\') => return Some(at - 1),
             _ => return None,
         };
-        // `//` and `/./` are one.
+        // `//` and `/./` count as one.
         while at - end < 8 {
             let more = b.get(..end)?;
             if more.ends_with(b"/") {
@@ -30,7 +30,7 @@ impl PathScanner<'_> {
         Some(end)
     }
 
-    /// Where the separator that begins at `at` ends.
+    /// The end of the separator that starts at `at`.
     pub(crate) fn sep_after(&self, at: usize) -> Option<usize> {
         let b = self.b.get(at..)?;
         if b.starts_with(b"/") {
@@ -48,7 +48,7 @@ impl PathScanner<'_> {
             return Some(at + len);
         }
         if b.starts_with(b"\\") {
-            // `\n`, `\t` and the like after a root are escapes of a JSON dump, not names.
+            // After a root, `\n`, `\t` and the like are escapes of a JSON dump, not names.
             let escape = matches!(b.get(1), None | Some(b'n' | b't' | b'r' | b'u'));
             let near = self.b.get(at.saturating_sub(MAX_ID_LEN)..at)?;
             let last = memchr::memrchr2(b'/', b'\\', near);
@@ -58,13 +58,13 @@ impl PathScanner<'_> {
         None
     }
 
-    /// Whether a name that ends at `end` is not merely the beginning of a longer one.
+    /// Returns whether the name that ends at `end` is complete.
     pub(crate) fn name_ends(&self, end: usize) -> bool {
         match self.b.get(end) {
             None => true,
             Some(b'.') => !self.b.get(end + 1).copied().is_some_and(is_name_byte),
             Some(c) if c.is_ascii() => !is_name_byte(*c),
-            // An ellipsis, a quote or an emoji is no part of a name; letters and accents are.
+            // Letters and accents continue a name; an ellipsis, a quote or an emoji does not.
             Some(_) => {
                 let rest = &self.b[end..self.b.len().min(end + 4)];
                 let text = rest.utf8_chunks().next().map_or("", |c| c.valid());
@@ -74,7 +74,7 @@ impl PathScanner<'_> {
         }
     }
 
-    /// Whether what begins at `at` is only the rest of a longer name.
+    /// Returns whether the text at `at` continues a longer name.
     pub(crate) fn is_glued(&self, at: usize) -> bool {
         let before = self.b.get(self.floor..at).unwrap_or_default();
         match before.last() {
@@ -89,22 +89,22 @@ impl PathScanner<'_> {
         }
     }
 
-    /// Whether the separator at `at` is a backslash.
+    /// Returns whether the separator at `at` is a backslash.
     pub(crate) fn style(&self, at: usize) -> bool {
         self.b.get(at) == Some(&b'\\') && self.b.get(at + 1) != Some(&b'/')
     }
 
-    /// Where the path that holds `at` ends.
+    /// The end of the path that contains `at`.
     pub(crate) fn token_end(&self, at: usize) -> usize {
         let rest = self.b.get(at..).unwrap_or_default();
         at + rest.iter().position(|c| ends_path(*c) || *c == b':').unwrap_or(rest.len())
     }
 
-    /// Walks back from a separator to the beginning of its path.
+    /// Walks back from a separator to the start of its path.
     pub(crate) fn back(&self, lead: usize, backslashes: bool) -> PathStart {
         let low = self.floor.max(lead.saturating_sub(MAX_LOOKBACK_BYTES));
         let mut found = self.word_start(lead, low, backslashes);
-        // A folder name may hold spaces: go on while the words before belong to the path.
+        // A folder name may contain spaces: continue while the words before belong to the path.
         while let PathStart::At(at) = found
             && at > low
             && self.b[at - 1] == b' '
@@ -116,7 +116,7 @@ impl PathScanner<'_> {
         }
         match found {
             PathStart::InUrl => PathStart::InUrl,
-            // Never begin inside a character.
+            // Never start inside a character.
             PathStart::At(mut at) => {
                 while self.b.get(at).is_some_and(|c| c & 0xC0 == 0x80) && at < lead {
                     at += 1;
@@ -126,7 +126,7 @@ impl PathScanner<'_> {
         }
     }
 
-    /// Walks back to the beginning of the word that `lead` lies in or behind.
+    /// Walks back to the start of the word that contains or precedes `lead`.
     pub(crate) fn word_start(&self, lead: usize, low: usize, backslashes: bool) -> PathStart {
         let mut at = lead;
         while at > low {
@@ -150,7 +150,7 @@ impl PathScanner<'_> {
         PathStart::At(self.after_flag(at, lead))
     }
 
-    /// Whether the escape sequence of a color ends at `at`.
+    /// Returns whether a color sequence ends at `at`.
     pub(crate) fn is_color(&self, at: usize, low: usize) -> bool {
         let before = self.b.get(low..at - 1).unwrap_or_default();
         let digits = before.iter().rev().take(16).take_while(|c| c.is_ascii_digit() || **c == b';');
@@ -158,8 +158,8 @@ impl PathScanner<'_> {
         before.get(..before.len() - len).is_some_and(|b| b.ends_with(b"\x1b["))
     }
 
-    /// Whether a delimiter before `at` is rather part of a folder's name: what follows it begins
-    /// no path, and what stands before it, in the same word, does.
+    /// Returns whether the delimiter before `at` is part of a folder name: no path starts after it,
+    /// and one starts before it in the same word.
     pub(crate) fn is_soft(&self, at: usize, low: usize) -> bool {
         let c = self.b[at - 1];
         let apostrophe = c == b'\'' && at > low + 1 && self.b[at - 2].is_ascii_alphanumeric();
@@ -172,7 +172,7 @@ impl PathScanner<'_> {
         word.take_while(|c| **c != b'"').any(|c| *c == b'/')
     }
 
-    /// `-I/path`, `@/path` and the like: the path begins at its separator.
+    /// `-I/path`, `@/path` and the like: the path starts at its separator.
     pub(crate) fn after_flag(&self, at: usize, lead: usize) -> usize {
         let Some(word) = self.b.get(at..=lead) else {
             return at;
@@ -186,7 +186,8 @@ impl PathScanner<'_> {
         if flag { at + len } else { at }
     }
 
-    /// A walk that came to a colon: a drive letter, `file:`, another address, or a mere delimiter.
+    /// Classifies the colon that a walk reached: a drive letter, `file:`, another URL, or a
+    /// delimiter.
     pub(crate) fn colon(&self, at: usize, low: usize) -> PathStart {
         let before = self.b.get(low..at - 1).unwrap_or_default();
         let len = before.iter().rev().take(16).take_while(|c| c.is_ascii_alphanumeric()).count();
@@ -203,7 +204,7 @@ impl PathScanner<'_> {
             }
             return PathStart::InUrl;
         }
-        // A port: what stands before it is a host.
+        // Before a port stands a host.
         if self.b.get(at).is_some_and(u8::is_ascii_digit) {
             let len = before.iter().rev().take(MAX_ID_LEN).take_while(|c| !ends_path(**c)).count();
             let host = before.get(before.len() - len..).unwrap_or_default();
@@ -218,7 +219,8 @@ impl PathScanner<'_> {
         matches!(self.b.get(at), Some(b'/' | b'\\' | b'~')) || self.b.get(at + 1) == Some(&b':')
     }
 
-    /// A folder name may hold spaces: the place where the words before `at` go on as one path.
+    /// A folder name may contain spaces: the position where the words before `at` continue the
+    /// path.
     pub(crate) fn words_before(&self, at: usize, low: usize) -> Option<usize> {
         let mut end = at - 1;
         for _ in 0..4 {
@@ -246,7 +248,7 @@ pub(crate) enum PathStart {
     InUrl,
 }
 
-/// A byte that may stand in a path before a separator.
+/// Returns whether a byte may be part of a path before a separator.
 pub(crate) fn is_path_byte(c: u8) -> bool {
     !ends_path(c)
 }

@@ -1,11 +1,11 @@
-//! A field that holds one path.
+//! Redacts a field that holds one path.
 
 use super::Paths;
 use crate::chars::{is_long_id, is_name_byte};
 use crate::normalize::NormalizedText;
 use std::borrow::Cow;
 
-/// The parts of a path, whatever its separators; scheme and drive letter are not parts.
+/// Splits a path at any separator. The scheme and the drive letter are not parts.
 pub(crate) fn parts(path: &str) -> Vec<&str> {
     let path = without_scheme(path);
     // `\\\\?\\C:\\…`, and `/C:/…` of a URL.
@@ -43,7 +43,7 @@ fn is_windows(path: &str) -> bool {
     has_drive(path) || path.starts_with("\\\\") || (path.contains('\\') && !path.contains('/'))
 }
 
-/// RedactionTraits a path is shown; nothing when it is to be cleaned as text.
+/// Returns the redacted path; `None` when the field must be redacted as text.
 pub(crate) fn show(paths: &Paths, path: &str) -> Option<String> {
     let path = plain(path);
     let scheme = without_scheme(&path).len() != path.len();
@@ -65,7 +65,7 @@ pub(crate) fn show(paths: &Paths, path: &str) -> Option<String> {
     Some(parts.get(parts.len().saturating_sub(3)..).unwrap_or_default().join("/"))
 }
 
-/// The path without what a URL, JSON or a terminal adds to it.
+/// Undoes the encoding of a URL, JSON or a terminal.
 fn plain(path: &str) -> Cow<'_, str> {
     let odd = path.contains(['%', '\u{1b}']) || path.contains("\\/") || !path.is_ascii();
     if !odd {
@@ -83,7 +83,7 @@ fn inside<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> 
         let n = root.parts.len();
         let same = |(a, b): (&&str, &String)| a.eq_ignore_ascii_case(b);
         let at = parts.windows(n).position(|w| w.iter().zip(&root.parts).all(same));
-        // A short root is looked for only where a path begins.
+        // A root of one part matches only at the start of a path.
         if let Some(at) = at.filter(|at| n >= 2 || *at == 0) {
             return parts.get(at + n..);
         }
@@ -122,7 +122,8 @@ fn after_home<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a st
     parts.windows(2).take(4).position(home).and_then(|at| parts.get(at + 2..))
 }
 
-/// Joins the parts below the root, resolving `.` and `..`; what leaves the root is only named.
+/// Joins the parts below the root and resolves `.` and `..`. A path that leaves the root keeps only
+/// its name.
 pub(crate) fn normal(parts: &[&str]) -> String {
     let mut kept: Vec<&str> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -139,7 +140,7 @@ pub(crate) fn normal(parts: &[&str]) -> String {
     if kept.is_empty() { ".".to_owned() } else { kept.join("/") }
 }
 
-/// CandidateKind is shown of a path that leaves the session: its last name.
+/// The redacted form of a path that leaves the session: its last name.
 pub(crate) fn outside(parts: &[&str]) -> String {
     let shown = |p: &&&str| **p != ".." && **p != "." && !is_long_id(p.as_bytes());
     match parts.iter().rev().find(shown) {

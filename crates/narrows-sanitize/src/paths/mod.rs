@@ -1,4 +1,4 @@
-//! CandidateKind the sanitizer knows about host paths.
+//! The host paths to redact.
 
 mod bounds;
 pub(crate) mod field;
@@ -10,40 +10,40 @@ use crate::keyword_index::KeywordIndex;
 use std::collections::BTreeSet;
 use unicode_normalization::UnicodeNormalization;
 
-/// Roots known at once; a session normally has one.
+/// Roots that are known at the same time; a session normally has one.
 const MAX_ROOTS: usize = 8;
-/// RedactionTraits much of a root is looked for, before the rest is compared.
+/// Bytes of a root that are searched for before the rest is compared.
 const ANCHOR_LEN: usize = 4;
 
-/// RedactionTraits much of a text is the agent's and how much the user's own.
+/// Which spellings of a session path are redacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Commands, outputs, prose: every known spelling of a session path is cut.
+    /// Commands, outputs, prose: every known spelling of a session path.
     #[default]
     Text,
-    /// File bodies: only the known root and prefixes with a UUID are cut.
+    /// File bodies, which are the user's own text: only the known root and prefixes with a UUID.
     Body,
 }
 
-/// One folder that is not shown, ready to be found.
+/// One folder to redact, prepared for the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Root {
     pub(crate) parts: Vec<String>,
-    /// Shown as `~`.
+    /// Replaced by `~`.
     pub(crate) home: bool,
-    /// The part that is searched for, and which bytes of it.
+    /// The searched bytes: part, start, length.
     key: Option<(usize, usize, usize)>,
     /// The root as Claude Code names its project folder: `-workspace-sessions-1`.
     pub(crate) dashed: Option<DashedName>,
-    /// So distinct that it is no other place even when it stands in the middle of a path.
+    /// Distinct enough to match in the middle of a path.
     pub(crate) distinct: bool,
-    /// Has an id, so that it is never chance.
+    /// Contains an id, so that no match is chance.
     pub(crate) has_id: bool,
-    /// RedactionTraits many blanks its names have.
+    /// Number of blanks in its names.
     blanks: usize,
 }
 
-/// The dashed name, and where the searched bytes stand in it.
+/// The dashed name and the position of the searched bytes in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DashedName {
     pub(crate) name: String,
@@ -65,8 +65,7 @@ impl Root {
         Root { distinct: id || parts.len() >= 3, has_id: id, key, dashed, home, blanks, parts }
     }
 
-    /// The plain letters that stand around the searched bytes when these stand at `at`, and where
-    /// they begin.
+    /// The alphanumeric run around the searched bytes when these stand at `at`, and its start.
     fn around(&self, at: usize) -> Option<(usize, &[u8])> {
         let (part, from, len) = self.key?;
         let b = self.parts[part].as_bytes();
@@ -76,14 +75,14 @@ impl Root {
         Some((at.checked_sub(before)?, &b[from - before..from + len + after]))
     }
 
-    /// Which part is searched for, and which of its bytes are seen first.
+    /// The part that is searched for, and the first searched byte in it.
     pub(crate) fn key(&self) -> Option<(usize, usize)> {
         self.key.map(|(part, from, _)| (part, from))
     }
 }
 
-/// The bytes of a root that are looked for: part, from, length. Letters and digits are the same in
-/// every spelling; those with few letters have few cases to look for.
+/// Chooses the bytes of a root to search for: part, start, length. Letters and digits are the same
+/// in every spelling; fewer letters have fewer cases to search for.
 fn window(parts: &[String]) -> Option<(usize, usize, usize)> {
     let mut best = None;
     for (i, part) in parts.iter().enumerate() {
@@ -101,14 +100,14 @@ fn window(parts: &[String]) -> Option<(usize, usize, usize)> {
     best.map(|(_, found)| found)
 }
 
-/// An id inside a known root: it appears in no output, whatever surrounds it.
+/// An id inside a known root. It is redacted wherever it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RootId {
     /// Without hyphens when it is a UUID.
     pub(crate) text: String,
-    /// Where the searched bytes stand in it.
+    /// The position of the searched bytes in `text`.
     pub(crate) at: usize,
-    /// A UUID or the like, which is never chance; others count only as a word of their own.
+    /// A UUID or the like, which never matches by chance; other ids match only as whole words.
     pub(crate) long: bool,
 }
 
@@ -123,7 +122,7 @@ impl RootId {
             return None;
         }
         let text: String = if long { part.replace('-', "") } else { part.to_owned() };
-        // The bytes that are looked for have no hyphen among them in any spelling.
+        // The searched bytes contain no hyphen in any spelling.
         let solid = |w: &[u8]| w.iter().all(u8::is_ascii_alphanumeric);
         let spans = (0..=text.len().saturating_sub(ANCHOR_LEN)).filter(|at| !long || at % 4 == 0);
         let at =
@@ -137,27 +136,27 @@ impl RootId {
     }
 }
 
-/// Whose bytes were found.
+/// What the searched bytes belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnchorKind {
     Root(usize),
     Id(usize),
-    /// The word `sessions`, which every session path without a known root has.
+    /// The word `sessions`, which every session path without a known root contains.
     Sessions,
 }
 
-/// The paths to hide.
+/// The paths to redact.
 #[derive(Clone)]
 pub struct Paths {
     pub(crate) roots: Vec<Root>,
     pub(crate) ids: Vec<RootId>,
     index: Option<KeywordIndex>,
     anchors: Vec<Vec<AnchorKind>>,
-    /// Roots without a single plain letter or digit: looked for at every separator.
+    /// Some root has no letter or digit to search for: it is tried at every separator.
     pub(crate) has_unindexed_root: bool,
 }
 
-// CandidateKind is hidden is not shown, not even to whoever debugs.
+// Redacted paths must not be printed, not even for debugging.
 impl std::fmt::Debug for Paths {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Paths({} roots)", self.roots.len())
@@ -179,23 +178,23 @@ impl Default for Paths {
 }
 
 impl Paths {
-    /// Knows no root: only the `sandboxes/<id>/sessions/<id>` and `sessions/<id>` shapes are found.
+    /// Creates a set without roots: only `sandboxes/<id>/sessions/<id>` and `sessions/<id>` match.
     pub fn new() -> Self {
         Paths::default()
     }
 
-    /// Adds the real root of the session. The same root twice, or `/`, changes nothing.
+    /// Adds the real root of a session. Adding a known root, or `/`, has no effect.
     pub fn add_root(&mut self, path: &str) {
         self.add(path, false);
     }
 
-    /// Sets the home directory that is shown as `~`.
+    /// Sets the home directory, which is replaced by `~`.
     pub fn set_home(&mut self, path: &str) {
         self.roots.retain(|r| !r.home);
         self.add(path, true);
     }
 
-    /// Whether the path is a root, as a whole.
+    /// Returns whether the path is exactly a root.
     pub(crate) fn is_root(&self, path: &str) -> bool {
         let parts = field::resolved(path);
         self.roots.iter().any(|root| root.parts == parts)
@@ -220,7 +219,7 @@ impl Paths {
         for parts in spellings(&given) {
             self.roots.push(Root::new(parts, home));
         }
-        // The longest root first: one root may lie inside another.
+        // Longest root first: one root may lie inside another.
         self.roots.sort_by_key(|r| std::cmp::Reverse(r.parts.len()));
         self.rebuild();
     }
@@ -254,14 +253,14 @@ impl Paths {
         self.anchors = anchors;
     }
 
-    /// Whether a closer look is worth it.
+    /// Returns whether an anchor is worth a scan.
     fn is_plausible(&self, anchor: AnchorKind, b: &[u8], at: usize) -> bool {
         match anchor {
-            // Mentioned far more often than followed by an id.
+            // The word is far more frequent than the word with an id after it.
             AnchorKind::Sessions => b
                 .get(at + "sessions".len())
                 .is_some_and(|c| matches!(c, b'/' | b'\\' | b'%' | 0x1b) || *c >= 0x80),
-            // The letters around the found ones are the root's, whatever the spelling.
+            // The letters around the anchor are those of the root in every spelling.
             AnchorKind::Root(i) => self.roots[i].around(at).is_none_or(|(start, run)| {
                 b.get(start..start + run.len()).is_some_and(|w| w.eq_ignore_ascii_case(run))
                     || b[at.saturating_sub(64)..b.len().min(at + 64)]
@@ -272,12 +271,12 @@ impl Paths {
         }
     }
 
-    /// RedactionTraits many more words than usual may belong to one path.
+    /// Most additional words that a path may have.
     pub(crate) fn extra_words(&self) -> usize {
         self.roots.iter().map(|r| r.blanks).max().unwrap_or(0)
     }
 
-    /// Tells every place where something to hide may stand.
+    /// Reports every position where something to redact may be.
     pub(crate) fn each_candidate(&self, b: &[u8], mut emit: impl FnMut(usize, AnchorKind)) {
         if let Some(index) = &self.index {
             index.each(b, |pattern, at| {
@@ -299,7 +298,7 @@ impl Paths {
     }
 }
 
-/// The forms in which file systems give the same name.
+/// The forms in which file systems return the same name.
 fn spellings(parts: &[String]) -> BTreeSet<Vec<String>> {
     let mut out = BTreeSet::from([parts.to_vec()]);
     if parts.iter().all(|p| p.is_ascii()) {

@@ -5,16 +5,16 @@ use super::{Mode, Paths, Root};
 use crate::chars::{is_long_id, is_name_byte};
 use memchr::memmem;
 
-/// Least bytes of a dashed root name that count as its start, minus one.
-const MIN_PARTIAL_VALUE_LEN: usize = 2;
+/// Shortest prefix of a dashed root name that counts as its start.
+const MIN_DASHED_PREFIX_LEN: usize = 3;
 
-/// Where a known root or id has begun at the end of the text; the text's end when none has.
+/// The start of a partial root or id at the end of the text; the text's end when there is none.
 ///
-/// With `any`, one folder of it is enough: more text is to come. Without, the text is over, and
-/// only its last part may be missing in part: its parent folder is a place of its own.
+/// With `any`, one folder of it is enough: more text may come. Without, the text is over and only
+/// the last part may be incomplete: the parent folder is a place of its own.
 pub(crate) fn partial_start(paths: &Paths, b: &[u8], any: bool) -> usize {
     let best = partial_root(paths, b, any).min(partial_id(paths, b));
-    // Where no root is known, any path may still become a session's.
+    // Without a known root, any path may become a session path.
     if any && (paths.roots.is_empty() || memmem::find(b, b"/sessions/").is_some()) {
         let word = last_word(b);
         if b[word..].iter().any(|c| is_separator(*c)) {
@@ -24,8 +24,8 @@ pub(crate) fn partial_start(paths: &Paths, b: &[u8], any: bool) -> usize {
     best
 }
 
-/// The same for a field that may come again, longer. The first folder of a root says nothing, and
-/// where no root is known, only what has the form of a session's folder may become one.
+/// The same for a field that may be sent again, longer. The first folder of a root says nothing,
+/// and without a known root only the form of a session folder counts.
 pub(crate) fn partial_field_start(paths: &Paths, b: &[u8]) -> usize {
     let at = partial_root(paths, b, true);
     let folders = b[at..].split(|c| is_separator(*c)).filter(|part| !part.is_empty()).count();
@@ -36,7 +36,7 @@ pub(crate) fn partial_field_start(paths: &Paths, b: &[u8]) -> usize {
         let rest = memmem::rfind(last, form).map(|i| &last[i + form.len()..]);
         rest.is_some_and(|rest| !rest.iter().any(|c| is_separator(*c)))
     };
-    // `/sandboxes/ID/sessions/ID/…`: all of it is hidden once a folder follows.
+    // `/sandboxes/ID/sessions/ID/…`: all of it is redacted once a folder follows.
     let sandbox = memmem::find(last, b"/sandboxes/").is_some();
     let session = memmem::find(last, b"/sessions/").is_some();
     if open(b"/sessions/") || (sandbox && !session) { best.min(word) } else { best }
@@ -83,7 +83,7 @@ pub(crate) fn is_separator(c: u8) -> bool {
 }
 
 impl PathScanner<'_> {
-    /// Whether the text from the separator at `at` to its end is the beginning of the root.
+    /// Returns whether the text from the separator at `at` to its end is the start of the root.
     pub(crate) fn begins(&self, root: &Root, at: usize, any: bool) -> bool {
         let mut end = at;
         for (i, part) in root.parts.iter().enumerate() {
@@ -93,7 +93,7 @@ impl PathScanner<'_> {
             let rest = &self.b[from..];
             if rest.len() < part.len() {
                 let same = part.as_bytes()[..rest.len()].eq_ignore_ascii_case(rest);
-                // Part of an id says as much as part of the root's own name.
+                // A part of an id says as much as a part of the root's own name.
                 let own = i + 1 == root.parts.len() || is_long_id(part.as_bytes());
                 return same && (any || (own && !rest.is_empty()));
             }
@@ -106,7 +106,7 @@ impl PathScanner<'_> {
     }
 }
 
-/// Where the names of a root have begun, with or without the separator before them.
+/// The start of a root's names at the end of the text, with or without a separator before them.
 pub(crate) fn previewable_root_start(paths: &Paths, b: &[u8]) -> usize {
     let scan = PathScanner::new(paths, b, Mode::Text);
     let mut best = b.len();
@@ -129,16 +129,16 @@ pub(crate) fn previewable_root_start(paths: &Paths, b: &[u8]) -> usize {
         }
         if let Some(dashed) = &root.dashed {
             let name = dashed.name.as_bytes();
-            let begun = (MIN_PARTIAL_VALUE_LEN + 1..=name.len().min(b.len()))
+            let longest_prefix = (MIN_DASHED_PREFIX_LEN..=name.len().min(b.len()))
                 .rev()
                 .find(|len| b[b.len() - len..].eq_ignore_ascii_case(&name[..*len]));
-            best = best.min(begun.map_or(b.len(), |len| b.len() - len));
+            best = best.min(longest_prefix.map_or(b.len(), |len| b.len() - len));
         }
     }
     best
 }
 
-/// Where a known id has begun.
+/// The start of a known id at the end of the text.
 pub(crate) fn previewable_id_start(paths: &Paths, b: &[u8]) -> usize {
     let part = |c: &&u8| c.is_ascii_alphanumeric() || **c == b'-';
     let from = b.len() - b.iter().rev().take(48).take_while(part).count();
@@ -162,7 +162,8 @@ pub(crate) fn previewable_id_start(paths: &Paths, b: &[u8]) -> usize {
 const MIN_PARTIAL_ID_LEN: usize = 4;
 
 impl PathScanner<'_> {
-    /// Whether the text from `from` to its end is the beginning of a root's names, or all of them.
+    /// Returns whether the text from `from` to its end is a prefix of a root's names, or all of
+    /// them.
     pub(crate) fn reaches(&self, root: &Root, from: usize) -> bool {
         let mut at = from;
         for (i, part) in root.parts.iter().enumerate() {
@@ -183,7 +184,7 @@ impl PathScanner<'_> {
         false
     }
 
-    /// Whether all names of a root begin at `from`.
+    /// Returns whether all names of a root start at `from`.
     pub(crate) fn has_all(&self, root: &Root, from: usize) -> bool {
         let mut at = from;
         for (i, part) in root.parts.iter().enumerate() {

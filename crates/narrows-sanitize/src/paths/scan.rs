@@ -1,8 +1,8 @@
-//! Finding session paths in one segment, in linear time.
+//! Finds session paths in one segment, in linear time.
 //!
-//! Find the anchor first (some bytes of the known root, or the word `sessions`), check its
-//! surroundings, then walk back to where the path begins. A walk never goes behind the last cut.
-//! The text is a view: separators are `/` or `\`, whatever they were written as.
+//! It finds an anchor (some bytes of a known root, or the word `sessions`), checks its
+//! surroundings, then walks back to the start of the path. A walk never passes the previous match.
+//! The text is normalized: separators are `/` or `\`, however they were written.
 
 use super::bounds::{PathStart, is_path_byte};
 use super::field::{normal, outside};
@@ -10,7 +10,7 @@ use super::{AnchorKind, Mode, Paths, Root, RootId};
 use crate::chars::{MAX_ID_LEN, is_long_id, is_name_byte};
 use memchr::memmem;
 
-/// Folders at the top of a host.
+/// Top folders of a host.
 pub(crate) const TOP_FOLDERS: [&str; 13] = [
     "users",
     "home",
@@ -31,7 +31,7 @@ fn is_id_byte(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c == b'-'
 }
 
-/// One piece of text to replace.
+/// A part of the text to replace.
 #[derive(Debug)]
 pub(crate) struct PathSpan {
     pub(crate) start: usize,
@@ -39,18 +39,18 @@ pub(crate) struct PathSpan {
     pub(crate) replacement: Replacement,
 }
 
-/// CandidateKind stands there instead.
+/// The replacement of a path.
 #[derive(Debug)]
 pub(crate) enum Replacement {
     Empty,
     Dot,
     Home,
-    /// Something of the known root that is no path: its id, its dashed name.
+    /// Not a path, but part of a known root: its id, its dashed name.
     Ellipsis,
     Text(String),
 }
 
-/// All spans of one segment, in order.
+/// Finds all matches of one segment, in order.
 pub(crate) fn spans(
     paths: &Paths,
     candidates: &[(usize, AnchorKind)],
@@ -61,7 +61,7 @@ pub(crate) fn spans(
         return Vec::new();
     }
     let mut scan = PathScanner::new(paths, b, mode);
-    // CandidateKind is known comes first, then what merely looks like a session, then what is left of ids.
+    // Known roots come first, then whatever looks like a session, then the remaining ids.
     for i in
         (0..paths.roots.len()).filter(|i| candidates.iter().any(|s| s.1 == AnchorKind::Root(*i)))
     {
@@ -72,14 +72,14 @@ pub(crate) fn spans(
     scan.spans
 }
 
-/// One segment that is being scanned.
+/// The scan of one segment.
 pub(crate) struct PathScanner<'a> {
     paths: &'a Paths,
     pub(crate) b: &'a [u8],
     mode: Mode,
-    /// Where the last cut ended: no walk goes behind it.
+    /// The end of the previous match: no walk passes it.
     pub(crate) floor: usize,
-    /// No `sessions` anchor counts before this place: it lies in a URL.
+    /// The end of a URL: no `sessions` anchor counts before it.
     shut: usize,
     spans: Vec<PathSpan>,
 }
@@ -114,12 +114,12 @@ impl<'a> PathScanner<'a> {
         }
     }
 
-    /// The known root around the bytes at `at`.
+    /// Matches the known root around the bytes at `at`.
     fn root(&self, root: &Root, at: usize) -> Option<PathSpan> {
         let (start, end) = if let Some((part, from)) = root.key() {
             self.around(root, part, at.checked_sub(from)?)?
         } else {
-            // Nothing to look for but the separator before it.
+            // Only the separator before it can be searched for.
             let start = self.sep_after(at)?;
             (start, self.parts_after(&root.parts, start)?)
         };
@@ -155,12 +155,12 @@ impl<'a> PathScanner<'a> {
                     }
                 }
             }
-            // Only the root goes: the rest of the address is not ours.
+            // Only the root is removed: the rest of the URL belongs to the user.
             PathStart::InUrl => Some(PathSpan { start, end, replacement: Replacement::Dot }),
         }
     }
 
-    /// Where a root begins and ends whose part number `key` begins at `at`.
+    /// The start and end of a root whose part number `key` starts at `at`.
     fn around(&self, root: &Root, key: usize, at: usize) -> Option<(usize, usize)> {
         let mut start = at;
         for part in root.parts.get(..key)?.iter().rev() {
@@ -171,7 +171,7 @@ impl<'a> PathScanner<'a> {
         Some((start, self.parts_after(root.parts.get(key..)?, at)?))
     }
 
-    /// Where the parts end that begin at `at`.
+    /// The end of the parts that start at `at`.
     fn parts_after(&self, parts: &[String], at: usize) -> Option<usize> {
         let mut end = at;
         for (i, part) in parts.iter().enumerate() {
@@ -182,7 +182,7 @@ impl<'a> PathScanner<'a> {
         Some(end)
     }
 
-    /// CandidateKind belongs to a path before its drive letter: `file:///`, `\\\\?\\`, `/`.
+    /// The start of what belongs to a path before its drive letter: `file:///`, `\\\\?\\`, `/`.
     fn before_drive(&self, from: usize) -> usize {
         let before = &self.b[self.floor..from];
         let lower = before[before.len().saturating_sub(8)..].to_ascii_lowercase();
@@ -192,7 +192,7 @@ impl<'a> PathScanner<'a> {
         from - found.map_or(0, |s| s.len())
     }
 
-    /// The known root as Claude Code writes it in the name of its project folder.
+    /// Matches the known root as Claude Code writes it in the name of its project folder.
     fn dashed(&self, root: &Root, at: usize) -> Option<PathSpan> {
         let dashed = root.dashed.as_ref()?;
         let start = at.checked_sub(dashed.at)?;
@@ -207,7 +207,7 @@ impl<'a> PathScanner<'a> {
         })
     }
 
-    /// An id of the known root, wherever it stands.
+    /// Matches an id of a known root anywhere.
     fn id(&self, id: &RootId, at: usize) -> Option<PathSpan> {
         let text = id.text.as_bytes();
         let (mut start, mut end) = (at, at);
@@ -230,7 +230,7 @@ impl<'a> PathScanner<'a> {
         (id.long || alone).then_some(PathSpan { start, end, replacement: Replacement::Ellipsis })
     }
 
-    /// A session path whose word `sessions` stands at `at`.
+    /// Matches a session path whose word `sessions` stands at `at`.
     fn session(&mut self, at: usize) -> Option<PathSpan> {
         let lead = match self.sep_before(at) {
             Some(lead) => Some(lead),
@@ -257,7 +257,7 @@ impl<'a> PathScanner<'a> {
             return (begins >= self.floor).then(|| self.span(false, begins, id_end));
         };
         match self.back(lead, self.style(lead)) {
-            // CandidateKind is left of a path below an earlier cut is the user's own.
+            // The rest of a path below an earlier match belongs to the user.
             PathStart::At(from) if !long && from == self.floor && from > 0 => None,
             PathStart::At(from) if !long && !self.is_rooted(from, lead) => None,
             PathStart::At(from) => Some(self.span(false, from, id_end)),
@@ -268,8 +268,9 @@ impl<'a> PathScanner<'a> {
         }
     }
 
-    /// Whether the path that begins at `from` is one of a host: `/…`, `~/…`, `C:\…`, or the same
-    /// without its first sign (`Users/…`). Others are relative: the user's own.
+    /// Returns whether the path at `from` starts at the top of a host: `/…`, `~/…`, `C:\…`, or the
+    /// same without the first character (`Users/…`). Other paths are relative and belong to the
+    /// user.
     fn is_rooted(&self, from: usize, lead: usize) -> bool {
         let word = self.b.get(from..).unwrap_or_default();
         let top = &word[..word.iter().position(|c| matches!(c, b'/' | b'\\')).unwrap_or(0)];
@@ -279,7 +280,7 @@ impl<'a> PathScanner<'a> {
             || TOP_FOLDERS.iter().any(|t| top.eq_ignore_ascii_case(t.as_bytes()))
     }
 
-    /// Where `sandboxes` stands when `sandboxes/<id>` ends at `end`.
+    /// The start of `sandboxes` when `sandboxes/<id>` ends at `end`.
     fn sandbox_before(&self, end: usize) -> Option<usize> {
         let before = self.b.get(self.floor..end)?;
         let len = before.iter().rev().take(MAX_ID_LEN).take_while(|c| is_id_byte(**c)).count();
@@ -288,7 +289,7 @@ impl<'a> PathScanner<'a> {
         (self.b.get(start..word_end)? == b"sandboxes" && start >= self.floor).then_some(start)
     }
 
-    /// Whether what ends at `end` is `/workspace` and nothing before it.
+    /// Returns whether `/workspace` ends at `end` and nothing precedes it.
     fn is_workspace(&self, end: usize) -> bool {
         let Some(before) = self.b.get(self.floor..end) else {
             return false;
@@ -296,7 +297,7 @@ impl<'a> PathScanner<'a> {
         let Some(rest) = before.strip_suffix(b"workspace") else {
             return false;
         };
-        // Without a separator before it, it is a folder of the user's own.
+        // Without a separator before it, it is a folder of the user.
         match self.sep_before(self.floor + rest.len()) {
             Some(lead) if lead > self.floor => {
                 !self.b.get(lead - 1).copied().is_some_and(is_name_byte)
@@ -305,7 +306,7 @@ impl<'a> PathScanner<'a> {
         }
     }
 
-    /// The cut of a prefix that ends at `end`, with its separator, or the root itself.
+    /// Matches a prefix that ends at `end`, with its separator, or the root itself.
     fn span(&self, home: bool, start: usize, end: usize) -> PathSpan {
         if home {
             return PathSpan { start, end, replacement: Replacement::Home };
@@ -333,11 +334,11 @@ impl<'a> PathScanner<'a> {
     }
 }
 
-/// CandidateKind stands before a root in the same word.
+/// The text before a root in the same word.
 enum RootPrefix {
-    /// A drive, `file:` and the like: it belongs to the root.
+    /// A drive, `file:` and the like: removed with the root.
     Host,
-    /// `-I`, `@`: it stays.
+    /// `-I`, `@`: kept.
     Flag,
     /// Other folders.
     Folder,
@@ -345,7 +346,7 @@ enum RootPrefix {
     Word,
 }
 
-/// CandidateKind stands before a root in the same word.
+/// Classifies the text before a root in the same word.
 fn prefix(before: &[u8]) -> RootPrefix {
     let lower = before.to_ascii_lowercase();
     let drive = |b: &[u8]| matches!(b, [d, b':', ..] if d.is_ascii_alphabetic());

@@ -1,7 +1,8 @@
-//! Cleaning one text: segments, what is found in them, what stands there instead.
+//! The redactor of one text: cuts it into segments and redacts each segment alone.
 //!
-//! A whole text and the parts of a stream take the same way: both are cut into the same segments,
-//! and each segment is cleaned alone. Segments in which nothing was spotted are not looked at.
+//! A whole text and the parts of a stream take the same path: both are cut into the same segments,
+//! so both give the same clean text. Segments without a candidate are copied. `segment` says where
+//! a text may be cut, `matches` what is replaced, `partial` what may have started at the end.
 
 pub(crate) mod cache;
 mod fixpoint;
@@ -26,7 +27,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Cleans texts, and counts what it removed.
+/// Redacts texts and counts what it redacted. Caches recent results.
 #[derive(Debug, Clone)]
 pub struct Redactor {
     pub(crate) paths: Paths,
@@ -35,15 +36,15 @@ pub struct Redactor {
     pub(crate) counts: RedactionCounts,
     pub(crate) long_cache: LongTextCache,
     pub(crate) short_cache: ShortTextCache,
-    /// Something was found, or might have been, that may reach over several lines.
+    /// The text had a match, or a possible one, that may span several lines.
     pub(crate) multi_line: bool,
-    /// Something was found of which the mode decides.
+    /// The text had a match that depends on the [`Mode`].
     pub(crate) mode_sensitive: Cell<bool>,
-    /// Places to look at, of the text in work.
+    /// Candidates of the current text; kept for its allocation.
     candidates: Vec<PackedCandidate>,
 }
 
-/// CandidateKind a text carries from one segment to the next.
+/// State that a text carries from one segment to the next.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SegmentCarry {
     key: KeyState,
@@ -54,24 +55,24 @@ impl SegmentCarry {
         matches!(self.key, KeyState::None)
     }
 
-    /// A text that comes behind a secret.
+    /// The state of a text that follows a redacted secret, whose remainder it may start with.
     pub(crate) fn after_secret() -> SegmentCarry {
         SegmentCarry { key: KeyState::AfterSecret(String::new()) }
     }
 
-    /// Whether what is held back can be told from what it is, without what follows.
+    /// Returns whether the held-back part is decided without more text.
     pub(crate) fn can_end(&self) -> bool {
         matches!(self.key, KeyState::None | KeyState::AfterSecret(_))
     }
 
-    /// The segment was cut through a secret: its rest is in the next.
-    pub(crate) fn go_on(&mut self) {
+    /// Notes that the segment was cut through a secret that continues in the next one.
+    pub(crate) fn continue_secret(&mut self) {
         if self.is_idle() {
             self.key = KeyState::LongToken;
         }
     }
 
-    /// CandidateKind is left when the text is over.
+    /// Returns the text that is still held when the input ends.
     pub(crate) fn end(&mut self) -> String {
         match std::mem::take(&mut self.key) {
             KeyState::HeaderSeen(held) => held,
@@ -83,16 +84,16 @@ impl SegmentCarry {
     }
 }
 
-/// CandidateKind is known of a segment before it is looked at.
+/// What is known of a segment before it is scanned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentHints {
-    /// The text ends with it.
+    /// The text ends with this segment.
     pub(crate) ends: bool,
-    /// There may be secrets in it.
+    /// The segment may hold secrets.
     pub(crate) secrets: bool,
 }
 
-/// A place in a text, and whether a secret may stand there: kept as one number, to be sorted.
+/// A candidate's position and whether it may be a secret, packed into one number for sorting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PackedCandidate(usize);
 
@@ -111,7 +112,7 @@ impl PackedCandidate {
 }
 
 impl Redactor {
-    /// Creates a redactor of `paths` and `secrets`, which may be shared in an `Arc`.
+    /// Creates a redactor of `paths` and `secrets`; the secrets may be shared in an `Arc`.
     pub fn new(paths: Paths, secrets: impl Into<Arc<Secrets>>) -> Self {
         let secrets = secrets.into();
         let segment_rules = SegmentRules::new(&paths, secrets.known_values());
@@ -128,7 +129,7 @@ impl Redactor {
         }
     }
 
-    /// The redacted paths, with the roots that were added.
+    /// The redacted paths, including roots that were added later.
     #[inline]
     pub fn paths(&self) -> &Paths {
         &self.paths
@@ -155,7 +156,7 @@ impl Redactor {
         self.redact_escaped(text, mode)
     }
 
-    /// A text with escape sequences.
+    /// Redacts a text that contains escape sequences.
     pub(crate) fn redact_escaped(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
         let mut plain = String::with_capacity(text.len());
         self.counts.escapes += escapes::EscapeFilter::default().push(text, true, &mut plain);
@@ -165,7 +166,7 @@ impl Redactor {
         (done != text).then_some(done)
     }
 
-    /// The mark of a value that stands under a key with the name of a secret.
+    /// Returns the placeholder of a value whose key names a secret.
     pub(crate) fn redact_key_value(&mut self, key: &str, value: &str) -> Option<EcoString> {
         if key.len() > 64 || !self.secrets.is_key_value(key, value) {
             return None;
@@ -174,8 +175,9 @@ impl Redactor {
         Some(self.secrets.placeholder("assignment", value.as_bytes()).into())
     }
 
-    /// Cleans a part of a text, a number of whole segments; `last` says that the text is over with
-    /// them. CandidateKind stands around the part is only looked at. Nothing when nothing changes.
+    /// Redacts `part` of a text, which is a number of whole segments; `last` marks the end of the
+    /// text. The surroundings of the part are read as context only. Returns `None` when nothing
+    /// changes.
     pub(crate) fn redact_part(
         &mut self,
         carry: &mut SegmentCarry,
@@ -192,14 +194,14 @@ impl Redactor {
         out
     }
 
-    /// All places worth a look, in order.
+    /// Collects all candidate positions in order.
     fn collect_candidates(&self, b: &[u8], candidates: &mut Vec<PackedCandidate>) {
         self.paths.each_candidate(b, |at, _| candidates.push(PackedCandidate::new(at, false)));
         let paths = candidates.len();
         self.secrets.each_candidate(b, |candidate| {
             candidates.push(PackedCandidate::new(candidate.at, true))
         });
-        // Places of roots without a plain letter come behind all others.
+        // Roots without a searchable letter are reported after all others.
         if candidates.len() > paths || self.paths.has_unindexed_root {
             candidates.sort_unstable();
         }
@@ -215,9 +217,9 @@ impl Redactor {
         candidates: &[PackedCandidate],
     ) -> Option<EcoString> {
         let b = &text.as_bytes()[..to];
-        let mut ends_seen = SpanWindow::default();
+        let mut window = SpanWindow::default();
         let mut out: Option<EcoString> = None;
-        // CandidateKind is copied, and where the segments end that were looked at.
+        // The end of the text copied so far, and the end of the last scanned segment.
         let (mut copied, mut done) = (from, from);
         let mut next = 0;
         let mut forced = from > 0;
@@ -229,23 +231,23 @@ impl Redactor {
             let candidate = candidates.get(next).map(|candidate| candidate.at());
             let (mut start, mut seen) = (done, done);
             if idle {
-                // The last segment may break off within something to hide.
+                // The last segment may end in the middle of a match.
                 seen = match candidate {
                     Some(candidate) => candidate,
                     None if last && self.may_end_in_partial(&b[done..]) => b.len() - 1,
                     None => break,
                 };
-                let before = self.last_end(&mut ends_seen, text, done..seen, !last);
+                let before = self.last_end(&mut window, text, done..seen, !last);
                 start = before.unwrap_or(done);
-                // No segment ends between the two; one that is too long is cut.
+                // No segment ends in between; a segment that is too long is split.
                 while seen >= start + MAX_SEGMENT_BYTES + LOOKAHEAD_BYTES {
                     start = text.floor_char_boundary(start + MAX_SEGMENT_BYTES);
                     forced = true;
                 }
             }
             let reach = (start + MAX_SEGMENT_BYTES + LOOKAHEAD_BYTES).min(to) - seen;
-            let natural = self.next_end(&mut ends_seen, text, seen, reach, !last);
-            let (end, through) = match natural {
+            let natural = self.next_end(&mut window, text, seen, reach, !last);
+            let (end, cuts_secret) = match natural {
                 Some(end) => (end, false),
                 None if b.len() - start <= MAX_SEGMENT_BYTES + LOOKAHEAD_BYTES => (b.len(), false),
                 None => self.force_split(text, start, mode),
@@ -253,14 +255,15 @@ impl Redactor {
             let ends = last && end == b.len();
             let segment = &text[start..end];
             done = end;
-            // Where the segment was not cut by force, the whole text shows what is in it.
+            // When the segment was not split by force, the candidates of the whole text show what
+            // it holds.
             let here = candidates[next..].iter().take_while(|candidate| candidate.at() < end);
-            let apart = natural.is_none() || forced || ends || !idle;
+            let is_isolated = natural.is_none() || forced || ends || !idle;
             forced = natural.is_none();
-            // CandidateKind is encoded is seen only in the segment itself.
+            // Encoded secrets are seen only in the segment itself.
             let encoded = || memchr::memchr3(b'%', b'\\', 0x1b, segment.as_bytes()).is_some();
             let secrets =
-                apart || here.into_iter().any(|candidate| candidate.is_secret()) || encoded();
+                is_isolated || here.into_iter().any(|candidate| candidate.is_secret()) || encoded();
             if let Some(clean) =
                 self.redact_segment(carry, segment, mode, SegmentHints { ends, secrets })
             {
@@ -269,13 +272,13 @@ impl Redactor {
                 out.push_str(&clean);
                 copied = end;
             }
-            if through {
-                carry.go_on();
+            if cuts_secret {
+                carry.continue_secret();
             }
         }
         if let Some(out) = &mut out {
             out.push_str(&text[copied..to]);
-            // CandidateKind is kept for long is kept small; short texts need no memory of their own.
+            // Strings that live long should be small; short ones are stored inline.
             if out.len() < 64 {
                 *out = EcoString::from(out.as_str());
             }
@@ -283,27 +286,27 @@ impl Redactor {
         out
     }
 
-    /// Where a segment that is too long is cut: not through anything that is found, but for a
-    /// secret that is too long itself. Says whether it is one.
+    /// Splits a segment that is too long: not through a match, unless the match is a secret that is
+    /// too long itself. Returns the position and whether it cuts through such a secret.
     fn force_split(&self, text: &str, start: usize, mode: Mode) -> (usize, bool) {
         let end = text.floor_char_boundary(start + MAX_SEGMENT_BYTES);
         let window =
             &text[start..text.floor_char_boundary(start + MAX_SEGMENT_BYTES + LOOKAHEAD_BYTES)];
         let at = end - start;
-        let found = self.find_candidates(window.as_bytes(), true);
-        let kind = SegmentHints { ends: false, secrets: true };
+        let candidates = self.find_candidates(window.as_bytes(), true);
+        let hints = SegmentHints { ends: false, secrets: true };
         match self
-            .resolve_matches(window, &found, mode, kind)
+            .resolve_matches(window, &candidates, mode, hints)
             .iter()
-            .find(|h| h.start < at && h.end > at)
+            .find(|m| m.start < at && m.end > at)
         {
-            Some(found) if found.start > MAX_SEGMENT_BYTES / 2 => (start + found.start, false),
-            Some(found) if found.end < window.len() => (start + found.end, false),
-            found => (end, found.is_some_and(|h| h.secret)),
+            Some(m) if m.start > MAX_SEGMENT_BYTES / 2 => (start + m.start, false),
+            Some(m) if m.end < window.len() => (start + m.end, false),
+            m => (end, m.is_some_and(|m| m.secret)),
         }
     }
 
-    /// Where the segment at `start` is cut, when it has no end of its own.
+    /// Returns where the segment at `start` is split when it has no end of its own.
     pub(crate) fn forced_split(
         &self,
         text: &str,
@@ -320,7 +323,7 @@ impl Redactor {
         natural.is_none().then(|| self.force_split(text, start, mode))
     }
 
-    /// Whether the end of a text may be the beginning of something to hide.
+    /// Returns whether the end of a text may be the start of a match.
     fn may_end_in_partial(&self, b: &[u8]) -> bool {
         let tail = &b[b.len().saturating_sub(MAX_SEGMENT_BYTES)..];
         let word = memchr::memrchr3(b' ', b'\n', b'\t', tail).map_or(0, |i| i + 1);

@@ -1,4 +1,4 @@
-//! CandidateKind has begun at the end of a text: part of a root, part of an id.
+//! Partial matches: the start of something to redact at the end of a text.
 
 use super::Redactor;
 use crate::ELLIPSIS;
@@ -8,39 +8,41 @@ use crate::paths::partial::{self, is_separator};
 use crate::secrets::{OPEN_END, is_key, turns};
 use crate::tree::is_path_key;
 
-/// RedactionTraits much of a text is looked at, from its end.
+/// Bytes at the end of a text that are searched.
 const TAIL_BYTES: usize = 4096;
-/// RedactionTraits often the end of a text is looked at again, when it was left out.
+/// How often the search is repeated on the text before a partial match.
 const MAX_ROUNDS: usize = 16;
-/// Shortest beginning of a known value that is left out.
-const MSUBSTANTIALIAL_VALUE_LEN: usize = 3;
-/// Shortest run of letters and digits that may be part of a token.
+/// Shortest prefix of a known value that counts as a partial match.
+const MIN_PARTIAL_VALUE_LEN: usize = 3;
+/// Shortest alphanumeric run that may be part of a token.
 const MIN_RUN_LEN: usize = 5;
-/// Length of a UUID_LEN as text.
+/// Length of a UUID in hyphenated form.
 const UUID_LEN: usize = 36;
-/// CandidateKind tokens begin with that are found by what they decode to: an object, a line of dashes.
+/// Prefixes of tokens that are recognized by their decoded content: a JSON object, a PEM header.
 const ENCODED_PREFIXES: [&[u8]; 2] = [b"eyJ", b"LS0t"];
 
-/// RedactionTraits much must be there of something to hide for it to have begun.
+/// How much of a match must be present for it to count as partial.
 #[derive(Debug, Clone, Copy)]
 pub struct PartialLevel {
-    /// Bytes of a token that is known by how it begins.
+    /// Bytes of a token that is recognized by its prefix.
     min_token_len: usize,
-    /// Whether a word that has the shape of a token is enough.
+    /// The shape of a token is enough.
     by_shape: bool,
 }
 
 impl PartialLevel {
-    /// It may have begun.
+    /// Something to redact may have started.
     pub const POSSIBLE: PartialLevel = PartialLevel { min_token_len: 0, by_shape: true };
-    /// It has begun by what it says, not by its shape alone.
+    /// A prefix or a name says that it has started; the shape alone does not.
     pub const EVIDENT: PartialLevel = PartialLevel { min_token_len: 0, by_shape: false };
-    /// The same, and there is more of a token than what all of its kind begin with.
+    /// Like [`PartialLevel::EVIDENT`], with more of a token than the prefix that all of its kind
+    /// share.
     pub const SUBSTANTIAL: PartialLevel = PartialLevel { min_token_len: 6, by_shape: false };
 }
 
 impl Redactor {
-    /// Where in a text that may go on something to hide may have begun; its end when nothing has.
+    /// Returns where in a text that may continue a match may have started; the text's end when none
+    /// has.
     pub(crate) fn possible_start(&self, text: &str) -> usize {
         let view = NormalizedText::new(text);
         let b = &*view.b;
@@ -50,9 +52,9 @@ impl Redactor {
         }
         let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
         let last = &b[word..];
-        // A value beside the name of a key, or a password in an address, of which more may come.
-        let keyed = b.split(u8::is_ascii_whitespace).any(is_key);
-        if keyed && last.iter().any(u8::is_ascii_digit) {
+        // More may come of a value after the name of a key, or of a password in a URL.
+        let has_key_name = b.split(u8::is_ascii_whitespace).any(is_key);
+        if has_key_name && last.iter().any(u8::is_ascii_digit) {
             at = at.min(word);
         }
         if let Some(i) = memchr::memmem::find(last, b"://") {
@@ -67,7 +69,7 @@ impl Redactor {
         let mut candidates = Vec::new();
         self.secrets.each_candidate(b, |candidate| candidates.push(candidate.at));
         if let Some(first) = candidates.iter().copied().filter(|s| *s + 64 >= word).min() {
-            // All of the word in which it stands.
+            // The whole word that contains the candidate.
             let start = b[..first].iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
             at = at.min(start);
         }
@@ -76,7 +78,7 @@ impl Redactor {
 }
 
 impl Redactor {
-    /// The same, and the last word where that is the first letters of what tokens begin with.
+    /// The same, including a last word that is the start of a token prefix.
     pub(crate) fn possible_start_for_replay(&self, text: &str) -> usize {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let word = text.trim_end_matches(is_part).len();
@@ -87,14 +89,19 @@ impl Redactor {
 }
 
 impl Redactor {
-    /// The text without what may have begun at its end, with `mark` in its place; nothing when
-    /// nothing has.
-    pub fn without_partial(&self, text: &str, mark: &str, level: PartialLevel) -> Option<String> {
+    /// Returns the text with the partial match at its end replaced by `placeholder`; `None` when there is
+    /// none.
+    pub fn without_partial(
+        &self,
+        text: &str,
+        placeholder: &str,
+        level: PartialLevel,
+    ) -> Option<String> {
         let at = self.partial_start(text, level);
-        (at < text.len()).then(|| [&text[..at], mark].concat())
+        (at < text.len()).then(|| [&text[..at], placeholder].concat())
     }
 
-    /// The same for a value of a tree.
+    /// The same for a value of a JSON tree.
     pub fn value_without_partial(
         &self,
         text: &str,
@@ -104,21 +111,23 @@ impl Redactor {
         if is_path_key(key) {
             return self.is_partial_path(text, level).then(|| ELLIPSIS.to_owned());
         }
-        // CandidateKind the key says is a secret may be too short as yet to be one.
+        // The value of a secret's key may be too short yet to be recognized.
         if !text.is_empty() && !text.contains(' ') && self.secrets.is_secret_key(key) {
             return Some(ELLIPSIS.to_owned());
         }
         self.without_partial(text, ELLIPSIS, level)
     }
 
-    /// Whether a path may go on into something to hide. A whole root is shown as none of its names.
+    /// Returns whether a path may grow into something to redact. A whole root shows none of its
+    /// names.
     pub fn is_partial_path(&self, path: &str, level: PartialLevel) -> bool {
         !self.paths.is_root(path) && self.partial_start(path, level) < path.len()
     }
 
-    /// Where in a text that may go on something to hide has begun; its end when nothing has.
+    /// Returns where in a text that may continue a partial match starts; the text's end when none
+    /// does.
     pub(crate) fn partial_start(&self, text: &str, level: PartialLevel) -> usize {
-        // A field may close what it opened each time: "`curl …`".
+        // A growing field may close its quotes each time: "`curl …`".
         let mut end = text.trim_end_matches(['`', '"', '\'', ')', ']', '}', '>', '…', '.']).len();
         let whole = end;
         for _ in 0..MAX_ROUNDS {
@@ -129,7 +138,7 @@ impl Redactor {
             if at == view.b.len() {
                 return if end == whole { text.len() } else { end };
             }
-            // CandidateKind stands before may end within something else now.
+            // The text before it may now end in another partial match.
             end = low + tail.floor_char_boundary(view.source(at, at).0);
         }
         0
@@ -137,7 +146,7 @@ impl Redactor {
 
     fn partial_start_in(&self, b: &[u8], level: PartialLevel) -> usize {
         let mut at = partial::partial_field_start(&self.paths, b);
-        // CandidateKind is whole shows none of its names, though it may be a part of something longer.
+        // A whole root shows none of its names, though it may be part of something longer.
         if !level.by_shape && self.is_whole_root(&b[at..]) {
             at = b.len();
         }
@@ -146,16 +155,16 @@ impl Redactor {
         at = at.min(vendor.filter(is_enough).unwrap_or(b.len()));
         for value in self.secrets.known_values() {
             let value = value.as_bytes();
-            let longest = (value.len() - 1).min(b.len());
-            let begun =
-                (MSUBSTANTIALIAL_VALUE_LEN..=longest).rev().find(|n| b.ends_with(&value[..*n]));
-            at = begun.map_or(at, |n| at.min(b.len() - n));
+            let max_len = (value.len() - 1).min(b.len());
+            let longest_prefix =
+                (MIN_PARTIAL_VALUE_LEN..=max_len).rev().find(|n| b.ends_with(&value[..*n]));
+            at = longest_prefix.map_or(at, |n| at.min(b.len() - n));
         }
         let line = memchr::memrchr2(b'\n', b'\r', b).map_or(0, |i| i + 1);
         let word = b.iter().rposition(u8::is_ascii_whitespace).map_or(0, |i| i + 1);
-        let token = token(&b[word..], level.by_shape).map(|start| word + start);
+        let token = partial_token_by_form(&b[word..], level.by_shape).map(|start| word + start);
         at = at.min(token.filter(is_enough).unwrap_or(b.len()));
-        if let Some(password) = password(&b[word..]) {
+        if let Some(password) = partial_password(&b[word..]) {
             at = at.min(word + password);
         }
         self.secrets.each_span(&b[line..], true, |from, to| {
@@ -166,14 +175,15 @@ impl Redactor {
         at
     }
 
-    /// Whether a path is a root as it stands, or the folder of a session, perhaps with a full stop.
+    /// Returns whether a path is a whole root or the folder of a session, possibly with a full
+    /// stop.
     fn is_whole_root(&self, path: &[u8]) -> bool {
         let path = path.strip_suffix(b".").unwrap_or(path);
         let name = path.rsplit(|c| is_separator(*c)).next().unwrap_or_default();
         is_long_id(name) || str::from_utf8(path).is_ok_and(|path| self.paths.is_root(path))
     }
 
-    /// Where the value begins of the name at `from`; the end of the text when only a name stands there.
+    /// The start of the value of the name at `from`; the text's end when only a name is there.
     fn value_start(&self, b: &[u8], from: usize) -> usize {
         let is_sign = |c: &u8| matches!(c, b' ' | b'\t' | b'=' | b':' | b'"' | b'\'');
         let rest = &b[from..];
@@ -186,29 +196,29 @@ impl Redactor {
     }
 }
 
-/// Where in the last word of a text a token may have begun that is told by what it is made of: what
-/// begins as encoded objects and keys do, or, `by_shape`, letters and digits in turn.
-fn token(word: &[u8], by_shape: bool) -> Option<usize> {
+/// Finds a token in the last word of a text by its form: encoded objects and keys by their prefix
+/// or, `by_shape`, alternating letters and digits.
+fn partial_token_by_form(word: &[u8], by_shape: bool) -> Option<usize> {
     let encoded =
         ENCODED_PREFIXES.iter().filter_map(|known| memchr::memmem::find(word, known)).min();
-    let mut jumbled = memchr::memmem::find(word, b"Q~");
+    let mut mixed = memchr::memmem::find(word, b"Q~");
     let mut at = 0;
-    while by_shape && jumbled.is_none() && at < word.len() {
+    while by_shape && mixed.is_none() && at < word.len() {
         let rest = &word[at..];
-        // A whole UUID is an id, and says nothing.
+        // A whole UUID is an id, not a secret.
         if rest.get(..UUID_LEN).is_some_and(is_uuid) {
             at += UUID_LEN;
             continue;
         }
         let len = rest.iter().position(|c| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-        jumbled = (len >= MIN_RUN_LEN && turns(&rest[..len]) >= 2).then_some(at);
+        mixed = (len >= MIN_RUN_LEN && turns(&rest[..len]) >= 2).then_some(at);
         at += len + 1;
     }
     let starts = |at: usize| {
         let is_part = |c: &u8| c.is_ascii_alphanumeric() || b"_-.~+".contains(c);
         at - word[..at].iter().rev().take_while(|c| is_part(c)).count()
     };
-    encoded.into_iter().chain(jumbled.map(starts)).min()
+    encoded.into_iter().chain(mixed.map(starts)).min()
 }
 
 fn is_uuid(text: &[u8]) -> bool {
@@ -217,8 +227,9 @@ fn is_uuid(text: &[u8]) -> bool {
     text.len() == UUID_LEN && text.iter().enumerate().all(fits)
 }
 
-/// Where in the last word of a text the password of an address begins, when it does not end there.
-fn password(word: &[u8]) -> Option<usize> {
+/// The start of the password in the last word of a text, when that word is a URL whose login has
+/// not ended.
+fn partial_password(word: &[u8]) -> Option<usize> {
     let login = memchr::memmem::find(word, b"://")? + 3;
     let rest = &word[login..];
     let from = memchr::memchr(b':', rest)? + 1;

@@ -1,6 +1,7 @@
-//! CandidateKind of the text that is held back can be shown while its stream pauses. It is shown beside the log
-//! and taken back when the text itself comes, so nothing may be in it that could still become a
-//! secret or a path of the machine.
+//! The part of held-back text that may be shown while its stream pauses.
+//!
+//! A preview is never stored and is withdrawn when the text itself comes. Nothing in it may still
+//! become a secret or a host path.
 
 use super::Redactor;
 use crate::chars::{ends_path, is_name_byte, is_standalone};
@@ -11,25 +12,25 @@ use crate::secrets::OPEN_END;
 use crate::text::Clean;
 use memchr::{memchr2_iter, memrchr2};
 
-/// Letters and digits in a row that may be the beginning of a token, whatever it begins with.
+/// Shortest alphanumeric run that may be the start of a token of any kind.
 const MIN_RUN_LEN: usize = 12;
-/// RedactionTraits much of a known value or id must be there for it to have begun.
+/// Shortest prefix of a known value or id that counts as its start.
 const MIN_PARTIAL_VALUE_LEN: usize = 2;
 
 impl Redactor {
-    /// The cleaned beginning of a text that pauses in which nothing to hide can have begun.
+    /// Returns the redacted start of a pausing text in which no match can have started.
     pub(crate) fn preview(&mut self, text: &str, mode: Mode) -> Option<Clean> {
         let text = &text[..self.certain_end(text)];
         if text.is_empty() {
             return None;
         }
-        let counted = self.counts.clone();
+        let counts = self.counts.clone();
         let clean = self.redact_uncached(text, mode);
-        self.counts = counted;
+        self.counts = counts;
         Some(Clean(clean.unwrap_or_else(|| text.into())))
     }
 
-    /// Up to where nothing in a text that may go on can become something to hide.
+    /// Returns the position up to which nothing in a text that may continue can become a match.
     fn certain_end(&self, text: &str) -> usize {
         let mut at = self.possible_start(text);
         let whole = &text[..complete(text)];
@@ -46,21 +47,21 @@ impl Redactor {
         text.floor_char_boundary(at)
     }
 
-    /// The same for one line as it reads; a place in its source.
+    /// The same for one normalized line; returns a position in its source.
     fn certain_end_in(&self, view: &NormalizedText<'_>) -> usize {
         let b = &*view.b;
         let mut at = b.len();
-        let named = !self.secrets.has_user_rules();
+        let skip_names = !self.secrets.has_user_rules();
         self.secrets.each_span(b, true, |from, to| {
-            // The name of a secret is none, as long as nothing stands beside it.
-            if to == OPEN_END && !(named && is_name_only(&b[from..])) {
+            // A name alone is no secret as long as no value follows it.
+            if to == OPEN_END && !(skip_names && is_name_only(&b[from..])) {
                 at = at.min(from);
             }
         });
         for value in self.secrets.known_values().iter().map(String::as_bytes) {
-            let begun =
+            let longest_prefix =
                 (MIN_PARTIAL_VALUE_LEN..value.len()).rev().find(|len| b.ends_with(&value[..*len]));
-            at = at.min(begun.map_or(b.len(), |len| b.len() - len));
+            at = at.min(longest_prefix.map_or(b.len(), |len| b.len() - len));
         }
         at = at
             .min(absolute_path_start(b))
@@ -75,14 +76,15 @@ impl Redactor {
     }
 }
 
-/// Whether nothing but letters stands there, as in the name of a field, and perhaps a sign behind it.
+/// Returns whether only letters are there, as in the name of a field, possibly with a sign after
+/// it.
 fn is_name_only(b: &[u8]) -> bool {
     let sign = |c: &u8| matches!(c, b' ' | b'\t' | b':' | b'=' | b'"' | b'\'');
     let len = b.len() - b.iter().rev().take_while(|c| sign(c)).count();
     len <= 48 && b[..len].iter().all(|c| c.is_ascii_alphabetic() || matches!(c, b'_' | b'-'))
 }
 
-/// Where the first path begins that is not relative to something.
+/// The start of the first path that is not relative.
 fn absolute_path_start(b: &[u8]) -> usize {
     for at in memchr2_iter(b'/', b'\\', b) {
         let before = &b[..at];
@@ -113,7 +115,7 @@ fn absolute_path_start(b: &[u8]) -> usize {
     b.len()
 }
 
-/// Where the letters and digits begin at the end of a text, if they may be part of a token.
+/// The start of the alphanumeric run at the end of a text, when it may be part of a token.
 fn token_run_start(b: &[u8]) -> usize {
     let part = |c: &&u8| c.is_ascii_alphanumeric() || b"_-.+/=~".contains(*c);
     let from = b.len() - b.iter().rev().take_while(part).count();

@@ -1,4 +1,4 @@
-//! CandidateKind stands before a place and may go on behind it: known values, roots, paths of a host, logins.
+//! What may span a segment end: known values, roots, host paths, URL logins.
 
 use super::Redactor;
 use crate::chars::{ends_path, is_blank, is_joint, is_standalone, is_standalone_punctuation};
@@ -7,23 +7,23 @@ use crate::paths::scan::{PathScanner, TOP_FOLDERS};
 use crate::paths::{Mode, Paths, Root};
 use memchr::{memchr, memchr2, memchr2_iter, memchr3, memmem, memrchr2};
 
-/// RedactionTraits far before a place is looked.
+/// Bytes before a position that are searched.
 const LOOKBACK_BYTES: usize = 512;
-/// Words of a path in quotes that may have blanks between them.
+/// Words of a quoted path that may be separated by blanks.
 const LOOKBACK_WORDS: usize = 4;
-/// Folders of a host below which names with blanks are found.
+/// Top folders of a host whose subfolders may have blanks in their names.
 const HOME_FOLDERS: [&str; 5] = ["home", "users", "volumes", "media", "mnt"];
 
-/// CandidateKind makes a place no end of a segment, beyond what always does.
+/// Segment rules that depend on the redacted values and roots.
 #[derive(Clone, Default)]
 pub(crate) struct SegmentRules {
-    /// The beginnings of known values, up to each place where a text might be cut.
+    /// The prefixes of known values up to each possible segment end inside them.
     value_prefixes: Vec<String>,
-    /// A root has such places in its names.
+    /// The names of some root contain a possible segment end.
     has_split_root: bool,
 }
 
-// Raw text is not shown, not even to whoever debugs.
+// Raw text must not be printed, not even for debugging.
 impl std::fmt::Debug for SegmentRules {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "SegmentRules({} beginnings)", self.value_prefixes.len())
@@ -32,14 +32,14 @@ impl std::fmt::Debug for SegmentRules {
 
 impl SegmentRules {
     pub(crate) fn new(paths: &Paths, known: &[String]) -> SegmentRules {
-        let begun = |v: &String| -> Vec<String> {
+        let prefixes = |v: &String| -> Vec<String> {
             v.char_indices()
                 .filter(|(_, c)| c.is_whitespace() || *c == '|' || is_standalone(*c))
                 .map(|(i, c)| v[..i + c.len_utf8()].to_owned())
                 .collect()
         };
         let has_split_root = paths.roots.iter().any(may_be_split);
-        SegmentRules { value_prefixes: known.iter().flat_map(begun).collect(), has_split_root }
+        SegmentRules { value_prefixes: known.iter().flat_map(prefixes).collect(), has_split_root }
     }
 
     pub(crate) fn add_root(&mut self, paths: &Paths) {
@@ -47,7 +47,7 @@ impl SegmentRules {
     }
 }
 
-/// Whether a text might be cut within the names of a root.
+/// Returns whether a segment could end inside the names of a root.
 fn may_be_split(root: &Root) -> bool {
     root.parts
         .iter()
@@ -55,7 +55,8 @@ fn may_be_split(root: &Root) -> bool {
 }
 
 impl Redactor {
-    /// Whether something that stands right before `p`, where the text might be cut, may go on there.
+    /// Returns whether something right before `p` may continue after it, so that no segment ends
+    /// there.
     pub(crate) fn may_continue(&self, text: &str, p: usize) -> bool {
         let b = &text.as_bytes()[..p];
         if self.segment_rules.value_prefixes.iter().any(|v| b.ends_with(v.as_bytes())) {
@@ -76,7 +77,7 @@ impl Redactor {
         }
     }
 
-    /// Whether a line that ends within or behind the names of a root may go on with them.
+    /// Returns whether a line that ends inside or after the names of a root may continue with them.
     fn is_within_root(&self, line: &str) -> bool {
         let view = NormalizedText::new(line);
         let scan = PathScanner::new(&self.paths, &view.b, Mode::Text);
@@ -85,7 +86,7 @@ impl Redactor {
             let low = view.b.len().saturating_sub(longest);
             let led = memchr2_iter(b'/', b'\\', &view.b[low..])
                 .any(|i| scan.sep_after(low + i).is_some_and(|from| scan.reaches(root, from)));
-            // It is also found without its first separator.
+            // A root is also matched without its first separator.
             led || root.parts.first().and_then(|p| p.bytes().next()).is_some_and(|first| {
                 let other = first.to_ascii_uppercase();
                 memchr2_iter(first.to_ascii_lowercase(), other, &view.b[low..])
@@ -94,8 +95,8 @@ impl Redactor {
         })
     }
 
-    /// Whether the last words before a blank are a path of a host whose next folder has a blank in
-    /// its name: `/Users/Jo Doe/…`. A path below a known root is none.
+    /// Returns whether the last words before a blank are a host path whose next folder has a blank
+    /// in its name: `/Users/Jo Doe/…`. A path below a known root is none.
     fn is_host_path(&self, b: &[u8]) -> bool {
         let mut end = b.len();
         let mut chained = true;
@@ -105,7 +106,7 @@ impl Redactor {
             let text = str::from_utf8(&b[start..end]).unwrap_or_default();
             let before = start.checked_sub(1).map(|i| b[i]);
             let quoted = matches!(before, Some(b'"' | b'\'' | b'`'));
-            // Most words are plain: only where one begins may a path begin then.
+            // Most words are ASCII: a path then starts only at the start of a word.
             let plain = text.is_ascii();
             let below = |path: &&[u8]| chained && is_below(path, &HOME_FOLDERS);
             let path = if quoted && is_below(text.as_bytes(), &TOP_FOLDERS) {
@@ -118,7 +119,7 @@ impl Redactor {
             if let Some(path) = path {
                 return !self.is_known(path);
             }
-            // Between such characters the text may have been cut.
+            // The text may have been cut between such characters.
             if text.is_empty() || (!plain && text.contains(is_standalone)) {
                 return false;
             }
@@ -136,7 +137,7 @@ impl Redactor {
         false
     }
 
-    /// Whether a path lies below a known root.
+    /// Returns whether a path lies below a known root.
     fn is_known(&self, path: &[u8]) -> bool {
         let scan = PathScanner::new(&self.paths, path, Mode::Text);
         let from = if path.get(1) == Some(&b':') { 2 } else { 0 };
@@ -144,25 +145,25 @@ impl Redactor {
             .is_some_and(|from| self.paths.roots.iter().any(|root| scan.has_all(root, from)))
     }
 
-    /// Whether a word that ends in a character of a script without blanks may be part of a path that
-    /// begins at the top of a host, or of the login of an address.
+    /// Returns whether a word that ends in a character of a script without blanks may be part of a
+    /// path from the top of a host, or of the login of a URL.
     fn is_word_open(&self, line: &str) -> bool {
         let ends = |c: char| (c.is_ascii() && ends_path(c as u8)) || is_standalone_punctuation(c);
-        let behind = |from: Option<(usize, char)>| {
+        let after = |from: Option<(usize, char)>| {
             &line.as_bytes()[from.map_or(0, |(i, c)| i + c.len_utf8())..]
         };
-        // A password may have a bar in it, a path has none.
-        let login = behind(line.char_indices().rev().find(|(_, c)| *c != '|' && ends(*c)));
+        // A password may contain a bar, a path does not.
+        let login = after(line.char_indices().rev().find(|(_, c)| *c != '|' && ends(*c)));
         if memmem::find(login, b"://").is_some_and(|at| is_login_open(&login[at + 3..])) {
             return true;
         }
-        let word = behind(line.char_indices().rev().find(|(_, c)| ends(*c)));
-        // Such signs stand in names of folders too: all of a path is waited for.
+        let word = after(line.char_indices().rev().find(|(_, c)| ends(*c)));
+        // Folder names contain such signs too: wait for the whole path.
         let is_name = || line.chars().next_back().is_some_and(is_joint);
         if memchr2(b'/', b'\\', word).is_some() && is_name() {
             return true;
         }
-        // CandidateKind stands before a separator may have been told already: it says nothing.
+        // The text before a separator may have been emitted already, so it decides nothing.
         let tops = || self.paths.roots.iter().filter_map(|r| r.parts.first().map(String::as_str));
         memchr2_iter(b'/', b'\\', word).any(|at| {
             is_home(&word[..at])
@@ -172,8 +173,8 @@ impl Redactor {
     }
 }
 
-/// The paths that may begin in a word: at its beginning, or behind a character that stands for
-/// itself, for there the text may have been cut. None goes over a sign.
+/// The paths that may start in a word: at its start, or after a standalone character, where the
+/// text may have been cut. No path spans standalone punctuation.
 fn paths_in(word: &str) -> impl Iterator<Item = &[u8]> {
     let from = word
         .rfind(is_standalone_punctuation)
@@ -184,7 +185,7 @@ fn paths_in(word: &str) -> impl Iterator<Item = &[u8]> {
     std::iter::once(0).chain(led).map(|at| &word.as_bytes()[at..])
 }
 
-/// Whether a path begins at the separator behind this: `~`, or a drive.
+/// Returns whether a path starts at the separator after this text: `~`, or a drive letter.
 fn is_home(before: &[u8]) -> bool {
     match before {
         [.., b'~'] => true,
@@ -195,7 +196,7 @@ fn is_home(before: &[u8]) -> bool {
     }
 }
 
-/// Whether a path is absolute and begins with one of these folders, or with a drive.
+/// Returns whether a path is absolute and starts with one of these folders or a drive letter.
 fn is_below(path: &[u8], tops: &[&str]) -> bool {
     let rest = match path {
         [b'/' | b'\\', rest @ ..] => rest,
@@ -206,17 +207,17 @@ fn is_below(path: &[u8], tops: &[&str]) -> bool {
     tops.iter().any(|top| rest[..len].eq_ignore_ascii_case(top.as_bytes()))
 }
 
-/// Whether the beginning of an address, behind its scheme, may be a name and a password.
+/// Returns whether the text after `scheme://` may still become `name:password@`.
 fn is_login_open(rest: &[u8]) -> bool {
     if memchr2(b'/', b'@', rest).is_some() {
         return false;
     }
-    // Only what stands before the first other letter tells: the rest may be cut off.
+    // Only the text before the first non-ASCII character decides: the rest may be cut off.
     let plain = &rest[..rest.iter().position(|c| !c.is_ascii()).unwrap_or(rest.len())];
     match memchr(b':', plain) {
         // A port is no password.
         Some(i) => plain.len() == i + 1 || !plain[i + 1..].iter().all(u8::is_ascii_digit),
-        // A host has a dot before what merely stands behind it.
+        // A host name contains a dot.
         None => memchr(b'.', plain).is_none(),
     }
 }

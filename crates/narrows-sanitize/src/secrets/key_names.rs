@@ -1,6 +1,7 @@
 //! Words that name a secret.
 
-/// Whether a word names a secret: its value may follow, with or without a sign between.
+/// Returns whether a word names a secret, so that its value may follow, with or without a sign
+/// between.
 pub(crate) fn is_key(word: &[u8]) -> bool {
     const KEYS: [&str; 10] = [
         "secret",
@@ -31,12 +32,12 @@ pub(crate) fn is_key(word: &[u8]) -> bool {
     word.starts_with(b"-") || KEYS.iter().zip(&LETTERS).any(named) || has_flag(word)
 }
 
-/// `--token` behind a quote or a bracket.
+/// `--token` after a quote or a bracket.
 fn has_flag(word: &[u8]) -> bool {
     word.windows(2).any(|w| w == b"--")
 }
 
-/// Which letters are in a word, one bit each.
+/// The letters of a word, one bit each.
 const fn letters(word: &[u8]) -> u32 {
     let mut bits = 0;
     let mut i = 0;

@@ -8,13 +8,13 @@ use super::{CompiledUserRule, validate};
 use regex_automata::util::captures::Captures;
 use regex_automata::{Anchored, Input};
 
-/// RedactionTraits far a match may reach behind its anchor.
+/// Bytes after its anchor that a match may span.
 pub(super) const MATCH_WINDOW_BYTES: usize = 4096;
-/// The same for the value beside a key name.
+/// The same for the value of a key name.
 const VALUE_WINDOW_BYTES: usize = 1024;
 
 impl RuleTable {
-    /// The match of a rule around its anchor.
+    /// Returns the match of a rule around its anchor.
     pub(super) fn match_rule(
         &self,
         rule: usize,
@@ -34,7 +34,7 @@ impl RuleTable {
             let input = Input::new(b).span(start..end).anchored(Anchored::Yes);
             regex.search_captures(&input, &mut captures);
             let Some((from, mut to)) = redacted_group(&captures) else { continue };
-            // A longer secret is redacted_group to its end.
+            // A longer secret is redacted to its end.
             if to == end {
                 let more = |c: &&u8| is_word(**c) || b"./+=~%".contains(*c);
                 to += b[end..].iter().take_while(more).count();
@@ -53,7 +53,7 @@ impl RuleTable {
                 Validation::Value => {
                     let quoted = from > 0 && matches!(b[from - 1], b'"' | b'\'' | b'`');
                     let name = &b[start..from];
-                    // `Type::SecretMatch`, `arn:secret:name`: parts of a longer name.
+                    // `Type::Secret`, `arn:secret:name`: parts of a longer name.
                     let two = start.checked_sub(2).map(|i| b[i]) == Some(b':');
                     let part = before == b':' && (two || name.ends_with(b":"));
                     !part && !validate::is_pager(name) && validate::is_value(secret, next, quoted)
@@ -70,7 +70,7 @@ impl RuleTable {
         None
     }
 
-    /// Whether the regex of a rule finds anything around its anchor, right or wrong.
+    /// Returns whether the regex of a rule matches around its anchor, before validation.
     pub(super) fn regex_matches(&self, rule: usize, b: &[u8], at: usize) -> bool {
         let Some(regex) = self.regex(rule) else { return false };
         let end = b.len().min(at + MATCH_WINDOW_BYTES);
@@ -87,10 +87,10 @@ impl Rule {
     }
 }
 
-/// The places where a match with its anchor at `at` may begin, the earliest first.
+/// The positions where a match with its anchor at `at` may start, the earliest first.
 pub(crate) fn start_range(rule: &Rule, b: &[u8], at: usize) -> std::ops::RangeInclusive<usize> {
     if rule.validation == Validation::Value {
-        // The name of the key has one beginning only.
+        // The name of a key starts at one position only.
         let name = |c: &&u8| is_word(**c) || **c == b'.';
         let len = b[..at].iter().rev().take(rule.lookbehind).take_while(name).count();
         return at - len..=at - len;
@@ -98,7 +98,7 @@ pub(crate) fn start_range(rule: &Rule, b: &[u8], at: usize) -> std::ops::RangeIn
     at.saturating_sub(rule.lookbehind)..=at
 }
 
-/// CandidateKind a match hides: its group, or all of it.
+/// The redacted range of a match: its group, or all of it.
 pub(super) fn redacted_group(captures: &Captures) -> Option<(usize, usize)> {
     let whole = captures.get_group(0)?;
     let group = if captures.group_len() > 1 { captures.get_group(1) } else { None };
@@ -106,7 +106,7 @@ pub(super) fn redacted_group(captures: &Captures) -> Option<(usize, usize)> {
     (span.start < span.end).then_some((span.start, span.end))
 }
 
-/// The match of one's own rule that holds the keyword at `at`.
+/// Returns the match of a user rule that contains the keyword at `at`.
 pub(super) fn match_user_rule<'a>(
     rule: &'a CompiledUserRule,
     b: &[u8],
@@ -131,7 +131,7 @@ pub(super) fn match_user_rule<'a>(
     None
 }
 
-/// `scheme://name:password@`: the password before the `@` at `at`.
+/// `scheme://name:password@`: matches the password before the `@` at `at`.
 pub(super) fn match_url_password(b: &[u8], at: usize) -> Option<SecretMatch<'static>> {
     let stop =
         |c: u8| c.is_ascii_whitespace() || matches!(c, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>');

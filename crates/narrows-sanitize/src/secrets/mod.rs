@@ -1,8 +1,8 @@
-//! Secrets: found by their format, redacted_group behind marks.
+//! Secrets, recognized by their format and replaced by placeholders.
 //!
-//! A literal is looked for first, then one small regex runs at that place and nowhere else.
-//! Whatever is found becomes `[redacted:<kind>:<4 hex>]`; the same secret always gives the same
-//! mark, and a mark is nothing that a rule could find.
+//! A literal is searched for first; then one small regex runs at that position and nowhere else. A
+//! match becomes `[redacted:<kind>:<4 hex>]`. The same secret always gets the same placeholder, and
+//! no rule matches a placeholder.
 
 mod key_names;
 mod matching;
@@ -32,30 +32,30 @@ use std::sync::Arc;
 use table::compile;
 use vendors::VENDORS;
 
-/// Shortest value that is redacted_group because it is known.
+/// Shortest known value that is redacted, in bytes.
 pub const MIN_KNOWN: usize = 8;
-/// Shortest keyword of a rule of one's own.
+/// Shortest keyword of a user rule, in bytes.
 pub const MIN_KEYWORD: usize = 3;
-/// Most memory that the regex of one rule may need.
+/// Memory limit of the regex of one rule, in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
-/// Most memory that one regex keeps between two searches.
+/// Memory that one regex keeps between two searches, in bytes.
 const MAX_REGEX_CACHE_BYTES: usize = 64 << 10;
 
-/// The kind of what is redacted_group because its value is known.
+/// The kind of known values.
 pub(crate) const KNOWN_VALUE_KIND: &str = "known-value";
 
-/// A rule of one's own.
+/// A rule that the user adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserRule {
-    /// Stands in the mark: lower-case letters, digits and hyphens.
+    /// Stands in the placeholder: lower-case letters, digits and hyphens.
     pub kind: String,
-    /// A literal that is in every match; the regex runs only where it is.
+    /// A literal that every match contains; the regex runs only where it is.
     pub keyword: String,
-    /// CandidateKind is redacted_group: group 1 where there is one, else the whole match. Within one line.
+    /// The redacted part: group 1 where there is one, else the whole match. Within one line.
     pub regex: String,
 }
 
-/// Why a rule was refused.
+/// Why a rule was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
     kind: String,
@@ -70,7 +70,7 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// The secrets to hide: the built-in rules, and what the user added.
+/// The secrets to redact: the built-in rules, user rules and known values.
 #[derive(Clone)]
 pub struct Secrets {
     enabled: bool,
@@ -78,11 +78,11 @@ pub struct Secrets {
     user_rules: Vec<Arc<CompiledUserRule>>,
     known_values: Vec<String>,
     allowed: HashSet<Vec<u8>>,
-    /// The known values first, then the keywords of own rules.
+    /// Known values first, then the keywords of user rules.
     user_index: Option<AhoCorasick>,
 }
 
-// Known values and the key are not shown, not even to whoever debugs.
+// Known values and the key must not be printed, not even for debugging.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (own, known) = (self.user_rules.len(), self.known_values.len());
@@ -111,17 +111,17 @@ impl Default for Secrets {
 }
 
 impl Secrets {
-    /// Hides no secret: for measuring, and for who does it elsewhere.
+    /// Redacts no secret: for benchmarks, and for text that is redacted elsewhere.
     pub fn none() -> Self {
         Secrets { enabled: false, ..Secrets::default() }
     }
 
-    /// The built-in rules, with samples of what they find and what they leave.
+    /// The built-in rules, with samples that match and that must not.
     pub fn rules() -> impl Iterator<Item = &'static Rule> {
         RULES.iter().chain(VENDORS)
     }
 
-    /// Whether a variable of this name normally holds a secret.
+    /// Returns whether an environment variable of this name normally holds a secret.
     pub fn is_secret_name(name: &str) -> bool {
         const ENDS: [&str; 13] = [
             "TOKEN",
@@ -144,12 +144,12 @@ impl Secrets {
         !bare && (ENDS.iter().any(|e| end(e)) || name.ends_with("_KEY") || name.ends_with("TOKEN"))
     }
 
-    /// Sets the key of the marks: installations with different keys give different marks.
+    /// Sets the key of the placeholders' hashes: different keys give different placeholders.
     pub fn set_key(&mut self, key: [u8; 32]) {
         self.hash_key = key;
     }
 
-    /// Adds a rule.
+    /// Adds a user rule.
     pub fn add_rule(&mut self, rule: UserRule) -> Result<(), RuleError> {
         let refuse = |reason: String| RuleError { kind: rule.kind.clone(), reason };
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -176,12 +176,12 @@ impl Secrets {
         Ok(())
     }
 
-    /// Never hides this value.
+    /// Never redacts this value.
     pub fn allow(&mut self, value: &str) {
         self.allowed.insert(value.as_bytes().to_vec());
     }
 
-    /// Hides this value wherever it stands. Says whether it is long enough for that.
+    /// Redacts each line of this value wherever it stands. Returns whether any line is long enough.
     pub fn add_known(&mut self, value: &str) -> bool {
         let mut taken = false;
         for line in value.lines().map(str::trim).filter(|l| l.len() >= MIN_KNOWN) {
@@ -202,17 +202,17 @@ impl Secrets {
         self.user_index = AhoCorasick::new(all).ok();
     }
 
-    /// Whether there are rules of one's own.
+    /// Returns whether there are user rules.
     pub(crate) fn has_user_rules(&self) -> bool {
         !self.user_rules.is_empty()
     }
 
-    /// The values that are known.
+    /// The known values.
     pub(crate) fn known_values(&self) -> &[String] {
         &self.known_values
     }
 
-    /// The mark of a secret.
+    /// The placeholder of a secret.
     pub(crate) fn placeholder(&self, kind: &str, secret: &[u8]) -> String {
         let mut hash = Sha256::new();
         hash.update(self.hash_key);
@@ -223,31 +223,5 @@ impl Secrets {
 
     fn is_allowed(&self, secret: &[u8]) -> bool {
         !self.allowed.is_empty() && self.allowed.contains(secret)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_rule_compiles_and_has_a_plain_kind() {
-        for (i, rule) in RULE_TABLE.rules.iter().enumerate() {
-            assert!(
-                RULE_TABLE.regex(i).is_some(),
-                "{}: {:?}",
-                rule.kind,
-                compile(rule.regex).err()
-            );
-            let plain = rule.kind.bytes().all(|c| c.is_ascii_lowercase() || c == b'-');
-            assert!(plain && rule.kind.len() < runs::MIN_RUN_LEN, "{}", rule.kind);
-        }
-        assert!(RULE_TABLE.starts.is_some() && RULE_TABLE.words.is_some());
-        // More would need a slower search.
-        assert_eq!(
-            RULE_TABLE.keyword_rules.len(),
-            KEYWORD_ORDER.len(),
-            "words that have no place in the order"
-        );
     }
 }

@@ -1,39 +1,39 @@
-//! Private keys in armor: from their first line to their last, over as many lines as there are.
+//! Armored private keys, from the first line to the last.
 //!
-//! The mark stands where the key begins. A line that merely names the armor, as code does, is no
-//! key: some of the key itself must follow.
+//! The placeholder stands where the key starts. A line that only names the armor, as code does, is
+//! no key: part of the body must follow.
 
 use crate::normalize::NormalizedText;
 use memchr::memmem;
 
-/// RedactionTraits much of a key must follow its first line.
+/// Shortest part of the body that must follow the header.
 const MIN_BODY_LEN: usize = 16;
-/// Most that one key swallows.
+/// Longest key that is redacted as one.
 const MAX_KEY_BYTES: usize = 64 * 1024;
-/// Most that is held back between the first line and the key itself.
+/// Longest text that is held back between the header and the body.
 const MAX_HELD_BYTES: usize = 512;
 /// Longest word that may follow a secret.
 const MAX_WORD_LEN: usize = 20;
-/// RedactionTraits much of a key its mark is made of.
+/// Bytes of a key that its placeholder is derived from.
 const SAMPLE_BYTES: usize = 64;
 
-/// CandidateKind is known when one segment ends and the next begins.
+/// State between two segments.
 #[derive(Clone, Default)]
 pub(crate) enum KeyState {
     #[default]
     None,
-    /// The first line was there; what it and the blanks after it were.
+    /// The header was seen; holds it and the blanks after it.
     HeaderSeen(String),
-    /// In a token that is longer than a segment.
+    /// Inside a token that is longer than a segment.
     LongToken,
-    /// Behind a secret that ended an earlier text: what comes may be the rest of it, or a word of its
-    /// own. Its letters so far.
+    /// After a secret that ended an earlier text: the next text may be its remainder or a word of
+    /// its own. Holds the letters so far.
     AfterSecret(String),
-    /// In the key: how much of it was swallowed, and what may be the blanks before its end.
+    /// Inside the key: bytes that were redacted, and blanks that may precede its end.
     Inside(usize, String),
 }
 
-// Raw text is not shown, not even to whoever debugs.
+// Raw text must not be printed, not even for debugging.
 impl std::fmt::Debug for KeyState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -46,19 +46,19 @@ impl std::fmt::Debug for KeyState {
     }
 }
 
-/// CandidateKind became of a segment that stands in or before a key.
+/// A segment in or before a key, split into its parts.
 #[derive(Debug, Default)]
 pub(crate) struct KeySplit<'t> {
-    /// The key begins here: what its mark is made of.
+    /// The key starts here: the bytes that its placeholder is derived from.
     pub(crate) key_sample: Option<Vec<u8>>,
-    /// CandidateKind was held back for nothing.
+    /// Text that was held back and is no key.
     pub(crate) released: String,
-    /// CandidateKind does not belong to the key.
+    /// The part that does not belong to the key.
     pub(crate) rest: &'t str,
 }
 
 impl KeyState {
-    /// Takes the next segment; `ends` says that it is the last.
+    /// Splits the next segment; `ends` marks the last one.
     pub(crate) fn split<'t>(&mut self, text: &'t str, ends: bool) -> KeySplit<'t> {
         let mut split = KeySplit { rest: text, ..KeySplit::default() };
         let view = NormalizedText::new(text);
@@ -121,13 +121,13 @@ impl KeyState {
     }
 }
 
-/// Bytes at the beginning of a text that may be part of a token.
+/// Bytes at the start of a text that may be part of a token.
 fn part_of_token(text: &str) -> usize {
     let part = |c: &u8| c.is_ascii_alphanumeric() || b"_-./+=~%".contains(c);
     text.bytes().take_while(part).count()
 }
 
-/// Whether letters in a row are a word as people write them, and not the rest of a token.
+/// Returns whether letters form a word as people write them, not the remainder of a token.
 fn is_word(text: &str) -> bool {
     let word = text.trim_end_matches(['.', '-', '/']);
     let (first, rest) = word.split_at(word.len().min(1));
@@ -135,7 +135,7 @@ fn is_word(text: &str) -> bool {
     letters && word.len() <= MAX_WORD_LEN && rest.bytes().all(|c| c.is_ascii_lowercase())
 }
 
-/// The first private key of which some follows its first line: where the line begins, and the key.
+/// The first private key with part of its body: the start of its header, and of the body.
 pub(crate) fn find_key(b: &[u8]) -> Option<(usize, usize)> {
     let mut from = 0;
     while let Some((start, end)) = header(b, from) {
@@ -147,7 +147,7 @@ pub(crate) fn find_key(b: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Where the first line of a key stands that ends the text, but for blanks.
+/// The start of a header that ends the text, blanks aside.
 pub(crate) fn trailing_header(text: &str) -> Option<usize> {
     let view = NormalizedText::new(text);
     let mut from = 0;
@@ -160,7 +160,7 @@ pub(crate) fn trailing_header(text: &str) -> Option<usize> {
     None
 }
 
-/// The first line of a private key in `b`, from and to.
+/// The first header of a private key in `b`: start and end.
 fn header(b: &[u8], mut from: usize) -> Option<(usize, usize)> {
     const BEGIN: &[u8] = b"-----BEGIN ";
     loop {
@@ -177,25 +177,25 @@ fn header(b: &[u8], mut from: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// CandidateKind follows the first line of a key, in the same or the next segment.
+/// The text after a header, in the same segment or the next.
 #[derive(Debug, PartialEq, Eq)]
 enum HeaderFollow {
     /// Only blanks, line numbers and the like so far.
     Undecided,
-    /// The key, which begins at this place.
+    /// The body, which starts at this position.
     Body(usize),
-    /// Something else.
+    /// Other text.
     Other,
 }
 
-/// Looks behind the first line of a key.
+/// Classifies the text after a header.
 fn follow_of_header(b: &[u8]) -> HeaderFollow {
     let skip = filler(b);
     let rest = &b[skip..];
     if rest.is_empty() {
         return HeaderFollow::Undecided;
     }
-    // The headers of an encrypted key are as good as the key.
+    // The headers of an encrypted key count as its body.
     let headed = [&b"Proc-Type:"[..], b"DEK-Info:", b"Version:", b"Comment:"];
     let body = rest.iter().take_while(|c| is_base64(**c)).count();
     if body >= MIN_BODY_LEN || headed.iter().any(|h| rest.starts_with(h)) {
@@ -204,12 +204,12 @@ fn follow_of_header(b: &[u8]) -> HeaderFollow {
     HeaderFollow::Other
 }
 
-/// The bytes of a key that its mark is made of.
+/// The bytes of a key that its placeholder is derived from.
 pub(crate) fn sample(body: &[u8]) -> Vec<u8> {
     body.iter().copied().take_while(|c| is_base64(*c)).take(SAMPLE_BYTES).collect()
 }
 
-/// RedactionTraits much of `b` belongs to the key that it begins with, and whether the key goes on behind it.
+/// Length of the key at the start of `b`, and whether it continues after `b`.
 pub(crate) fn key_extent(b: &[u8]) -> (usize, bool) {
     if let Some(at) = memmem::find(b, b"-----END") {
         let close = memmem::find(&b[at + 8..], b"-----").filter(|i| *i < 64);
@@ -222,20 +222,20 @@ pub(crate) fn key_extent(b: &[u8]) -> (usize, bool) {
         if body == 0 {
             return if at + skip == b.len() { (b.len(), true) } else { (at, false) };
         }
-        // A short word that goes on in signs no key has is the beginning of something else.
+        // A short word before a character that no key contains starts something else.
         let next = at + skip + body;
         if body < MIN_BODY_LEN && next < b.len() && filler(&b[next..]) == 0 {
             return (at, false);
         }
         at = next;
-        // A word behind a word is no key.
+        // A word after a word is no key.
         if b.get(at) == Some(&b' ') && b.get(at + 1).is_some_and(u8::is_ascii_alphabetic) {
             return (at, false);
         }
     }
 }
 
-/// Whether a segment inside a key may be the key's.
+/// Returns whether a segment inside a key may belong to it.
 fn is_inside(b: &[u8]) -> bool {
     let skip = filler(b);
     let rest = &b[skip..];
@@ -253,8 +253,8 @@ fn is_base64(c: u8) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'=')
 }
 
-/// The length of what may stand between the lines of a key: blanks, ends of lines, quotes, signs
-/// of a diff, line numbers.
+/// Length of the text that may stand between the lines of a key: blanks, line ends, quotes, diff
+/// signs, line numbers.
 fn filler(b: &[u8]) -> usize {
     let mut at = 0;
     while let Some(c) = b.get(at) {
@@ -269,7 +269,7 @@ fn filler(b: &[u8]) -> usize {
             {
                 1
             }
-            // The arrow behind a line number.
+            // The arrow after a line number.
             0xE2 if rest.starts_with("→".as_bytes()) || rest.starts_with("│".as_bytes()) => 3,
             b'0'..=b'9' => {
                 let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();

@@ -1,7 +1,7 @@
-//! RedactionTraits far the name of a secret and its value reach: where a text must not be cut.
+//! The spans of secrets with their names, through which a text must not be cut.
 //!
-//! CandidateKind a rule finds may have blanks in it. The expressions themselves say how far it goes: one is
-//! followed byte by byte, and as long as more text could still make a match, nothing is decided.
+//! A match may contain blanks. The regex of its rule says how far it extends: an automaton follows
+//! it byte by byte, and the end stays open as long as more text could still make a match.
 
 use super::Secrets;
 use super::matching::start_range;
@@ -20,41 +20,41 @@ use regex_automata::{Anchored, Input};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, LazyLock};
 
-/// Longest span.
+/// Longest span in bytes.
 pub(crate) const MAX_SPAN_BYTES: usize = 4096;
-/// The end of a span that more text decides.
+/// The end of a span that only more text can decide.
 pub(crate) const OPEN_END: usize = usize::MAX;
-/// Words behind the keyword of one's own rule that may belong to a match.
+/// Words after the keyword of a user rule that may belong to a match.
 const USER_RULE_WORDS: usize = 4;
-/// Most bytes of them.
+/// Most bytes of these words.
 const USER_RULE_BYTES: usize = 512;
 /// Longest first or last line of a private key.
 const ARMOR_LINE_BYTES: usize = 64;
-/// Longest line of its headers.
+/// Longest header line of a private key.
 const ARMOR_HEADER_BYTES: usize = 128;
-/// Longest name that has a value, from its anchor on; shortest value.
+/// Longest name that has a value, from its anchor on, and the shortest value.
 const MAX_NAME_LEN: usize = 96;
 const MIN_VALUE_LEN: usize = 8;
-/// Most memory that one automaton keeps.
+/// Memory that one automaton keeps, in bytes.
 const MAX_DFA_CACHE_BYTES: usize = 128 << 10;
 
-/// The headers of a private key, before and behind the dash in their names.
+/// The headers of a private key, before and after the dash in their names.
 const HEADERS: [(&[u8], &[u8]); 2] = [(b"Proc", b"-Type:"), (b"DEK", b"-Info:")];
 /// The end of a name that has a value.
 static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| compile(NAME_END).ok());
 
-/// RedactionTraits far something reaches.
+/// How far a match extends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct MatchReach {
-    /// The end of a match.
+    /// The end of the match.
     to: Option<usize>,
-    /// The text ends before it is decided whether it goes further.
+    /// The text ends before it is decided whether the match extends further.
     open: bool,
 }
 
 impl Secrets {
-    /// Tells from where to where something reaches that a cut would take apart. The end is [`OPEN_END`]
-    /// where the text is over before that is decided, and `more` says that it may go on.
+    /// Reports each span that must not be cut. Its end is [`OPEN_END`] when the text ends before it
+    /// is decided and `more` says that the text may continue.
     pub(crate) fn each_span(&self, b: &[u8], more: bool, mut emit: impl FnMut(usize, usize)) {
         if self.enabled {
             RuleTable::get().each_span(b, more, &mut emit);
@@ -98,7 +98,7 @@ impl RuleTable {
         }
     }
 
-    /// RedactionTraits far a rule reaches whose anchor stands at `at`, when it begins at `low` or later.
+    /// The reach of a rule whose anchor stands at `at`, for matches that start at `low` or later.
     fn reach(&self, rule: usize, b: &[u8], low: usize, at: usize) -> MatchReach {
         let entry = self.rules[rule];
         if entry.validation == Validation::Value {
@@ -127,7 +127,7 @@ fn emit_reach(reach: MatchReach, from: usize, more: bool, emit: &mut impl FnMut(
     }
 }
 
-/// An expression that is followed byte by byte.
+/// The regex of a rule as an automaton that is followed byte by byte.
 pub(crate) struct RuleDfa {
     dfa: Arc<DFA>,
     caches: Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync + UnwindSafe + RefUnwindSafe>>,
@@ -148,7 +148,7 @@ impl RuleDfa {
         Some(RuleDfa { dfa, caches: Pool::new(Box::new(move || made.create_cache())) })
     }
 
-    /// RedactionTraits far a match goes that begins at `start`.
+    /// The reach of a match that starts at `start`.
     fn run(&self, b: &[u8], start: usize) -> MatchReach {
         let end = b.len().min(start + MAX_SPAN_BYTES);
         let mut cache = self.caches.get();
@@ -177,8 +177,8 @@ impl RuleDfa {
     }
 }
 
-/// RedactionTraits far a name reaches whose anchor stands at `at` and that begins at `start`, with its value.
-/// Reads what the expressions of values read, or a little more.
+/// The reach of a name with its value; the name starts at `start` and its anchor stands at `at`.
+/// Accepts what the regexes of values accept, or a little more.
 fn value(b: &[u8], start: usize, at: usize, flag: bool) -> MatchReach {
     let open = MatchReach { to: None, open: true };
     let end = skip(b, at, MAX_NAME_LEN, |c| is_word(c) || c == b'.');
@@ -199,7 +199,7 @@ fn value(b: &[u8], start: usize, at: usize, flag: bool) -> MatchReach {
     } else {
         to = skip(b, to, 4, |c| matches!(c, b'"' | b'\'' | b']' | b'\\'));
         let mut signs = 0;
-        // A type may stand between the name and its value, with a sign before it and one behind.
+        // A type may stand between the name and its value, with a sign before and after it.
         for _ in 0..2 {
             let from = skip(b, to, 8, blank);
             to = skip(b, from, 4, |c| matches!(c, b':' | b'=' | b'>'));
@@ -211,17 +211,17 @@ fn value(b: &[u8], start: usize, at: usize, flag: bool) -> MatchReach {
             }
             signs += 1;
             let from = skip(b, to, 8, blank);
-            let Some(behind) = kind(b, from) else { return open };
-            if behind == from {
+            let Some(type_end) = string_type_end(b, from) else { return open };
+            if type_end == from {
                 to = from;
                 break;
             }
-            let sign = skip(b, behind, 8, blank);
+            let sign = skip(b, type_end, 8, blank);
             if b.get(sign).is_some_and(|c| !matches!(c, b':' | b'=')) {
                 to = from;
                 break;
             }
-            to = behind;
+            to = type_end;
         }
         if signs == 0 {
             return MatchReach::default();
@@ -238,14 +238,14 @@ fn value(b: &[u8], start: usize, at: usize, flag: bool) -> MatchReach {
     MatchReach { to: (to - from >= MIN_VALUE_LEN).then_some(to), open: to == b.len() }
 }
 
-/// Whether a name is one whose value is redacted_group.
+/// Returns whether values of this name are redacted.
 pub(crate) fn is_name(name: &[u8]) -> bool {
     NAME.as_ref().is_some_and(|regex| regex.is_match(name))
 }
 
-/// Where the name of a string's type ends that begins at `from`, which it need not; nothing when the
-/// text ends before that is known.
-fn kind(b: &[u8], from: usize) -> Option<usize> {
+/// The end of the string type at `from`, or `from` when there is none; `None` when the text ends
+/// too early to decide.
+fn string_type_end(b: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     for part in [&b"&"[..], b"'static ", b"str", b"ing"] {
         let rest = &b[at..];
@@ -261,12 +261,12 @@ fn kind(b: &[u8], from: usize) -> Option<usize> {
     Some(at)
 }
 
-/// Behind the bytes from `from` on that are wanted, of which there are `most`.
+/// Skips at most `most` bytes that are `wanted`.
 fn skip(b: &[u8], from: usize, most: usize, wanted: impl Fn(u8) -> bool) -> usize {
     from + b[from..].iter().take(most).take_while(|c| wanted(**c)).count()
 }
 
-/// The first or last line of a key that begins at `at`.
+/// The reach of the first or last line of a key at `at`.
 fn armor(b: &[u8], at: usize) -> MatchReach {
     const DASHES: &[u8] = b"-----";
     let from = at + DASHES.len();
@@ -278,7 +278,7 @@ fn armor(b: &[u8], at: usize) -> MatchReach {
     MatchReach { to, open: from + line.len() == b.len() && DASHES.starts_with(rest) }
 }
 
-/// Where the words behind the keyword of one's own rule end.
+/// The end of the words after the keyword of a user rule.
 fn user_rule_end(b: &[u8], at: usize, more: bool) -> usize {
     let mut to = at;
     for _ in 0..USER_RULE_WORDS {

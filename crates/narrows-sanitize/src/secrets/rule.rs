@@ -1,51 +1,51 @@
-//! The shape of one rule.
+//! The definition of a rule, and constructors for the rule tables.
 
-/// One shape of a secret.
+/// One format of a secret.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Stands in the mark, and in counts.
+    /// Stands in the placeholder and in the counts.
     pub kind: &'static str,
     pub(crate) search: AnchorSearch,
-    /// KeywordIndex (case matters), one of which is in every match.
+    /// Literals (case matters), one of which every match contains.
     pub(crate) anchors: &'static [&'static str],
-    /// Words in lower case, one of which stands close to the anchor; none when any will do.
+    /// Lower-case words, one of which must stand near the anchor; empty when none is needed.
     pub(crate) context: &'static [&'static str],
-    /// RedactionTraits many bytes before the anchor a match may begin; 0: it begins with the anchor.
+    /// Bytes before the anchor where a match may start; 0 when it starts with the anchor.
     pub(crate) lookbehind: usize,
-    /// CandidateKind is hidden: group 1 where there is one, else all of it. Bytes, no Unicode, no
+    /// The redacted part: group 1 where there is one, else the whole match. Bytes, no Unicode, no
     /// look-around.
     pub(crate) regex: &'static str,
     pub(crate) validation: Validation,
-    /// Texts in which the rule finds something.
+    /// Samples with a match.
     pub hits: &'static [&'static str],
-    /// Texts that look alike and must stay as they are.
+    /// Samples that look similar and must stay unchanged.
     pub misses: &'static [&'static str],
 }
 
-/// Where a rule's anchors are looked for.
+/// Where the anchors of a rule are searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnchorSearch {
-    /// Inside, or up to 16 bytes lookbehind, an unbroken run of 20 or more of `[A-Za-z0-9_-]`.
+    /// Inside, or up to 16 bytes before, an unbroken run of 20 or more of `[A-Za-z0-9_-]`.
     TokenRun,
-    /// Anywhere; one of the words of all such rules.
+    /// Anywhere, in one search for the keywords of all such rules.
     Keyword,
 }
 
-/// CandidateKind a match must pass beyond its regex.
+/// The check of a match beyond its regex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Validation {
     Any,
-    /// Has a digit and a letter, and is no filler.
+    /// Contains a digit and a letter, and is no filler.
     Random,
     /// The first part decodes to a JSON object with `alg`.
     Jwt,
     /// Decodes to `name:password`.
     Login,
-    /// The value of an assignment: looks made up by no human language.
+    /// The value of an assignment: not a word of a human language.
     Value,
 }
 
-/// A token known by its first letters.
+/// A token that is recognized by its prefix.
 pub(crate) const fn prefixed(
     kind: &'static str,
     anchors: &'static [&'static str],
@@ -66,7 +66,8 @@ pub(crate) const fn prefixed(
     }
 }
 
-/// A secret known by a word beside it, which may begin `before` bytes ahead of the anchor.
+/// A secret that is recognized by a keyword next to it; a match may start `lookbehind` bytes before
+/// it.
 pub(crate) const fn keyword(
     kind: &'static str,
     validation: Validation,
@@ -84,7 +85,7 @@ pub(crate) const fn keyword(
     }
 }
 
-/// The same rule, where one of the words stands close by.
+/// Restricts a rule to positions with one of the words nearby.
 pub(crate) const fn contextual(context: &'static [&'static str], rule: Rule) -> Rule {
     Rule { context, ..rule }
 }

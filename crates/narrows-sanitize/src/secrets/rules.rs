@@ -1,11 +1,11 @@
-//! CandidateKind a rule is, and the rules that go by the surroundings of a secret: its name, its header.
+//! Rules that recognize a secret by its context: its name, its header.
 //!
-//! The more specific come first, for the first that matches at a place wins. Samples are split
-//! behind their prefix, so that no scanner takes this file for a leak.
+//! Specific rules come first: the first match at a position wins. Samples are split after their
+//! prefix, so that no secret scanner reports this file.
 
 use super::rule::{Rule, Validation, contextual, keyword, prefixed};
 
-/// The names of what is assigned: that of a secret may have anything before it.
+/// Names of secrets in assignments; anything may precede them.
 macro_rules! names {
     () => {
         concat!(
@@ -16,17 +16,18 @@ macro_rules! names {
     };
 }
 
-/// CandidateKind such a name may end in.
+/// Suffixes of such names.
 macro_rules! suffix {
     () => {
         r"(?:[_-]?(?:value|string|data|base64|b64|plain|prod|dev|test|live|key|v?[0-9]{1,2}))?"
     };
 }
 
-/// The end of a name whose value is hidden.
+/// The end of a name whose value is redacted.
 pub(crate) const NAME_END: &str = concat!("(?i)", names!(), suffix!(), "$");
 
-/// A value: no blank, quote or bracket (marks have them), and none of `$:=` at its begin.
+/// A value: no blank, quote or bracket (placeholders have brackets), and none of `$:=` at its
+/// start.
 macro_rules! value {
     () => {
         r"([\w!#%*+./?@^~-][\w!#$%*+./:=?@^~-]{7,})"
@@ -52,7 +53,7 @@ pub(crate) const RULES: &[Rule] = &[
             &["'eyJraWQiOiI3IiwidXNlIjoic2lnIn0.index.html'", "eyJustANameInTheCode.of_one.module"],
         )
     },
-    // The labels of private keys only: certificates and public keys may be seen.
+    // The labels of private keys only: certificates and public keys are not secret.
     Rule {
         validation: Validation::Any,
         ..prefixed(
@@ -76,7 +77,7 @@ pub(crate) const RULES: &[Rule] = &[
             Validation::Random,
             &["ecret", "ECRET"],
             1,
-            // `aws configure` asks with the old value in brackets.
+            // `aws configure` prompts with the old value in brackets.
             concat!(
                 r"(?i)secret[_ .-]?access[_ .-]?key(?: \[[^\]\n]{0,24}\])?",
                 r"[^A-Za-z0-9/+\n]{1,16}([A-Za-z0-9/+]{40,})"
@@ -95,7 +96,7 @@ pub(crate) const RULES: &[Rule] = &[
             ],
         ),
     ),
-    // Real ones have a run of slashes, which would pass for filler.
+    // Real tokens contain a run of slashes, which would pass for filler.
     contextual(
         &["ssion", "curity"],
         keyword(
@@ -146,7 +147,7 @@ pub(crate) const RULES: &[Rule] = &[
         ],
         &["AccountKey=<key>;EndpointSuffix=core.windows.net", "SharedAccessKeyName=RootManage1"],
     ),
-    // In JSON the `&` may be written as an escape.
+    // In JSON the `&` may be escaped.
     keyword(
         "azure-sas",
         Validation::Random,
@@ -268,8 +269,8 @@ pub(crate) const RULES: &[Rule] = &[
             "Bearer xxxxxxxxxxxxxxxxxxxx1",
         ],
     ),
-    // CandidateKind follows `Basic` and `Bearer` is search above; here is the rest, and a value without a
-    // scheme. A signed request of AWS shows its key there.
+    // The rules above match after `Basic` and `Bearer`. This one matches other schemes and a value
+    // without a scheme. A signed AWS request shows its key here.
     keyword(
         "authorization",
         Validation::Random,
@@ -296,8 +297,8 @@ pub(crate) const RULES: &[Rule] = &[
             "Authorization: [redacted:authorization:1a2b]",
         ],
     ),
-    // Some value is long: then all are hidden, for which of them opens the session is not known.
-    // Their times have runs of zeros, which would pass for filler.
+    // One long value is enough to redact all: which of them opens the session is not known. Their
+    // timestamps contain runs of zeros, which would pass for filler.
     keyword(
         "cookie",
         Validation::Any,
@@ -370,7 +371,7 @@ pub(crate) const RULES: &[Rule] = &[
             "password: [redacted:assignment:1a2b]",
         ],
     ),
-    // A flag of a command has its value after a blank.
+    // The value of a command-line flag follows after a blank.
     keyword(
         "assignment",
         Validation::Value,

@@ -1,4 +1,4 @@
-//! Where secrets may be, and whether they are.
+//! Finds where secrets may be.
 
 use super::matching::{MATCH_WINDOW_BYTES, match_url_password, match_user_rule};
 use super::rule::{AnchorSearch, Validation};
@@ -6,42 +6,42 @@ use super::table::RuleTable;
 use super::token_runs::{self, RunMatch, is_word};
 use super::{KNOWN_VALUE_KIND, Secrets, validate};
 
-/// A place to look at closely.
+/// A position that is worth a match attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) at: usize,
     pub(crate) kind: CandidateKind,
 }
 
-/// CandidateKind stands there.
+/// What stands at a candidate position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CandidateKind {
     /// An anchor of a built-in rule.
     Rule(usize),
-    /// A keyword of one's own rule.
+    /// A keyword of a user rule.
     UserRule(usize),
-    /// A known value, and where it ends.
+    /// A known value and its end.
     KnownValue(usize),
-    /// An `@` after an address: a login may stand before it.
+    /// An `@` after a URL: a login may stand before it.
     UrlPassword,
-    /// The beginning of a private key.
+    /// The header of a private key.
     Pem,
-    /// Colors, escapes, invisible characters: what reads as one token may not be one here.
+    /// Colors, escapes, invisible characters: a token may be interrupted here.
     Obscured,
 }
 
-/// A secret that was found.
+/// A secret and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SecretMatch<'a> {
     pub(crate) kind: &'a str,
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// AnchorSearch by what stands around it: a rule that knows its own shape says more.
+    /// Recognized by its context; a match of a rule that knows the format takes precedence.
     pub(crate) generic: bool,
 }
 
 impl Secrets {
-    /// Tells every place that may hold a secret, in no particular order.
+    /// Reports every position that may hold a secret, in no particular order.
     pub(crate) fn each_candidate(&self, b: &[u8], mut emit: impl FnMut(Candidate)) {
         if self.enabled {
             let table = RuleTable::get();
@@ -60,72 +60,76 @@ impl Secrets {
         }
     }
 
-    /// Whether what is found there is found by what stands around it.
-    pub(crate) fn is_generic(spot: Candidate) -> bool {
-        match spot.kind {
+    /// Returns whether a match at this candidate is recognized by its context.
+    pub(crate) fn is_generic(candidate: Candidate) -> bool {
+        match candidate.kind {
             CandidateKind::Rule(rule) => RuleTable::get().rules[rule].is_generic(),
             CandidateKind::UrlPassword => true,
             _ => false,
         }
     }
 
-    /// The secret at a spot.
-    pub(crate) fn match_at(&self, b: &[u8], spot: Candidate) -> Option<SecretMatch<'_>> {
-        let secret = match spot.kind {
-            CandidateKind::Rule(rule) => RuleTable::get().match_rule(rule, b, spot.at),
+    /// Returns the secret at a candidate.
+    pub(crate) fn match_at(&self, b: &[u8], candidate: Candidate) -> Option<SecretMatch<'_>> {
+        let secret = match candidate.kind {
+            CandidateKind::Rule(rule) => RuleTable::get().match_rule(rule, b, candidate.at),
             CandidateKind::UserRule(own) => {
-                self.user_rules.get(own).and_then(|r| match_user_rule(r, b, spot.at))
+                self.user_rules.get(own).and_then(|r| match_user_rule(r, b, candidate.at))
             }
-            CandidateKind::KnownValue(end) => {
-                Some(SecretMatch { kind: KNOWN_VALUE_KIND, start: spot.at, end, generic: false })
-            }
-            CandidateKind::UrlPassword => match_url_password(b, spot.at),
+            CandidateKind::KnownValue(end) => Some(SecretMatch {
+                kind: KNOWN_VALUE_KIND,
+                start: candidate.at,
+                end,
+                generic: false,
+            }),
+            CandidateKind::UrlPassword => match_url_password(b, candidate.at),
             CandidateKind::Pem | CandidateKind::Obscured => None,
         }?;
         (!self.is_allowed(&b[secret.start..secret.end])).then_some(secret)
     }
 
-    /// Whether a value under this key is a secret.
+    /// Returns whether the value of this key is a secret.
     pub(crate) fn is_key_value(&self, key: &str, value: &str) -> bool {
-        // Most keys name no secret: that is seen first.
+        // Most keys name no secret: check that first.
         let named = self.enabled && value.len() >= 8 && super::is_key(key.as_bytes());
         if !named || value.contains(' ') || !validate::is_value(value.as_bytes(), None, true) {
             return false;
         }
-        // FieldKind the assignment that it is.
+        // Match it as an assignment.
         let text = format!("{key}={value}");
         let mut found = false;
-        RuleTable::get().scan_keywords(text.as_bytes(), &mut |spot| {
-            found |= spot.at < key.len() && self.match_at(text.as_bytes(), spot).is_some();
+        RuleTable::get().scan_keywords(text.as_bytes(), &mut |candidate| {
+            found |=
+                candidate.at < key.len() && self.match_at(text.as_bytes(), candidate).is_some();
         });
         found
     }
 
-    /// Whether a value under this key may be a secret, whatever it is.
+    /// Returns whether any value of this key may be a secret.
     pub(crate) fn is_secret_key(&self, key: &str) -> bool {
         self.enabled && key.len() <= 64 && super::reach::is_name(key.as_bytes())
     }
 
-    /// The token that has begun where the text ends at `end`.
+    /// Returns the token that has started where the text ends at `end`.
     pub(crate) fn partial_token(
         &self,
         b: &[u8],
         end: usize,
-        least: usize,
+        min_tail: usize,
     ) -> Option<SecretMatch<'_>> {
         let table = RuleTable::get();
         let part = |c: &&u8| {
             is_word(**c)
                 || matches!(c, b'.' | b'/' | b'+' | b'=' | b'~')
-                || (**c == b':' && least == 0)
+                || (**c == b':' && min_tail == 0)
         };
         let len = b[..end].iter().rev().take(MATCH_WINDOW_BYTES).take_while(part).count();
-        if !self.enabled || len < least + 3 {
+        if !self.enabled || len < min_tail + 3 {
             return None;
         }
         let from = end - len;
         let prefixes = table.prefixes.as_ref()?;
-        // The earliest beginning, and of those the longest.
+        // The earliest start, and of those the longest prefix.
         let mut best: Option<(usize, usize, usize)> = None;
         for found in prefixes.find_overlapping_iter(&b[from..end]) {
             let (start, stop) = (from + found.start(), from + found.end());
@@ -134,10 +138,10 @@ impl Secrets {
             let glued = found.start() > 0 && b[start - 1].is_ascii_alphanumeric();
             let before = table.rules[rule].lookbehind;
             let strong = stop - start >= 4 || !glued || before > 0;
-            let whole = least == 0 || (tail.len() >= least && validate::is_jumbled(tail));
+            let whole = min_tail == 0 || (tail.len() >= min_tail && validate::is_jumbled(tail));
             let longer = best.is_none_or(|(s, e, _)| start < s || (start == s && stop > e));
-            // CandidateKind stands before the anchor of some belongs to them: it is looked at while more may come.
-            if (before == 0 || least == 0) && strong && whole && longer {
+            // Some tokens start before their anchor: include that part while more text may come.
+            if (before == 0 || min_tail == 0) && strong && whole && longer {
                 best = Some((start.saturating_sub(before).max(from), stop, rule));
             }
         }
@@ -147,7 +151,7 @@ impl Secrets {
 }
 
 impl Secrets {
-    /// Whether a word is the first letters of what tokens of some kind begin with.
+    /// Returns whether a word is the start of some token's prefix.
     pub(crate) fn may_start_token(&self, word: &[u8]) -> bool {
         let begins =
             |anchor: &&str| anchor.len() > word.len() && anchor.as_bytes().starts_with(word);
@@ -172,7 +176,7 @@ impl RuleTable {
         });
     }
 
-    /// Whether a closer look is worth it: keys are named far more often than given a value.
+    /// Returns whether a match attempt is worthwhile: keys are named far more often than assigned.
     fn is_plausible(&self, rule: usize, b: &[u8], at: usize) -> bool {
         let entry = self.rules[rule];
         if !entry.context.is_empty() {
@@ -184,13 +188,13 @@ impl RuleTable {
         if entry.validation == Validation::Value && !RuleTable::has_value(b, at) {
             return false;
         }
-        // CandidateKind is encoded is looked at in the decoded text.
+        // Encoded text is matched after decoding.
         let encoded = |c: &u8| matches!(c, b'%' | b'\\' | 0x1b) || *c >= 0x80;
         self.regex_matches(rule, b, at)
             || b[at.saturating_sub(16)..b.len().min(at + 96)].iter().any(encoded)
     }
 
-    /// Whether a key name is followed by what may be its value.
+    /// Returns whether something that may be a value follows a key name.
     fn has_value(b: &[u8], at: usize) -> bool {
         let rest = &b[at..b.len().min(at + 160)];
         let name = rest.iter().take_while(|c| is_word(**c) || **c == b'.').count();
@@ -207,11 +211,11 @@ impl RuleTable {
         let gap = rest.iter().take(24).take_while(signs).count();
         let opened = rest[..gap].iter().any(|c| matches!(c, b'=' | b':' | b' '));
         rest = &rest[gap..];
-        // Encoded signs are looked at in the decoded text.
+        // Encoded signs are matched after decoding.
         if matches!(rest.first(), Some(b'%' | 0x1b)) || !opened {
             return opened || gap < 3 && rest.first().is_some_and(|c| matches!(c, b'%' | 0x1b));
         }
-        // A value has a digit; behind the name of a type, it is quoted.
+        // A value contains a digit; after a type name, it is quoted.
         let quote = rest.iter().take(24).position(|c| matches!(c, b'"' | b'\''));
         let valued = |v: &[u8]| {
             let end = v.iter().position(u8::is_ascii_whitespace).unwrap_or(v.len());
@@ -223,7 +227,7 @@ impl RuleTable {
     fn scan_runs(&self, b: &[u8], emit: &mut impl FnMut(Candidate)) {
         token_runs::each(b, |found| match found {
             RunMatch::Run(from, to) => {
-                // Names without a digit are many, tokens without one few.
+                // Many runs have no digit, but few tokens do not.
                 let run = &b[from..to];
                 if run.iter().any(u8::is_ascii_digit) || is_lettered(run) {
                     self.scan_run(b, from, to, emit);
@@ -247,7 +251,7 @@ impl RuleTable {
                 }
             }
             0x1b => emit(Candidate { at, kind: CandidateKind::Obscured }),
-            // The first byte of a character beyond ASCII, or one of its others.
+            // A byte of a non-ASCII character.
             _ => {
                 if crate::normalize::invisible(&b[at..]).is_some() {
                     emit(Candidate { at, kind: CandidateKind::Obscured });
@@ -258,7 +262,7 @@ impl RuleTable {
 
     fn scan_run(&self, b: &[u8], from: usize, to: usize, emit: &mut impl FnMut(Candidate)) {
         let Some(prefixes) = &self.prefixes else { return };
-        // Hashes and UUIDs have no beginning of a token in them.
+        // Hashes and UUIDs contain no token prefix.
         let hex = |c: &u8| c.is_ascii_hexdigit() || *c == b'-';
         let alone = from == 0 || !matches!(b[from - 1], b'.' | b'/' | b':');
         if alone && b[from..to].iter().all(hex) {
@@ -268,7 +272,7 @@ impl RuleTable {
         for found in prefixes.find_overlapping_iter(&b[low..to]) {
             for rule in &self.prefix_rules[found.pattern().as_usize()] {
                 let at = low + found.start();
-                // A short beginning in the middle of a blob is chance.
+                // A short prefix in the middle of a base64 blob is chance.
                 let anchor = &b[at..low + found.end()];
                 let weak = anchor.len() <= 4
                     && self.rules[*rule].lookbehind < 4
@@ -286,14 +290,14 @@ impl RuleTable {
     }
 }
 
-/// Whether a run without a digit may be a token: sixteen capitals in a row, or `hf_`.
+/// Returns whether a run without a digit may be a token: sixteen capitals in a row, or `hf_`.
 fn is_lettered(run: &[u8]) -> bool {
     let capitals = |w: &[u8]| w[0].is_ascii_uppercase() && w[15].is_ascii_uppercase();
     run.windows(16).step_by(2).any(capitals)
         || memchr::memchr_iter(b'_', run).any(|i| run[..i].ends_with(b"hf"))
 }
 
-/// Whether a long piece of base64 stands right before `at`.
+/// Returns whether a long piece of base64 ends at `at`.
 fn in_blob(b: &[u8], at: usize) -> bool {
     let part = |c: &&u8| c.is_ascii_alphanumeric() || **c == b'+';
     b[..at].iter().rev().take(24).take_while(part).count() == 24

@@ -10,29 +10,30 @@ use regex_automata::util::syntax;
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
-/// The built-in rules, ready to be searched for.
+/// The built-in rules with their search structures.
 pub(crate) struct RuleTable {
     pub(super) rules: Vec<&'static Rule>,
     pub(super) regexes: Vec<OnceLock<Option<Regex>>>,
     pub(super) dfas: Vec<OnceLock<Option<Box<RuleDfa>>>>,
-    /// Words that stand anywhere.
+    /// Keywords that are searched for everywhere.
     pub(super) keywords: Option<KeywordIndex>,
     pub(super) keyword_rules: Vec<Vec<usize>>,
-    /// Beginnings of tokens, looked for in long runs.
+    /// Token prefixes that are searched for in long runs.
     pub(super) prefixes: Option<AhoCorasick>,
     pub(super) prefix_rules: Vec<Vec<usize>>,
     pub(super) discord: Option<usize>,
     pub(super) azure: Option<usize>,
 }
 
-/// Stands among the keywords for the beginning of a private key.
+/// The header of a private key, searched for with the keywords.
 const PEM_HEADER: &str = "-----BEGIN";
 
-/// Stands among the keywords for an escape written as text: a color may cut a token in two.
+/// An escape that is written as text, searched for with the keywords: a color may cut a token in
+/// two.
 const JSON_ESCAPE: &str = "\\u001";
 
-/// The order in which the keywords are given to the search, which groups them by it: of many orders
-/// tried on code and logs, this one was the fastest, by half.
+/// The order of the keywords. The search groups them by it; of many orders measured on code and
+/// logs, this one was the fastest, by half.
 const KEYWORD_ORDER: [&str; 32] = [
     "-key",
     "ikey",
@@ -127,9 +128,36 @@ pub(super) fn compile(regex: &str) -> Result<Regex, Box<regex_automata::meta::Bu
             Regex::config()
                 .utf8_empty(false)
                 .nfa_size_limit(Some(MAX_REGEX_BYTES))
-                // Many small regexes on short windows: each keeps little.
+                // Many small regexes on short windows: each keeps little memory.
                 .hybrid_cache_capacity(MAX_REGEX_CACHE_BYTES),
         )
         .build(regex)
         .map_err(Box::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secrets::token_runs::MIN_RUN_LEN;
+
+    #[test]
+    fn every_rule_compiles_and_has_a_plain_kind() {
+        for (i, rule) in RULE_TABLE.rules.iter().enumerate() {
+            assert!(
+                RULE_TABLE.regex(i).is_some(),
+                "{}: {:?}",
+                rule.kind,
+                compile(rule.regex).err()
+            );
+            let plain = rule.kind.bytes().all(|c| c.is_ascii_lowercase() || c == b'-');
+            assert!(plain && rule.kind.len() < MIN_RUN_LEN, "{}", rule.kind);
+        }
+        assert!(RULE_TABLE.prefixes.is_some() && RULE_TABLE.keywords.is_some());
+        // More keywords would need a slower search.
+        assert_eq!(
+            RULE_TABLE.keyword_rules.len(),
+            KEYWORD_ORDER.len(),
+            "keywords without a place in the order"
+        );
+    }
 }

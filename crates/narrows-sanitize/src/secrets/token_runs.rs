@@ -1,20 +1,20 @@
-//! One pass for what no list of words can find: long unbroken runs, and rare signs.
+//! One SIMD pass for what no keyword list can find: long unbroken runs, and rare signs.
 //!
-//! Nearly every token that a service gives out is a run of twenty or more letters and digits,
-//! and hardly anything else is.
+//! Nearly every token that a service issues is a run of twenty or more letters and digits, and
+//! hardly anything else is.
 
 use wide::u8x16;
 
-/// Shortest run that is told.
+/// Shortest run that is reported, in bytes.
 pub(crate) const MIN_RUN_LEN: usize = 20;
 const BLOCK_BYTES: usize = 64;
 
-/// CandidateKind the pass tells.
+/// A result of the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunMatch {
-    /// An unbroken run of `[A-Za-z0-9_-]`, from and to.
+    /// An unbroken run of `[A-Za-z0-9_-]`: start and end.
     Run(usize, usize),
-    /// A sign to look at: `@`, `~`, an escape, or a byte beyond ASCII that may be invisible.
+    /// A sign: `@`, `~`, an escape, or a non-ASCII byte that may be invisible.
     Sign(usize),
 }
 
@@ -22,9 +22,9 @@ pub(crate) fn is_word(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_' || c == b'-'
 }
 
-/// Tells all runs and signs, in no particular order.
+/// Reports all runs and signs, in no particular order.
 pub(crate) fn each(b: &[u8], mut emit: impl FnMut(RunMatch)) {
-    // Where the run begins that goes on behind the block.
+    // The start of a run that continues after the block.
     let mut open: Option<usize> = None;
     let mut block = [0u8; BLOCK_BYTES];
     for (i, chunk) in b.chunks(BLOCK_BYTES).enumerate() {
@@ -60,7 +60,7 @@ pub(crate) fn each(b: &[u8], mut emit: impl FnMut(RunMatch)) {
             open = Some(at + 64 - last as usize);
             words &= !(!0 << (64 - last));
         }
-        // CandidateKind is left after these five steps has nineteen more behind it.
+        // A bit that is left after these five steps has nineteen more after it.
         let mut long = words & (words >> 1);
         long &= long >> 2;
         long &= long >> 4;
@@ -78,12 +78,12 @@ pub(crate) fn each(b: &[u8], mut emit: impl FnMut(RunMatch)) {
     }
 }
 
-/// The lowest bits.
+/// The lowest `bits` bits.
 fn low(bits: u32) -> u64 {
     if bits >= 64 { !0 } else { (1 << bits) - 1 }
 }
 
-/// Which bytes of a block are of a run, and which are signs, one bit each.
+/// The bytes of a block that belong to a run, and those that are signs, one bit each.
 fn classify(block: &[u8; BLOCK_BYTES]) -> (u64, u64) {
     let (mut words, mut signs) = (0, 0);
     for i in 0..4 {
@@ -99,7 +99,7 @@ fn classify(block: &[u8; BLOCK_BYTES]) -> (u64, u64) {
             | v.simd_eq(u8x16::splat(b'~'))
             | v.simd_eq(u8x16::splat(0x1b));
         words |= u64::from((letter | digit | joint).to_bitmask() as u16) << (i * 16);
-        // The highest bit is that of bytes beyond ASCII.
+        // The highest bit is set in non-ASCII bytes.
         signs |= u64::from((sign | v).to_bitmask() as u16) << (i * 16);
     }
     (words, signs)

@@ -1,4 +1,4 @@
-//! CandidateKind a match must pass beyond its regex, so that ordinary text is left alone.
+//! Checks of a match beyond its regex, so that ordinary text stays unchanged.
 
 use base64::Engine;
 use base64::alphabet;
@@ -11,16 +11,16 @@ const LENIENT: GeneralPurposeConfig = general_purpose::GeneralPurposeConfig::new
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// Has a digit and a letter, and is no filler.
+/// Returns whether a secret contains a digit and a letter, and is no filler.
 pub(crate) fn is_random(secret: &[u8]) -> bool {
     secret.iter().any(u8::is_ascii_digit)
         && secret.iter().any(u8::is_ascii_alphabetic)
         && !is_filler(secret)
 }
 
-/// `xxxxxxxx`, `your-key-here`, `****`: somebody left out the secret already.
+/// Returns whether the secret was left out already: `xxxxxxxx`, `your-key-here`, `****`.
 pub(crate) fn is_filler(secret: &[u8]) -> bool {
-    // CandidateKind merely stands behind it says nothing.
+    // Trailing punctuation says nothing.
     let end = secret.iter().rposition(u8::is_ascii_alphanumeric).map_or(0, |i| i + 1);
     let head = &secret[..end.min(256)];
     let same = head
@@ -34,12 +34,12 @@ pub(crate) fn is_filler(secret: &[u8]) -> bool {
         || (secret.len() >= 16 && distinct(head) < 6)
 }
 
-/// Letters and digits in turn, as in no name: enough to emit a token that breaks off.
+/// Returns whether letters and digits alternate as in no name: enough for a token that is cut off.
 pub(crate) fn is_jumbled(tail: &[u8]) -> bool {
     turns(tail) >= 2 && !is_filler(tail)
 }
 
-/// RedactionTraits often a digit stands next to a letter.
+/// Number of digits next to a letter.
 pub(crate) fn turns(text: &[u8]) -> usize {
     let turn = |w: &&[u8]| {
         w[0].is_ascii_digit() && w[1].is_ascii_alphabetic()
@@ -53,14 +53,14 @@ fn has_word(text: &[u8], words: &[&str]) -> bool {
     words.iter().any(|w| memchr::memmem::find(&lower, w.as_bytes()).is_some())
 }
 
-/// The first part decodes to a JSON object that names an algorithm.
+/// Returns whether the first part decodes to a JSON object that names an algorithm.
 pub(crate) fn is_jwt(token: &[u8]) -> bool {
     let head = token.split(|c| *c == b'.').next().unwrap_or_default();
     let decoded = URL_SAFE.decode(head).unwrap_or_default();
     decoded.starts_with(b"{\"") && has_word(&decoded, &["\"alg\"", "\"enc\"", "\"typ\""])
 }
 
-/// Decodes to `name:password`.
+/// Returns whether the text decodes to `name:password`.
 pub(crate) fn is_login(encoded: &[u8]) -> bool {
     let Ok(text) = STANDARD.decode(encoded).or_else(|_| URL_SAFE.decode(encoded)) else {
         return false;
@@ -73,7 +73,8 @@ pub(crate) fn is_login(encoded: &[u8]) -> bool {
         && text.iter().skip(1).any(|c| *c == b':')
 }
 
-/// The value beside a key name: made by a machine, or by a person who wanted it hard to guess.
+/// Returns whether the value of a key name was made by a machine, or by a person to be hard to
+/// guess.
 pub(crate) fn is_value(value: &[u8], next: Option<u8>, quoted: bool) -> bool {
     let placeholder = [
         "example",
@@ -92,7 +93,7 @@ pub(crate) fn is_value(value: &[u8], next: Option<u8>, quoted: bool) -> bool {
         "redacted",
         "secrets.",
     ];
-    // CandidateKind begins like no name ever does needs no further proof, whatever follows it.
+    // A start that no name has is enough, whatever follows.
     let head = value.iter().take_while(|c| c.is_ascii_alphanumeric()).count();
     if head >= 16 && turns(&value[..head]) >= 4 && !is_filler(&value[..head]) {
         return true;
@@ -100,7 +101,7 @@ pub(crate) fn is_value(value: &[u8], next: Option<u8>, quoted: bool) -> bool {
     if value.len() < 8 || !is_random(value) || has_word(value, &placeholder) {
         return false;
     }
-    // A call, an index, a path, an address, a variable: code that mentions a key.
+    // A call, an index, a path, a URL, a variable: code that mentions a key.
     let code = matches!(next, Some(b'(' | b'[' | b'{' | b'<' | b'!'))
         || matches!(value[0], b'/' | b'.' | b'~' | b'$' | b'%' | b'&' | b'*' | b'@' | b'#' | b'-')
         || memchr::memmem::find(value, b"://").is_some()
@@ -114,11 +115,12 @@ pub(crate) fn is_value(value: &[u8], next: Option<u8>, quoted: bool) -> bool {
     if code || constant || is_worded(value) || entropy(value) < if quoted { 2.5 } else { 2.75 } {
         return false;
     }
-    // Digests and fingerprints are meant to be seen.
+    // Digests and fingerprints are public.
     !has_word(&value[..value.len().min(8)], &["sha1-", "sha256", "sha384", "sha512", "md5:"])
 }
 
-/// `next_token`, `PageToken`: where to go on in a list, which is no secret.
+/// Returns whether the name is that of a pagination token, which is no secret: `next_token`,
+/// `PageToken`.
 pub(crate) fn is_pager(name: &[u8]) -> bool {
     let plain: Vec<u8> = name.iter().filter(|c| c.is_ascii_alphanumeric()).copied().collect();
     let words = [
@@ -138,7 +140,8 @@ pub(crate) fn is_pager(name: &[u8]) -> bool {
     has_word(&plain, &words)
 }
 
-/// Only words of letters, each with at most a number behind it, and plain numbers: a name.
+/// Returns whether a value is a name: words of letters, each followed by at most a number, and
+/// plain numbers.
 fn is_worded(value: &[u8]) -> bool {
     value.split(|c| !c.is_ascii_alphanumeric()).all(|word| {
         let letters = word.iter().take_while(|c| c.is_ascii_alphabetic()).count();
@@ -149,7 +152,7 @@ fn is_worded(value: &[u8]) -> bool {
     }) && !value.iter().any(|c| matches!(c, b'!' | b'#' | b'$' | b'^' | b'*' | b'?' | b'@' | b'%'))
 }
 
-/// Bits per character.
+/// Shannon entropy in bits per character.
 fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     text.iter().for_each(|c| counts[usize::from(*c)] += 1);

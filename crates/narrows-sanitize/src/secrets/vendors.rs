@@ -1,16 +1,16 @@
-//! Tokens that their makers gave a prefix, so that they are known without their surroundings.
+//! Tokens that their issuers gave a prefix, so that they are recognized without context.
 //!
-//! Lower bounds are a little below the official length, so that a token cut at its end is search;
-//! there is no upper bound, so that letters glued to the end are hidden with it. Nothing is asked
-//! of the left side: a token glued to a word is search too.
+//! Lower bounds are slightly below the official length, so that a truncated token matches; there is
+//! no upper bound, so that letters glued to the end are redacted too. The left side is not
+//! constrained: a token glued to a word matches.
 //!
-//! Samples are split behind their prefix, so that no scanner takes this file for a leak. Those to
-//! be left have something behind them: at the end of a text, a token that has begun is hidden.
+//! Samples are split after their prefix, so that no secret scanner reports this file. Samples of
+//! `misses` have text after them: at the end of a text, a partial token is redacted.
 
 use super::rule::{Rule, Validation, prefixed};
 
-// Three lines a rule: the shape, what it finds, what it leaves. Formatted, the table would have
-// more than twice the lines.
+// Three lines per rule: the format, what matches, what must not. Formatted, the table would more
+// than double in length.
 #[rustfmt::skip]
 pub(crate) const VENDORS: &[Rule] = &[
     // Models. The bare `sk-` comes after its longer relatives.
@@ -63,7 +63,7 @@ pub(crate) const VENDORS: &[Rule] = &[
         &[concat!("nrw_", "GTd7FguoV8FWnFbB0JxXujr4qqaaABvvLOzAxzXMcU1"),
             concat!("Bearer nrw_", "3lARUsRJlNONwktN9ugkZeESG61she-QAqq0nv3Vth1;")],
         &["nrw_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "'nrw_vsHiQMaRiNTN9Ox98whG'"]),
-    // Letters only, as a rule: a digit cannot be asked for.
+    // Mostly letters only: a digit cannot be required.
     Rule { validation: Validation::Any, ..prefixed("huggingface-token", &["hf_"], r"hf_[A-Za-z0-9]{30,}",
         &[concat!("hf_", "BanUhLWfseVpmzuikkqowZcvfbzsNTmyOH"),
             concat!("login hf_", "hDEhhWjWrjVREUenSRGduiVmazcqlZpDAw")],
@@ -118,9 +118,8 @@ pub(crate) const VENDORS: &[Rule] = &[
         &[concat!("PMAK-", "4452415df60f290d94d7efec", "-", "c22a4e5d4697ea93ff69b5257313aee99a")],
         &["'PMAK-dd6cd71b8890a6299c08927c'"]),
 
-    // Clouds and hosts.
-    // The id is hidden by the next rule context where this one hides the secret beside it: they hide
-    // different spans, so their order does not matter.
+    // Clouds and hosts. The next rule redacts the id also where this one redacts the secret next to
+    // it: they redact different spans, so their order does not matter.
     prefixed("aws-secret", &["AKIA", "ASIA"],
         concat!(r#"(?:AKIA|ASIA)[A-Z0-9]{16}[\s"',:;|]{1,8}"#,
             r#"(?:\w{0,30}[\s"'=:]{1,6})?([A-Za-z0-9/+]{40})"#),
@@ -128,7 +127,7 @@ pub(crate) const VENDORS: &[Rule] = &[
             concat!("{\"id\":\"ASIA", "36EKRXN7PHNYQGQV\",\"secret\":\"",
                 "LVA/BYcseSwagu0G47KcXHg4Rs2a5E7SaUpfjIn7\"}")],
         &[concat!("AKIA", "of no id at all, uzPJXv2kkRGNFhcZBT5g7+EsEIojCt/hhQODeVuf")]),
-    // Base 32: it may have no digit. The rare prefixes still need one, for DNA is full of `ACCA`.
+    // Base 32: it may have no digit. The rare prefixes require one, because DNA is full of `ACCA`.
     Rule { validation: Validation::Any, ..prefixed("aws-key-id", &["AKIA", "ASIA"],
         r"(?:AKIA|ASIA)[A-Z0-9]{16,}",
         &[concat!("AKIA", "80C5XMHYBU0GSTLW"), concat!("id=ASIA", "1MYSN412DPSP8UX0;"),
@@ -165,7 +164,7 @@ pub(crate) const VENDORS: &[Rule] = &[
     prefixed("pulumi-token", &["pul-"], r"pul-[0-9a-f]{40,}",
         &[concat!("pul-", "3e37fee97653e0d154279dee1d59a8d4032cb9d5")],
         &["'pul-request-of-the-2nd-of-the-two-contributors'"]),
-    // Its base64 has runs of `A`, which would pass for filler.
+    // Its base64 contains runs of `A`, which would pass for filler.
     Rule { validation: Validation::Any, ..prefixed("fly-token", &["fo1_", "fm1r_", "fm1a_", "fm2_"],
         r"(?:fo1_[\w-]{40,}|fm(?:1[ar]|2)_[\w+/=-]{80,})",
         &[concat!("fo1_", "AVmdbFcmFuOUPsGlG91Buq5U6advtn3LfUkKOWlPfpp"),
@@ -216,7 +215,7 @@ pub(crate) const VENDORS: &[Rule] = &[
                 "VLTT47P7352SJYLCTWLSSQU9TTUSA9QAE7S5FLQNMQ9STE3HJWFETT5KYA")],
         &["AGE-SECRET-KEY-1XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX"]),
 
-    // Talk and mail.
+    // Chat and mail.
     prefixed("slack-token",
         &["xoxa-", "xoxb-", "xoxc-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"],
         r"(?:xox[abceoprs]-[A-Za-z0-9-]{20,}|xapp-[0-9]-[A-Za-z0-9-]{20,})",
@@ -229,7 +228,7 @@ pub(crate) const VENDORS: &[Rule] = &[
         &[concat!("/bot4839574812", ":AA", "LeHFsASG39MiPeopMmuaaOAOsWXQudI9W/getMe")],
         &["17:AAHDkoOpBThFgmFn_grd-ps-MF1HhxPhPdi",
             "123456789:AAxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"]) },
-    // No literal is in all of them: the shape alone tells.
+    // No literal is in all of them: only the shape decides.
     Rule { lookbehind: 28, ..prefixed("discord-token", &[], r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}",
         &[concat!("\"MTE4", "vWlvYpv_O4SVB_ECZ9AGHn", ".GuoJ1S.",
                 "La8z9qbAepbXXwsZGoX-bXrHNSPv4R2fan6BJA\"")],
@@ -245,7 +244,7 @@ pub(crate) const VENDORS: &[Rule] = &[
     prefixed("mailgun-key", &["key-"], r"key-[0-9a-f]{32,}",
         &[concat!("api:key", "-", "3039b4b1f56ee62dd5a7618638bcdd0a")],
         &["'key-the-1st-of-the-long-kebab-cased-names'", "'key-0123456789abcdef'"]),
-    // The anchor has four bytes: in the middle of a run, shorter ones are not looked at.
+    // The anchor has four bytes: shorter ones are not searched for in the middle of a run.
     Rule { lookbehind: 32, ..prefixed("mailchimp-key",
         &["-us1", "-us2", "-us3", "-us4", "-us5", "-us6", "-us7", "-us8", "-us9"],
         r"[0-9a-f]{32}-us[0-9]{1,2}",
@@ -256,7 +255,7 @@ pub(crate) const VENDORS: &[Rule] = &[
             concat!("\"secret", "_", "Og1EbZ0ZcJXXfy99LWJbF7Qs1OMKl1oS6hECJemg8kH\"")],
         &["secret_of_the_2nd_kind_with_a_very_long_name_for_it()"]),
 
-    // Work, sales and what watches over them.
+    // Billing, project management, monitoring.
     prefixed("stripe-key", &["whsec_"], r"whsec_[A-Za-z0-9+/]{24,}={0,2}",
         &[concat!("whsec_", "aNz2MgFvhAzW76XlSMqZdUUIzaBAcjOW")],
         &["whsec_the_1st_of_the_long_names()", "whsec_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"]),
@@ -304,7 +303,7 @@ pub(crate) const VENDORS: &[Rule] = &[
         &[concat!("NRAK-", "CRAA6J9Y8R18Q6P5AW55YZCYTZE"),
             concat!("k=NRJS-", "fa4cbd79fb6b441e55c")],
         &["NRAK-XXXXXXXXXXXXXXXXXXXXXXXXXXX", "NRJS-short1"]),
-    // Ends with its mark, after four `F`, which with others before them would pass for filler.
+    // Ends with its marker after four `F`, which together with other `F` would pass for filler.
     Rule { lookbehind: 36, validation: Validation::Any, ..prefixed("newrelic-key", &["NRAL"],
         r"[0-9A-Za-z]{36}NRAL",
         &[concat!("'77baa5f72d39245f0a443b04d6aff141", "FFFF", "NRAL'")],

@@ -1,4 +1,4 @@
-//! What a session had shown when its writer stopped.
+//! The text that a session had emitted before a restart, as its log and its items know it.
 
 use crate::change::Items;
 use crate::event::{Body, Event, ToolEvent};
@@ -6,19 +6,19 @@ use crate::id::EventId;
 use crate::item::{Item, ItemBody};
 use narrows_sanitize::Clean;
 
-/// What a session had shown when it was cut.
+/// Text that a session had emitted before a restart.
 #[derive(Debug, Default)]
 pub(crate) struct EmittedText {
-    /// The last item with a text: its id, its block and what it says.
+    /// The last item with text: its id, its block id and its text.
     last: Option<(Clean, Option<Clean>, Clean)>,
-    /// The last pieces of text in the log.
+    /// The last log events with text or output.
     pieces: Vec<Event>,
-    /// The first of these events in the log.
+    /// The oldest log event that was added.
     from: Option<EventId>,
 }
 
 impl EmittedText {
-    /// By the items.
+    /// Takes the last text of the items.
     pub(crate) fn of_items(items: &Items) -> EmittedText {
         let text = |item: &Item| match &item.body {
             ItemBody::Text { content: text, block_id, .. }
@@ -32,10 +32,10 @@ impl EmittedText {
         EmittedText { last: last.and_then(text), ..EmittedText::default() }
     }
 
-    /// By the last events of the log, one of which is given.
+    /// Adds one of the last events of the log, in order.
     pub(crate) fn add(&mut self, event: &Event, is_first: bool) {
         if self.from.is_none() {
-            // All of the log is given where it begins with this one.
+            // The first event of the log is among them, so they are the whole log.
             self.from = Some(if is_first { EventId::default() } else { event.id });
         }
         let is_output = |tool: &ToolEvent| tool.call.output.is_some();
@@ -44,7 +44,7 @@ impl EmittedText {
         }
     }
 
-    /// What the log has of something that is open, when it has all of it.
+    /// Joins what the log has of an open text or output; `None` when the log may lack a part of it.
     pub(super) fn in_log<'a>(
         &'a self,
         began: EventId,
@@ -56,7 +56,7 @@ impl EmittedText {
         Some(Clean::concat(&parts))
     }
 
-    /// What the items have of an open text.
+    /// Returns the item text of an open text block.
     pub(super) fn in_items(&self, open: &Event) -> Option<Clean> {
         let (id, block, text) = self.last.as_ref()?;
         let own = match &open.body {

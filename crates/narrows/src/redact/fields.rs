@@ -1,50 +1,50 @@
-//! Which field is cleaned how. Every field of every event passes here, and only here.
+//! How each field of an event is redacted. Every field of every event passes here, and only here.
 
+use super::tool_fields::redact_tool;
 use crate::event::{
     AgentFile, Answer, AnswerUsage, Artifact, ArtifactInfo, Ask, Background, Body, Choice, Chunk,
     Command, Event, Failure, FileChange, Gauge, GivenAnswer, Info, Message, Note, Plan, PlanEntry,
     Question, QuestionAnswer, QuestionOption, QuestionPart, Response, Summary, ToolEvent, Unknown,
 };
 use crate::id::EventId;
-use crate::tool::{
-    Diff, Fresh, Hunk, Location, Output, Permission, Todo, ToolCall, ToolKind, ToolName,
-};
+use crate::tool::{Fresh, ToolCall, ToolKind, ToolName};
 use narrows_sanitize::{Clean, Mode, Raw, Redactor, Tree};
 
-/// Largest tree of an unknown packet that is kept.
-const MAX_UNKNOWN: usize = 64 * 1024;
-/// Largest tree of arguments or details that is kept.
-const MAX_TREE: usize = 64 * 1024 * 1024;
+/// Largest kept tree of an unknown packet, in bytes.
+const MAX_UNKNOWN_BYTES: usize = 64 * 1024;
+/// Largest kept tree of arguments or details, in bytes.
+pub(super) const MAX_TREE_BYTES: usize = 64 * 1024 * 1024;
 
-struct FieldRedactor<'a>(&'a mut Redactor);
+/// Redacts single fields by their kind.
+pub(super) struct FieldRedactor<'a>(&'a mut Redactor);
 
 impl FieldRedactor<'_> {
-    fn mode(&mut self, raw: Raw, mode: Mode) -> Clean {
+    pub(super) fn mode(&mut self, raw: Raw, mode: Mode) -> Clean {
         self.0.redact(raw, mode)
     }
 
-    fn text(&mut self, raw: Raw) -> Clean {
+    pub(super) fn text(&mut self, raw: Raw) -> Clean {
         self.mode(raw, Mode::Text)
     }
 
-    fn body(&mut self, raw: Raw) -> Clean {
+    pub(super) fn body(&mut self, raw: Raw) -> Clean {
         self.mode(raw, Mode::Body)
     }
 
-    fn path(&mut self, raw: &Raw) -> Clean {
+    pub(super) fn path(&mut self, raw: &Raw) -> Clean {
         self.0.field(raw.peek())
     }
 
-    fn texts(&mut self, raw: Option<Raw>) -> Option<Clean> {
+    pub(super) fn texts(&mut self, raw: Option<Raw>) -> Option<Clean> {
         raw.map(|r| self.text(r))
     }
 
-    fn tree(&mut self, raw: Option<Tree<Raw>>, limit: usize) -> Option<Tree<Clean>> {
+    pub(super) fn tree(&mut self, raw: Option<Tree<Raw>>, limit: usize) -> Option<Tree<Clean>> {
         raw.map(|t| self.0.redact_tree(&t, limit))
     }
 }
 
-/// An event of the same call that says nothing.
+/// An event of the same call without content.
 pub(super) fn empty_tool_event(event: &Event<Raw>) -> Event<Raw> {
     let (id, tool_name, kind) = match event.body.tool() {
         Some(tool) => (tool.id.clone(), tool.call.tool_name, tool.call.kind),
@@ -64,7 +64,7 @@ pub(super) fn empty_tool_event(event: &Event<Raw>) -> Event<Raw> {
     }
 }
 
-/// Cleans an event; `ready` is output that has already passed a stream.
+/// Redacts an event; `ready` is output that was already redacted as a stream.
 pub(super) fn redact_event(
     redactor: &mut Redactor,
     event: Event<Raw>,
@@ -81,8 +81,12 @@ pub(super) fn redact_event(
         }),
         Body::TextChunk(c) => Body::TextChunk(chunk(&mut fields, c)),
         Body::ThinkingChunk(c) => Body::ThinkingChunk(chunk(&mut fields, c)),
-        Body::ToolCallStart(t) => Body::ToolCallStart(Box::new(tool(&mut fields, *t, ready))),
-        Body::ToolCallProgress(t) => Body::ToolCallProgress(Box::new(tool(&mut fields, *t, ready))),
+        Body::ToolCallStart(t) => {
+            Body::ToolCallStart(Box::new(redact_tool(&mut fields, *t, ready)))
+        }
+        Body::ToolCallProgress(t) => {
+            Body::ToolCallProgress(Box::new(redact_tool(&mut fields, *t, ready)))
+        }
         Body::PlanUpdate(p) => Body::PlanUpdate(Plan {
             entries: p
                 .entries
@@ -133,7 +137,7 @@ pub(super) fn redact_event(
                     kind: fields.text(o.kind),
                 })
                 .collect(),
-            // What is known of the call is filled in later, out of what was cleaned.
+            // The tool call stage fills this in from redacted events.
             call: None,
         })),
         Body::PermissionAnswer(a) => Body::PermissionAnswer(Box::new(Answer {
@@ -188,14 +192,14 @@ pub(super) fn redact_event(
         }
         Body::Error(e) => Body::Error(Box::new(Failure {
             message: fields.text(e.message),
-            code: fields.tree(e.code, MAX_UNKNOWN),
-            details: fields.tree(e.details, MAX_UNKNOWN),
+            code: fields.tree(e.code, MAX_UNKNOWN_BYTES),
+            details: fields.tree(e.details, MAX_UNKNOWN_BYTES),
             retryable: e.retryable,
             is_end: e.is_end,
         })),
         Body::Unknown(u) => Body::Unknown(Unknown {
             kind: fields.text(u.kind),
-            tree: fields.tree(u.tree, MAX_UNKNOWN),
+            tree: fields.tree(u.tree, MAX_UNKNOWN_BYTES),
         }),
         Body::Malformed(m) => Body::Malformed(m),
     };
@@ -270,140 +274,7 @@ fn info(fields: &mut FieldRedactor<'_>, i: Info<Raw>) -> Info {
     }
 }
 
-fn tool(fields: &mut FieldRedactor<'_>, t: ToolEvent<Raw>, ready: Option<Clean>) -> ToolEvent {
-    let c = t.call;
-    // What was read from a file is the user's own text; what a command printed is not.
-    let body = c.kind == ToolKind::Read;
-    let output = match (ready, c.output) {
-        (Some(text), _) => Some(Output::More(text)),
-        (None, Some(Output::Whole(text))) if body => Some(Output::Whole(fields.body(text))),
-        (None, Some(Output::Whole(text))) => Some(Output::Whole(fields.text(text))),
-        (None, Some(Output::More(text))) => Some(Output::More(fields.text(text))),
-        (None, None) => None,
-    };
-    let call = ToolCall {
-        tool_name: c.tool_name,
-        kind: c.kind,
-        status: c.status,
-        is_todo: c.is_todo,
-        name: fields.texts(c.name),
-        raw_kind: fields.texts(c.raw_kind),
-        agent_title: fields.texts(c.agent_title),
-        title: fields.texts(c.title),
-        description: fields.texts(c.description),
-        said: fields.texts(c.said),
-        command: fields.texts(c.command),
-        file_path: c.file_path.as_ref().map(|p| fields.path(p)),
-        pattern: fields.texts(c.pattern),
-        subagent_type: fields.texts(c.subagent_type),
-        child_session_id: fields.texts(c.child_session_id),
-        input: fields.tree(c.input, MAX_TREE),
-        output,
-        error: fields.texts(c.error),
-        exit_code: c.exit_code,
-        is_new_file: c.is_new_file,
-        old_content: c.old_content.map(|t| fields.body(t)),
-        new_content: c.new_content.map(|t| fields.body(t)),
-        diffs: c.diffs.map(|list| list.into_iter().map(|d| diff(fields, d)).collect()),
-        todos: c.todos.map(|list| {
-            list.into_iter()
-                .map(|t| Todo {
-                    content: fields.text(t.content),
-                    status: t.status,
-                    active_form: fields.text(t.active_form),
-                    priority: fields.texts(t.priority),
-                    id: fields.texts(t.id),
-                })
-                .collect()
-        }),
-        task_output: fields.texts(c.task_output),
-        plan: fields.texts(c.plan),
-        images: c.images,
-        locations: c.locations.map(|list| {
-            list.iter().map(|l| Location { path: fields.path(&l.path), line: l.line }).collect()
-        }),
-        diagnostics: fields.tree(c.diagnostics, MAX_TREE),
-        truncated: c.truncated,
-        count: c.count,
-        duration_ms: c.duration_ms,
-        permission: c.permission.map(|p| Permission {
-            decision: fields.text(p.decision),
-            option: fields.texts(p.option),
-            waited_ms: p.waited_ms,
-        }),
-    };
-    ToolEvent {
-        id: fields.text(t.id),
-        call,
-        fresh: t.fresh,
-        grew_from: t.grew_from,
-        first: t.first,
-        grows: t.grows,
-    }
-}
-
-fn diff(fields: &mut FieldRedactor<'_>, d: Diff<Raw>) -> Diff {
-    Diff {
-        path: fields.path(&d.path),
-        old_text: d.old_text.map(|t| fields.body(t)),
-        new_text: d.new_text.map(|t| fields.body(t)),
-        scope: d.scope,
-        action: d.action,
-        additions: d.additions,
-        deletions: d.deletions,
-        patch: d.patch.map(|t| fields.body(t)),
-        hunks: d.hunks.map(|list| list.into_iter().map(|h| hunk(fields, &h)).collect()),
-    }
-}
-
-/// Lines are cleaned as one text, without the signs before them, and stay as many as they were.
-fn hunk(fields: &mut FieldRedactor<'_>, h: &Hunk<Raw>) -> Hunk {
-    let sign = |line: &Raw| {
-        let first = line.peek().chars().next();
-        first.filter(|c| matches!(c, ' ' | '+' | '-' | '\\'))
-    };
-    let bare = |line: &Raw| -> String {
-        let text = &line.peek()[usize::from(sign(line).is_some())..];
-        if text.contains('\n') { text.replace('\n', " ") } else { text.to_owned() }
-    };
-    let bare: Vec<String> = h.lines.iter().map(bare).collect();
-    let mut shown: Vec<Clean> = fields.body(Raw::new(bare.join("\n"))).split_lines().collect();
-    if shown.len() != bare.len() {
-        shown = spread(fields, &bare, shown);
-    }
-    let lines = h.lines.iter().zip(shown).map(|(line, shown)| {
-        let mut out = Clean::literal(match sign(line) {
-            Some('+') => "+",
-            Some('-') => "-",
-            Some('\\') => "\\",
-            Some(_) => " ",
-            None => "",
-        });
-        out.push(&shown);
-        out
-    });
-    let lines = lines.collect();
-    let (old_start, old_lines) = (h.old_start, h.old_lines);
-    Hunk { old_start, old_lines, new_start: h.new_start, new_lines: h.new_lines, lines }
-}
-
-/// Something over several lines became one: the lines that it took are empty, the others stay where
-/// they were.
-fn spread(fields: &mut FieldRedactor<'_>, bare: &[String], shown: Vec<Clean>) -> Vec<Clean> {
-    let mut shown = shown.into_iter().peekable();
-    let mut gap = false;
-    let mut out = Vec::with_capacity(bare.len());
-    for line in bare {
-        let alone = fields.body(Raw::new(line.as_str()));
-        let same = shown.peek() == Some(&alone);
-        let next = if same || !gap { shown.next() } else { None };
-        gap = !same;
-        out.push(next.unwrap_or_default());
-    }
-    out
-}
-
-/// Prints an id as its `Display` does. An id holds numbers only, so it needs no redaction.
+/// Formats an id as its `Display` does. It consists of numbers, so it needs no redaction.
 impl From<EventId> for Clean {
     fn from(id: EventId) -> Clean {
         let mut text = Clean::default();

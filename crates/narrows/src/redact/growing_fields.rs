@@ -1,9 +1,10 @@
-//! Fields of a call that are sent whole each time that there is more of them.
+//! Tool call fields that agents resend whole as they grow.
 //!
-//! The end of such a field may be the first half of a secret or of a path, as that of streamed text.
-//! What may have begun there is left out, and the whole field is kept aside: until the call ends, a
-//! person is asked about it, or the field comes again. When its turn is over before it is, the field
-//! is shown without what has clearly begun: the other half may still come.
+//! The end of such a field may be the first half of a secret or a path, as in streamed text. A
+//! possible partial match is left out of the event and the whole field is held: until the call
+//! ends, a permission request or question is about it, or the field is sent again. When the turn
+//! ends first, the field is emitted without evident partial matches, because the other half may
+//! still come.
 
 use super::fields::empty_tool_event;
 use super::snapshots::mask_end;
@@ -12,13 +13,11 @@ use crate::tool::{Diff, Output, ToolCall};
 use narrows_sanitize::{ELLIPSIS, PartialLevel, Raw, Redactor, Tree};
 use std::collections::VecDeque;
 
-/// Calls of which fields are kept aside, and bytes of these. The oldest call is let go when there are
-/// more.
+/// Limits of held calls and of their fields in bytes. Beyond them, the oldest call is emitted.
 const MAX_CALLS: usize = 256;
 const MAX_BYTES: usize = 16 << 20;
-/// What stands for the end of a field that is left out. Output has none, so that it only grows.
 
-/// Calls of which the end of some field is left out, oldest first.
+/// Calls with held fields, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct GrowingFields {
     calls: VecDeque<HeldCall>,
@@ -28,9 +27,9 @@ pub(super) struct GrowingFields {
 #[derive(Debug)]
 struct HeldCall {
     id: String,
-    /// An event of the call that says nothing.
+    /// An event of the call without content.
     template: Event<Raw>,
-    /// The fields that are kept aside, and nothing else.
+    /// The held fields and nothing else.
     call: ToolCall<Raw>,
     bytes: usize,
 }
@@ -40,13 +39,13 @@ impl GrowingFields {
         self.calls.is_empty()
     }
 
-    /// Bytes that are kept aside.
+    /// Bytes in held fields.
     pub(super) fn held_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes an event of a call: leaves out what may have begun at the ends of its fields, or, at the
-    /// call's end, puts in what was left out before. Calls for which there is no room come out whole.
+    /// Processes an event of a call: leaves out possible partial matches at the ends of its fields
+    /// or, at the call's end, restores held fields. Calls beyond the limits are emitted to `out`.
     pub(super) fn push(
         &mut self,
         redactor: &Redactor,
@@ -67,7 +66,7 @@ impl GrowingFields {
         if tool.grows {
             hold_back(redactor, PartialLevel::POSSIBLE, &mut tool.call, &mut held);
         }
-        let bytes = weight(&mut held);
+        let bytes = held_fields_len(&mut held);
         if bytes == 0 {
             return;
         }
@@ -82,26 +81,26 @@ impl GrowingFields {
         }
     }
 
-    /// What is kept aside of one call: its fields are final.
+    /// Returns the held fields of one call, which are final now.
     pub(super) fn release(&mut self, id: &str) -> Option<Event<Raw>> {
         self.remove(id).and_then(HeldCall::whole)
     }
 
-    /// What is kept aside of the calls in which nothing to hide has clearly begun.
+    /// Returns the held fields of all calls without an evident partial match.
     pub(super) fn release_unless_partial(&mut self, redactor: &Redactor) -> Vec<Event<Raw>> {
-        let has_begun = |held: &HeldCall| {
-            let mut begun = ToolCall::unknown();
-            hold_back(redactor, PartialLevel::EVIDENT, &mut held.call.clone(), &mut begun);
-            weight(&mut begun) > 0
+        let has_partial = |held: &HeldCall| {
+            let mut partial = ToolCall::unknown();
+            hold_back(redactor, PartialLevel::EVIDENT, &mut held.call.clone(), &mut partial);
+            held_fields_len(&mut partial) > 0
         };
-        let (kept, over): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.calls).into_iter().partition(has_begun);
+        let (kept, released): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.calls).into_iter().partition(has_partial);
         self.calls = kept.into();
         self.bytes = self.calls.iter().map(|held| held.bytes).sum();
-        over.into_iter().filter_map(HeldCall::whole).collect()
+        released.into_iter().filter_map(HeldCall::whole).collect()
     }
 
-    /// What is kept aside of the oldest call.
+    /// Returns the held fields of the oldest call.
     pub(super) fn evict_oldest(&mut self, redactor: &Redactor) -> Option<Event<Raw>> {
         let oldest = self.calls.pop_front()?;
         self.bytes -= oldest.bytes;
@@ -117,7 +116,7 @@ impl GrowingFields {
 }
 
 impl HeldCall {
-    /// An event with the fields as they came.
+    /// An event with the fields as they arrived.
     fn whole(self) -> Option<Event<Raw>> {
         let mut event = self.template;
         let tool = event.body.tool_mut()?;
@@ -125,14 +124,14 @@ impl HeldCall {
         Some(event)
     }
 
-    /// An event with the fields of a call that is not over, without what has begun at their ends.
+    /// An event with the fields of an unfinished call, without evident partial matches.
     fn unfinished(mut self, redactor: &Redactor) -> Option<Event<Raw>> {
         mask(redactor, &mut self.call);
         self.whole()
     }
 }
 
-/// Leaves out what has begun at the ends of fields.
+/// Removes evident partial matches at the ends of fields.
 fn mask(redactor: &Redactor, call: &mut ToolCall<Raw>) {
     let paths = call.file_path.iter_mut();
     let paths = paths.chain(call.locations.iter_mut().flatten().map(|l| &mut l.path));
@@ -149,7 +148,7 @@ fn mask(redactor: &Redactor, call: &mut ToolCall<Raw>) {
     hold_back(redactor, PartialLevel::SUBSTANTIAL, call, &mut ToolCall::unknown());
 }
 
-/// Texts that may grow.
+/// Text fields that may grow.
 fn texts(call: &mut ToolCall<Raw>) -> [&mut Option<Raw>; 11] {
     [
         &mut call.agent_title,
@@ -170,7 +169,7 @@ fn trees(call: &mut ToolCall<Raw>) -> [&mut Option<Tree<Raw>>; 2] {
     [&mut call.input, &mut call.diagnostics]
 }
 
-/// Drops what came again.
+/// Drops held fields that were sent again.
 fn drop_resent(held: &mut ToolCall<Raw>, new: &mut ToolCall<Raw>) {
     for (held, new) in texts(held).into_iter().zip(texts(new)) {
         *held = held.take().filter(|_| new.is_none());
@@ -184,16 +183,16 @@ fn drop_resent(held: &mut ToolCall<Raw>, new: &mut ToolCall<Raw>) {
     held.locations = held.locations.take().filter(|_| new.locations.is_none());
     match (held.output.take(), &mut new.output) {
         (kept, None) => held.output = kept,
-        // The next part of what is left out in part: all of it together.
-        (Some(Output::Whole(mut all)), Some(Output::More(piece))) => {
-            all.push(piece);
+        // A delta to an output that is held: emit all of it together.
+        (Some(Output::Whole(mut all)), Some(Output::More(delta))) => {
+            all.push(delta);
             new.output = Some(Output::Whole(all));
         }
         _ => {}
     }
 }
 
-/// Puts in what was left out and did not come again.
+/// Restores held fields that were not sent again.
 fn restore(mut held: ToolCall<Raw>, into: &mut ToolCall<Raw>) {
     for (held, into) in texts(&mut held).into_iter().zip(texts(into)) {
         *into = into.take().or_else(|| held.take());
@@ -208,8 +207,8 @@ fn restore(mut held: ToolCall<Raw>, into: &mut ToolCall<Raw>) {
     into.output = into.output.take().or(held.output);
 }
 
-/// Bytes of the fields that are kept aside.
-fn weight(held: &mut ToolCall<Raw>) -> usize {
+/// Bytes of held fields.
+fn held_fields_len(held: &mut ToolCall<Raw>) -> usize {
     let len = |text: &Option<Raw>| text.as_ref().map_or(0, |t| t.peek().len() + 1);
     let mut bytes = texts(held).iter().map(|t| len(t)).sum::<usize>();
     bytes += trees(held).iter().map(|t| t.as_ref().map_or(0, |t| t.json_len())).sum::<usize>();
@@ -227,7 +226,7 @@ fn weight(held: &mut ToolCall<Raw>) -> usize {
     }
 }
 
-/// Leaves out what may have begun at the ends of fields, and keeps these aside.
+/// Removes partial matches of `level` at the ends of fields and moves the whole fields to `held`.
 fn hold_back(
     redactor: &Redactor,
     level: PartialLevel,
@@ -253,11 +252,11 @@ fn hold_back(
     {
         held.output = Some(Output::Whole(std::mem::replace(text, Raw::new(part))));
     }
-    let begun = |path: &Raw| redactor.is_partial_path(path.peek(), level);
-    if call.file_path.as_ref().is_some_and(begun) {
+    let is_partial = |path: &Raw| redactor.is_partial_path(path.peek(), level);
+    if call.file_path.as_ref().is_some_and(is_partial) {
         held.file_path = call.file_path.take();
     }
-    if call.locations.iter().flatten().any(|l| begun(&l.path)) {
+    if call.locations.iter().flatten().any(|l| is_partial(&l.path)) {
         held.locations = call.locations.take();
     }
     if let Some(part) =
@@ -265,13 +264,13 @@ fn hold_back(
     {
         held.diffs = call.diffs.replace(part);
     }
-    let open = |text: &Raw| redactor.without_partial(text.peek(), ELLIPSIS, level).is_some();
-    if call.todos.iter().flatten().any(|t| open(&t.content) || open(&t.active_form)) {
+    let has_partial = |text: &Raw| redactor.without_partial(text.peek(), ELLIPSIS, level).is_some();
+    if call.todos.iter().flatten().any(|t| has_partial(&t.content) || has_partial(&t.active_form)) {
         held.todos = call.todos.take();
     }
 }
 
-/// The diffs without what may have begun, when something has.
+/// Returns the diffs without partial matches; `None` when there are none.
 fn diffs_without_partial(
     redactor: &Redactor,
     level: PartialLevel,

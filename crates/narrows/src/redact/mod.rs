@@ -1,14 +1,53 @@
-//! Cleaning: the only way from [`Raw`] to [`Clean`].
+//! The redaction stage of the pipeline: raw events in, clean events out.
 //!
-//! [`RedactionStage::push`] takes an event of the adapter and gives clean ones. Streamed text passes a
-//! stream, so that a path cut over two packets does not slip through. Knows nothing of formats and
-//! nothing of items (invariants I3, I4).
+//! Streamed text and output pass a [`StreamRedactor`], so a path or secret that is cut over two
+//! packets is redacted. `fields` says how each field is redacted; `growing_fields` and `snapshots`
+//! treat text that is resent as it grows; `pause` treats silent sources. The stage knows nothing of
+//! formats and items.
+//!
+//! Only clean events reach the later stages and the output:
+//!
+//! ```compile_fail,E0308
+//! fn row(event: &narrows::Event<narrows::Raw>) -> narrows::Row<'_> {
+//!     narrows::Row::new(1, "s", event)
+//! }
+//! ```
+//! ```compile_fail,E0308
+//! fn fold(fold: &mut narrows::Fold, event: &narrows::Event<narrows::Raw>) {
+//!     fold.push(event, &mut Vec::new());
+//! }
+//! ```
+//! ```compile_fail,E0423
+//! let forged = narrows::Clean("/home/me/secret".into());
+//! ```
+//!
+//! The same functions accept clean events:
+//!
+//! ```
+//! fn row(event: &narrows::Event<narrows::Clean>) -> narrows::Row<'_> {
+//!     narrows::Row::new(1, "s", event)
+//! }
+//! fn fold(fold: &mut narrows::Fold, event: &narrows::Event<narrows::Clean>) {
+//!     fold.push(event, &mut Vec::new());
+//! }
+//! ```
+#![cfg_attr(
+    not(feature = "stored"),
+    doc = r#"
+Clean text cannot be read back without the feature `stored`:
+
+```compile_fail,E0277
+let text: narrows::Clean = serde_json::from_str("\"text\"").unwrap();
+```
+"#
+)]
 
 mod emitted;
 mod fields;
 mod growing_fields;
 mod pause;
 mod snapshots;
+mod tool_fields;
 
 pub(crate) use emitted::EmittedText;
 
@@ -25,53 +64,53 @@ use snapshots::Snapshots;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Streams of tool output that may be open at once; the oldest is ended when there are more.
+/// Output streams that may be open at the same time; beyond it, the oldest is ended.
 const MAX_OUTPUT_STREAMS: usize = 256;
-/// Roots that are remembered to go on with.
+/// Working directories that are stored for a restart.
 const MAX_ROOTS: usize = 64;
 
-/// The cleaning stage of the pipeline.
+/// Redacts the events of one session.
 #[derive(Debug)]
 pub struct RedactionStage {
     redactor: Redactor,
     roots: Vec<String>,
     text: Option<OpenText>,
     outputs: HashMap<String, OpenOutput>,
-    /// The calls of `outputs`, oldest first.
-    order: VecDeque<String>,
-    growing: GrowingFields,
+    /// The call ids of `outputs`, oldest first.
+    output_order: VecDeque<String>,
+    growing_fields: GrowingFields,
     snapshots: Snapshots,
-    /// The kind of the last text, if it was over with a secret of which the rest may still come.
-    behind: Option<&'static str>,
+    /// The kind of the last text when it ended with a secret whose remainder may still come.
+    ended_after_secret: Option<&'static str>,
 }
 
 /// The text block whose end may still be held back.
 #[derive(Debug)]
 struct OpenText {
-    /// The event that opened it, to recognise its block.
+    /// The event that opened the block, to recognize its later events.
     raw: Event<Raw>,
-    /// An empty event of the block, to be filled with the rest at its end.
+    /// An event of the block without text, as a template for its later events.
     template: Event,
     stream: StreamRedactor,
-    /// Whether something of it came out, and how many bytes of text.
+    /// Text of the block was emitted, and how many bytes.
     has_emitted: bool,
     emitted_bytes: usize,
-    /// When its turn was answered.
+    /// When the turn of the block ended, in Unix milliseconds.
     answered_at: Option<i64>,
-    /// Its turn was answered, and nothing of it came since.
+    /// The turn ended and no text of the block arrived since.
     is_answered: bool,
 }
 
-/// What comes so many milliseconds after the answer is another text than the one before it.
+/// Text that arrives this many milliseconds after the end of the turn is a new block.
 const NEW_TEXT_GAP_MS: i64 = 3000;
 
 impl OpenText {
-    /// Whether what comes next is a block of its own.
+    /// Returns whether the next text starts a new block.
     fn is_at_rest(&self) -> bool {
         self.is_answered && self.stream.is_fully_emitted() && self.stream.is_at_word_end()
     }
 
-    /// Tells the next part of the text.
+    /// Emits the next part of the text.
     fn emit(&mut self, part: Option<Clean>, out: &mut Vec<Event>) {
         let Some(part) = part else { return };
         self.emitted_bytes += part.len();
@@ -84,20 +123,20 @@ impl OpenText {
     }
 }
 
-/// A call's output that comes in pieces.
+/// Output of a call that arrives as deltas.
 #[derive(Debug)]
 struct OpenOutput {
-    /// An event of the call that says nothing, to be filled likewise.
+    /// An event of the call without content, as a template for later output.
     template: Event,
     stream: StreamRedactor,
-    /// The event that opened it.
+    /// The event that opened the output.
     began: EventId,
-    /// Bytes that came out.
+    /// Emitted bytes.
     emitted_bytes: usize,
 }
 
 impl OpenOutput {
-    /// An event with the next part of the output.
+    /// Creates an event with the next part of the output.
     fn delta(&mut self, part: Clean) -> Option<Event> {
         self.emitted_bytes += part.len();
         let mut event = self.template.clone();
@@ -108,21 +147,21 @@ impl OpenOutput {
 }
 
 impl RedactionStage {
-    /// A sanitizer that hides `paths` and `secrets`.
+    /// Creates a stage that redacts `paths` and `secrets`.
     pub fn new(paths: Paths, secrets: Arc<Secrets>) -> Self {
         RedactionStage {
             redactor: Redactor::new(paths, secrets),
             roots: Vec::new(),
             text: None,
             outputs: HashMap::new(),
-            order: VecDeque::new(),
-            growing: GrowingFields::default(),
+            output_order: VecDeque::new(),
+            growing_fields: GrowingFields::default(),
             snapshots: Snapshots::default(),
-            behind: None,
+            ended_after_secret: None,
         }
     }
 
-    /// Cleans one event. Held text of a block that ends comes before it.
+    /// Redacts one event. The held-back text of a block that ends comes before it.
     pub fn push(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) {
         if let Body::SessionInfo(info) = &event.body
             && let Some(root) = &info.cwd
@@ -134,7 +173,7 @@ impl RedactionStage {
             return;
         }
         if event.body.ends_text() {
-            self.behind = None;
+            self.ended_after_secret = None;
             self.end_text(out);
         } else if event.body.pauses_text() {
             self.pause_text(out);
@@ -145,7 +184,7 @@ impl RedactionStage {
         }
         match &event.body {
             Body::PromptResponse(_) | Body::Error(_) => self.end_outputs(out),
-            // A person is shown what it is about.
+            // The user must see what the question is about.
             Body::PermissionRequest(ask) => self.release_call(ask.tool_call_id.peek(), out),
             Body::QuestionRequest(ask) => self.release_call(ask.tool_call_id.peek(), out),
             _ => {}
@@ -155,18 +194,19 @@ impl RedactionStage {
         out.push(clean);
     }
 
-    /// Ends every stream: the input is over.
+    /// Ends every stream at the end of the input.
     pub fn finish(&mut self, out: &mut Vec<Event>) {
         self.end_text(out);
         self.end_outputs(out);
     }
 
-    /// Whether nothing is held back, and the next event can be cleaned without the ones before. An
-    /// open block cannot: where and when it began goes with each piece of it. Once its turn is
-    /// answered and all of it was shown, what comes is another block, or goes on without it.
+    /// Returns whether nothing is held back, so that the next event can be redacted without the
+    /// earlier ones. An open block counts as held back, because each of its events carries its
+    /// start. Once its turn has ended and all of it was emitted, later text is another block or
+    /// continues without it.
     pub fn is_at_rest(&self) -> bool {
         self.text.as_ref().is_none_or(OpenText::is_at_rest)
-            && self.growing.is_empty()
+            && self.growing_fields.is_empty()
             && self.snapshots.is_empty()
             && self.outputs.values().all(|open| open.stream.is_drained())
     }
@@ -175,65 +215,66 @@ impl RedactionStage {
     pub(crate) fn weight(&self) -> usize {
         let text = self.text.as_ref().map_or(0, |open| open.stream.held_bytes());
         let outputs = self.outputs.values().map(|open| open.stream.held_bytes()).sum::<usize>();
-        text + outputs + self.growing.held_bytes() + self.snapshots.held_bytes()
+        text + outputs + self.growing_fields.held_bytes() + self.snapshots.held_bytes()
     }
 
-    /// The paths that are hidden, with those that the session has told.
+    /// The redacted paths, including the working directories of the session.
     pub fn paths(&self) -> &Paths {
         self.redactor.paths()
     }
 
-    /// Hides one root more from now on.
+    /// Redacts one more root from now on.
     pub(crate) fn add_root(&mut self, root: &str) {
         self.redactor.add_root(root);
-        if self.roots.len() < MAX_ROOTS && !self.roots.iter().any(|known| known == root) {
+        if self.roots.len() < MAX_ROOTS && !self.roots.iter().any(|added| added == root) {
             self.roots.push(root.to_owned());
         }
     }
 
-    /// Roots that were told.
+    /// The roots that were added.
     pub(crate) fn roots(&self) -> &[String] {
         &self.roots
     }
 
-    /// The last name of the first root that was told: what people call the project.
+    /// The last name of the first added root, which is the name of the project.
     pub(crate) fn project(&mut self) -> Option<Clean> {
-        let mut plain = Redactor::new(Paths::default(), Arc::clone(self.redactor.secrets()));
+        let mut secrets_only = Redactor::new(Paths::default(), Arc::clone(self.redactor.secrets()));
         let root = self.roots.first()?.trim_end_matches(['/', '\\']);
-        // A home directory is called after its owner.
-        let is_home = plain.field(root).as_str() == "~";
+        // A home directory is named after its owner.
+        let is_home = secrets_only.field(root).as_str() == "~";
         let name = if is_home { "~" } else { root.rsplit(['/', '\\']).next()? };
         if name.is_empty() {
             return None;
         }
-        Some(plain.text(name, Mode::Text))
+        Some(secrets_only.text(name, Mode::Text))
     }
 
-    /// What was removed so far.
+    /// Counts of everything that was redacted so far.
     pub fn removed(&self) -> &RedactionCounts {
         self.redactor.removed()
     }
 
     fn push_text(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) {
-        // A text at once needs no stream.
+        // A whole text needs no stream.
         if event.body.is_whole() {
             self.end_text(out);
             out.push(redact_event(&mut self.redactor, event, None));
             return;
         }
-        let piece = event.body.text_mut().map(std::mem::take).unwrap_or_default();
+        let delta = event.body.text_mut().map(std::mem::take).unwrap_or_default();
         let same = |t: &OpenText| {
-            let is_late = t.answered_at.zip(event.time.as_ref());
-            let is_late = is_late.is_some_and(|(at, time)| time.millis() - at >= NEW_TEXT_GAP_MS);
-            // What is held back belongs to what comes, whenever that is.
-            let apart = (is_late && t.stream.is_fully_emitted()) || t.is_at_rest();
-            t.raw.body.same_block(&event.body) && t.raw.parent == event.parent && !apart
+            let answered = t.answered_at.zip(event.time.as_ref());
+            let is_late = answered.is_some_and(|(at, time)| time.millis() - at >= NEW_TEXT_GAP_MS);
+            // Held-back text is continued by the next text, however late that arrives.
+            let is_new_block = (is_late && t.stream.is_fully_emitted()) || t.is_at_rest();
+            t.raw.body.same_block(&event.body) && t.raw.parent == event.parent && !is_new_block
         };
         if !self.text.as_ref().is_some_and(same) {
             self.end_text(out);
         }
         let redactor = &mut self.redactor;
-        let behind = self.behind.take_if(|_| self.text.is_none()) == Some(event.body.kind());
+        let follows_secret =
+            self.ended_after_secret.take_if(|_| self.text.is_none()) == Some(event.body.kind());
         let open = self.text.get_or_insert_with(|| {
             let mut raw = event.clone();
             raw.body.drop_images();
@@ -241,7 +282,7 @@ impl RedactionStage {
             OpenText {
                 raw,
                 template,
-                stream: if behind {
+                stream: if follows_secret {
                     StreamRedactor::after_secret(Mode::Text)
                 } else {
                     StreamRedactor::new(Mode::Text)
@@ -253,9 +294,9 @@ impl RedactionStage {
             }
         });
         open.is_answered = false;
-        let ready = open.stream.push(redactor, piece.peek()).unwrap_or_default();
+        let ready = open.stream.push(redactor, delta.peek()).unwrap_or_default();
         let images = event.body.has_images();
-        // The first event of a block tells when the block began.
+        // The first event of a block says when the block started.
         if open.has_emitted {
             open.template.time.clone_from(&event.time);
         } else {
@@ -263,66 +304,66 @@ impl RedactionStage {
         }
         event.began = open.template.began;
         if images || !ready.is_empty() {
-            let mut shown =
+            let mut clean =
                 if images { redact_event(redactor, event, None) } else { open.template.clone() };
-            if let Some(text) = shown.body.text_mut() {
+            if let Some(text) = clean.body.text_mut() {
                 *text = ready;
             }
-            open.emitted_bytes += shown.body.text_mut().map_or(0, |text| text.len());
+            open.emitted_bytes += clean.body.text_mut().map_or(0, |text| text.len());
             open.has_emitted = true;
-            out.push(shown);
+            out.push(clean);
         }
     }
 
     fn end_text(&mut self, out: &mut Vec<Event>) {
         if let Some(mut open) = self.text.take() {
-            let rest = open.stream.finish(&mut self.redactor);
-            open.emit(rest, out);
+            let held = open.stream.finish(&mut self.redactor);
+            open.emit(held, out);
         }
     }
 
-    /// Lets go of what is held back, but for what may become a path; the block may still go on.
+    /// Emits held-back text, except what may become a path; the block stays open.
     fn pause_text(&mut self, out: &mut Vec<Event>) {
         if let Some(open) = &mut self.text {
-            let rest = open.stream.flush_safe(&mut self.redactor);
-            open.emit(rest, out);
+            let held = open.stream.flush_safe(&mut self.redactor);
+            open.emit(held, out);
         }
     }
 
-    /// Cleans what is no streamed text. Output in pieces passes a stream of its own call.
+    /// Redacts an event that is not streamed text. Output deltas pass the stream of their call.
     fn push_tool(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) -> Event {
         let Some(tool) = event.body.tool() else {
             return redact_event(&mut self.redactor, event, None);
         };
         let ends = tool.call.status.is_some_and(ToolStatus::is_final);
-        let mut whole = Vec::new();
-        self.growing.push(&self.redactor, &mut event, ends, &mut whole);
-        for event in whole {
+        let mut evicted = Vec::new();
+        self.growing_fields.push(&self.redactor, &mut event, ends, &mut evicted);
+        for event in evicted {
             out.push(redact_event(&mut self.redactor, event, None));
         }
         let Some(tool) = event.body.tool() else {
             return redact_event(&mut self.redactor, event, None);
         };
         if let Some(Output::Whole(_)) = &tool.call.output {
-            // All of it anew: what was held back of the pieces is in it.
+            // The full output contains what was held back of its deltas.
             let id = tool.id.peek();
             if self.outputs.remove(id).is_some() {
-                self.order.retain(|k| k != id);
+                self.output_order.retain(|k| k != id);
             }
         }
-        let piece = match &tool.call.output {
-            Some(Output::More(piece)) => Some(piece.peek()),
+        let delta = match &tool.call.output {
+            Some(Output::More(delta)) => Some(delta.peek()),
             _ => None,
         };
-        if piece.is_none() && !(ends && self.outputs.contains_key(tool.id.peek())) {
+        if delta.is_none() && !(ends && self.outputs.contains_key(tool.id.peek())) {
             return redact_event(&mut self.redactor, event, None);
         }
         let id = tool.id.peek().to_owned();
         let mut open = self.outputs.remove(&id).unwrap_or_else(|| {
-            self.order.push_back(id.clone());
-            // What is read from a file is the user's own.
-            let read = tool.call.kind == ToolKind::Read;
-            let mode = if read { Mode::Body } else { Mode::Text };
+            self.output_order.push_back(id.clone());
+            // Text that was read from a file is the user's own.
+            let is_read = tool.call.kind == ToolKind::Read;
+            let mode = if is_read { Mode::Body } else { Mode::Text };
             let template = redact_event(&mut self.redactor, empty_tool_event(&event), None);
             OpenOutput {
                 template,
@@ -332,10 +373,10 @@ impl RedactionStage {
             }
         });
         let mut ready =
-            open.stream.push(&mut self.redactor, piece.unwrap_or_default()).unwrap_or_default();
+            open.stream.push(&mut self.redactor, delta.unwrap_or_default()).unwrap_or_default();
         if ends {
             ready.push(&open.stream.finish(&mut self.redactor).unwrap_or_default());
-            self.order.retain(|k| *k != id);
+            self.output_order.retain(|k| *k != id);
         } else {
             open.emitted_bytes += ready.len();
             self.outputs.insert(id, open);
@@ -347,10 +388,10 @@ impl RedactionStage {
     }
 
     fn end_outputs(&mut self, out: &mut Vec<Event>) {
-        while !self.order.is_empty() {
+        while !self.output_order.is_empty() {
             self.end_oldest_output(out);
         }
-        while let Some(event) = self.growing.evict_oldest(&self.redactor) {
+        while let Some(event) = self.growing_fields.evict_oldest(&self.redactor) {
             out.push(redact_event(&mut self.redactor, event, None));
         }
         for event in self.snapshots.end(&self.redactor) {
@@ -358,21 +399,21 @@ impl RedactionStage {
         }
     }
 
-    /// Shows all of what is known of a call.
+    /// Emits the held fields of a call.
     fn release_call(&mut self, id: &str, out: &mut Vec<Event>) {
-        if let Some(event) = self.growing.release(id) {
+        if let Some(event) = self.growing_fields.release(id) {
             out.push(redact_event(&mut self.redactor, event, None));
         }
     }
 
     fn end_oldest_output(&mut self, out: &mut Vec<Event>) {
-        let Some(id) = self.order.pop_front() else {
+        let Some(id) = self.output_order.pop_front() else {
             return;
         };
         let Some(mut open) = self.outputs.remove(&id) else {
             return;
         };
-        let rest = open.stream.finish(&mut self.redactor);
-        out.extend(rest.and_then(|rest| open.delta(rest)));
+        let held = open.stream.finish(&mut self.redactor);
+        out.extend(held.and_then(|held| open.delta(held)));
     }
 }

@@ -1,19 +1,19 @@
-//! What is sent whole again as it grows, outside of calls: the plan, and the title of the session.
+//! Text outside of calls that agents resend whole as it grows: the plan and the session title.
 //!
-//! As in a call's fields, what may have begun at the end is left out, and the whole is kept aside: until
-//! it comes again, or the turn is answered. Then, and in a title that comes between turns, only what has
-//! clearly begun is left out. So it is in commands, modes and unknown packets, as nothing tells when
-//! these are complete.
+//! As in tool call fields, a possible partial match at the end is left out and the whole is held:
+//! until it is sent again, or the turn ends. After that, and for a title between turns, only
+//! evident partial matches are left out. The same holds for commands, modes and unknown packets,
+//! because nothing says when these are complete.
 
 use crate::event::{Body, Event, Info};
 use narrows_sanitize::{ELLIPSIS, PartialLevel, Raw, Redactor, Tree, is_path_key};
 
 #[derive(Debug, Default)]
 pub(super) struct Snapshots {
-    /// The last plan and the last title, where part of them is left out.
+    /// The last plan and the last title, if a part of them is left out.
     plan: Option<Event<Raw>>,
     title: Option<Event<Raw>>,
-    /// The last turn was answered, and no other has begun.
+    /// The last turn has ended and no other has started.
     pub(super) is_answered: bool,
 }
 
@@ -22,7 +22,7 @@ impl Snapshots {
         self.plan.is_none() && self.title.is_none()
     }
 
-    /// Bytes that are kept aside.
+    /// Bytes in held events.
     pub(super) fn held_bytes(&self) -> usize {
         let bytes = |event: &Event<Raw>| match &event.body {
             Body::PlanUpdate(plan) => plan.entries.iter().map(|e| e.content.peek().len() + 1).sum(),
@@ -32,23 +32,23 @@ impl Snapshots {
         self.plan.iter().chain(&self.title).map(bytes).sum()
     }
 
-    /// Leaves out of an event what may have begun at the ends of its texts.
+    /// Leaves out possible partial matches at the ends of the event's texts.
     pub(super) fn push(&mut self, redactor: &Redactor, event: &mut Event<Raw>) {
         match &mut event.body {
             Body::UserMessage(_) => self.is_answered = false,
             Body::PromptResponse(_) => self.is_answered = true,
             Body::PlanUpdate(plan) => {
                 self.plan = None;
-                let settled = |text: &Raw| {
+                let without_partial = |text: &Raw| {
                     redactor.without_partial(text.peek(), ELLIPSIS, PartialLevel::POSSIBLE)
                 };
-                if plan.entries.iter().all(|entry| settled(&entry.content).is_none()) {
+                if plan.entries.iter().all(|entry| without_partial(&entry.content).is_none()) {
                     return;
                 }
                 let mut part = plan.clone();
                 for entry in &mut part.entries {
-                    if let Some(settled) = settled(&entry.content) {
-                        entry.content = Raw::new(settled);
+                    if let Some(part) = without_partial(&entry.content) {
+                        entry.content = Raw::new(part);
                     }
                 }
                 self.plan = Some(event.clone());
@@ -72,33 +72,33 @@ impl Snapshots {
                 {
                     let whole = std::mem::replace(title, Raw::new(part));
                     let whole = Info { title: Some(whole), named: info.named, ..Info::default() };
-                    let mut aside = event.clone();
-                    aside.body = Body::SessionInfo(Box::new(whole));
-                    self.title = Some(aside);
+                    let mut held = event.clone();
+                    held.body = Body::SessionInfo(Box::new(whole));
+                    self.title = Some(held);
                 }
             }
             _ => {}
         }
     }
 
-    /// What is kept aside, but for that in which something to hide has clearly begun.
+    /// Returns the held events without an evident partial match.
     pub(super) fn release_unless_partial(
         &mut self,
         redactor: &Redactor,
     ) -> impl Iterator<Item = Event<Raw>> {
-        let begun = |text: &Raw| {
+        let has_partial = |text: &Raw| {
             redactor.without_partial(text.peek(), ELLIPSIS, PartialLevel::EVIDENT).is_some()
         };
-        let has_begun = |event: &mut Event<Raw>| match &event.body {
-            Body::PlanUpdate(plan) => plan.entries.iter().any(|entry| begun(&entry.content)),
-            Body::SessionInfo(info) => info.title.as_ref().is_some_and(begun),
+        let is_partial = |event: &mut Event<Raw>| match &event.body {
+            Body::PlanUpdate(plan) => plan.entries.iter().any(|entry| has_partial(&entry.content)),
+            Body::SessionInfo(info) => info.title.as_ref().is_some_and(has_partial),
             _ => false,
         };
-        let plan = self.plan.take_if(|plan| !has_begun(plan));
-        plan.into_iter().chain(self.title.take_if(|title| !has_begun(title)))
+        let plan = self.plan.take_if(|plan| !is_partial(plan));
+        plan.into_iter().chain(self.title.take_if(|title| !is_partial(title)))
     }
 
-    /// What is kept aside, without what has begun: the turn is over.
+    /// Returns the held events at the end of the turn, without partial matches.
     pub(super) fn end(&mut self, redactor: &Redactor) -> Vec<Event<Raw>> {
         let mut all = self.plan.take().into_iter().chain(self.title.take()).collect::<Vec<_>>();
         for event in &mut all {

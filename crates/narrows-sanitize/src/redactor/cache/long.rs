@@ -1,8 +1,8 @@
-//! The texts that were cleaned last: the same one, or nearly the same, often comes again.
+//! A cache of recent long texts: the same text, or nearly the same, often comes again.
 //!
-//! Output comes as output and as content, a file before and after an edit differs in a line. Lines
-//! are cleaned one by one, so what two texts have in common at their beginning and end need not be
-//! looked at twice.
+//! Tool output arrives as output and as content; a file before and after an edit differs in a few
+//! lines. Lines are redacted one by one, so the common first and last lines of two texts need no
+//! second scan.
 
 use crate::paths::Mode;
 use crate::text::RawRepr;
@@ -10,14 +10,14 @@ use ecow::EcoString;
 use memchr::{memchr_iter, memrchr, memrchr_iter};
 use std::collections::VecDeque;
 
-/// The texts that are kept, and how many.
+/// Sizes of cached texts, and how many texts are cached.
 const MIN_TEXT_BYTES: usize = 512;
 const MAX_TEXT_BYTES: usize = 128 * 1024;
 const MAX_ENTRIES: usize = 8;
-/// RedactionTraits much two texts must have in common.
+/// Shortest common part, start and end together, that makes two texts near matches.
 const MIN_COMMON_BYTES: usize = 1024;
 
-/// Some texts, and what became of them.
+/// Some recent texts with their redacted form.
 #[derive(Clone, Default)]
 pub(crate) struct LongTextCache {
     entries: VecDeque<LongEntry>,
@@ -26,10 +26,10 @@ pub(crate) struct LongTextCache {
 #[derive(Clone)]
 struct LongEntry {
     raw: RawRepr,
-    /// RedactionTraits it was cleaned; none where that makes no difference to it.
+    /// The mode it was redacted in; `None` when the result is the same in both modes.
     mode: Option<Mode>,
     clean: Option<EcoString>,
-    /// Each line was cleaned alone.
+    /// Each line was redacted alone.
     by_line: bool,
 }
 
@@ -39,34 +39,34 @@ impl LongEntry {
     }
 }
 
-/// CandidateKind a text became; none when it stayed as it was.
+/// The redacted form of a text; `None` when it is unchanged.
 pub(crate) struct CachedClean(pub(crate) Option<EcoString>);
 
-/// CandidateKind is known of how a text was cleaned.
+/// How a text was redacted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RedactionTraits {
     pub(crate) mode: Mode,
-    /// Whether it would have become the same in the other mode.
+    /// The result is the same in the other mode.
     pub(crate) any_mode: bool,
-    /// Whether each line was cleaned alone.
+    /// Each line was redacted alone.
     pub(crate) by_line: bool,
 }
 
-// Raw text is not shown, not even to whoever debugs.
+// Raw text must not be printed, not even for debugging.
 impl std::fmt::Debug for LongTextCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "LongTextCache({} texts)", self.entries.len())
     }
 }
 
-/// CandidateKind a text has in common with one that was cleaned: only the rest must be looked at.
+/// The common part of a text and a cached one: only the rest must be redacted.
 pub(crate) struct NearMatch {
-    /// The part that is new.
+    /// The part that differs.
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// The parts before and after it, cleaned; none when they are as they were.
+    /// The redacted parts before and after it; `None` when they are unchanged.
     pub(crate) around: Option<(EcoString, EcoString)>,
-    /// Whether these would have become something else in the other mode.
+    /// These parts depend on the mode.
     pub(crate) mode_sensitive: bool,
 }
 
@@ -75,13 +75,13 @@ impl LongTextCache {
         (MIN_TEXT_BYTES..MAX_TEXT_BYTES).contains(&text.len())
     }
 
-    /// CandidateKind became of the same text.
+    /// Looks up the same text.
     pub(crate) fn same(&self, text: &str, mode: Mode) -> Option<CachedClean> {
         let entry = self.entries.iter().find(|e| e.is_for(mode) && e.raw.peek() == text)?;
         Some(CachedClean(entry.clean.clone()))
     }
 
-    /// CandidateKind became of the lines of a text that is nearly the same.
+    /// Looks up a text with the same first and last lines.
     pub(crate) fn near(&self, text: &str, mode: Mode) -> Option<NearMatch> {
         let mut usable = self.entries.iter().filter(|e| e.by_line && e.is_for(mode));
         usable.find_map(|e| near(e, text))
@@ -106,7 +106,7 @@ fn near(entry: &LongEntry, text: &str) -> Option<NearMatch> {
     if front + back < MIN_COMMON_BYTES || (front + back) * 2 < b.len() {
         return None;
     }
-    // Whole lines only, and a text's last line is never that of another unless it ends both.
+    // Whole lines only. A text's last line counts only when it ends both texts.
     let from = memrchr(b'\n', &b[..front]).map_or(0, |i| i + 1);
     let to = match memchr_iter(b'\n', &b[b.len() - back..]).next() {
         Some(i) if back > 0 => b.len() - back + i + 1,
@@ -125,17 +125,17 @@ fn near(entry: &LongEntry, text: &str) -> Option<NearMatch> {
                 n => memchr_iter(b'\n', c).nth(n - 1)? + 1,
             };
             let after = memchr_iter(b'\n', &b[to..]).count();
-            // The line that ends before the rest has its end counted too.
-            let behind =
+            // The line feed that ends the line before the common end is counted too.
+            let after_end =
                 if to == b.len() { c.len() } else { memrchr_iter(b'\n', c).nth(after)? + 1 };
             let part = |t: Option<&str>| t.map(EcoString::from);
-            Some((part(clean.get(..before))?, part(clean.get(behind.max(before)..))?))
+            Some((part(clean.get(..before))?, part(clean.get(after_end.max(before)..))?))
         }
     };
     Some(NearMatch { from, to: to.max(from), around, mode_sensitive: entry.mode.is_some() })
 }
 
-/// RedactionTraits many bytes two texts have in common at their beginning.
+/// Length of the common start of two texts in bytes.
 fn common(a: &[u8], b: &[u8]) -> usize {
     const STEP_BYTES: usize = 256;
     let pairs = a.chunks(STEP_BYTES).zip(b.chunks(STEP_BYTES));
@@ -144,7 +144,7 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     whole + rest.take_while(|(x, y)| x == y).count()
 }
 
-/// The same at their end.
+/// Length of their common end.
 fn common_back(a: &[u8], b: &[u8]) -> usize {
     const STEP_BYTES: usize = 256;
     let pairs = a.rchunks(STEP_BYTES).zip(b.rchunks(STEP_BYTES));

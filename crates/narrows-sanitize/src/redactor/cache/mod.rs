@@ -1,4 +1,4 @@
-//! Whole texts and path fields: what was cleaned before is not cleaned again.
+//! Whole texts and path fields, with a cache of recent results.
 
 pub(super) mod long;
 pub(super) mod short;
@@ -12,7 +12,7 @@ use long::{CachedClean, LongTextCache, RedactionTraits};
 use short::{FieldKind, ShortTextCache};
 
 impl Redactor {
-    /// The cleaned text, when it differs.
+    /// Returns the redacted text when it differs.
     pub(crate) fn changed_text(&mut self, text: &str, mode: Mode) -> Option<EcoString> {
         if text.len() < 4 {
             return None;
@@ -23,7 +23,7 @@ impl Redactor {
         self.redact_long(text, mode)
     }
 
-    /// The cleaned text; one that was cleaned before is shared.
+    /// Returns the redacted text; a cached result is shared, not copied.
     pub(crate) fn shared_text(&mut self, raw: RawRepr, mode: Mode) -> EcoString {
         let text = raw.peek();
         if ShortTextCache::is_for(text) {
@@ -64,7 +64,7 @@ impl Redactor {
         clean
     }
 
-    /// CandidateKind becomes of a text that is worth remembering.
+    /// Redacts a text for the cache and notes what the result depends on.
     fn redact_tracked(&mut self, text: &str, mode: Mode) -> (Option<EcoString>, RedactionTraits) {
         self.multi_line = false;
         self.mode_sensitive.set(false);
@@ -80,7 +80,7 @@ impl Redactor {
         (clean, RedactionTraits { mode, any_mode: !self.mode_sensitive.get(), by_line })
     }
 
-    /// A short text, which may have been cleaned just so before.
+    /// Redacts a short text unless the result is cached.
     fn cached_short(
         &mut self,
         text: &str,
@@ -98,7 +98,7 @@ impl Redactor {
         self.short_cache.insert(text, kind, clean.as_ref(), removed)
     }
 
-    /// Cleans what a text has that a text before it had not.
+    /// Redacts only the part of a text that differs from a cached one.
     fn redact_near_match(&mut self, text: &str, mode: Mode) -> Option<CachedClean> {
         let near = self.long_cache.near(text, mode)?;
         let part = text.get(near.from..near.to)?;
@@ -128,7 +128,7 @@ impl Redactor {
         Some(CachedClean((all != text).then_some(all)))
     }
 
-    /// Cleans a path field: relative to the session root where it lies inside.
+    /// Redacts a path field: it becomes relative to the root that contains it.
     pub(crate) fn path_text(&mut self, path: &str) -> EcoString {
         if !ShortTextCache::is_for(path) {
             return self.path_text_uncached(path).into();
@@ -148,7 +148,7 @@ impl Redactor {
         if shown != path {
             self.counts.add("path");
         }
-        // CandidateKind is left of it is text like any other.
+        // The remaining path is text like any other.
         self.changed_text(&shown, Mode::Body).map_or(shown, String::from)
     }
 }

@@ -1,16 +1,15 @@
-//! ShortTextCache texts come again and again: names, ids, paths, commands. CandidateKind became of the last few is
-//! looked up instead of being found out anew.
+//! A cache of short texts that come again and again: names, ids, paths, commands.
 
 use crate::paths::Mode;
 use crate::report::RedactionCounts;
 use ecow::EcoString;
 
-/// The texts that are kept, and how many; a text has one place, and the last one there stays.
+/// Sizes of cached texts, and the number of slots. A newer text replaces the one in its slot.
 const MIN_TEXT_BYTES: usize = 4;
 const MAX_TEXT_BYTES: usize = 160;
 const SLOT_COUNT: usize = 256;
 
-/// CandidateKind a short text was cleaned as.
+/// How a short text was redacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldKind {
     Text(Mode),
@@ -22,17 +21,17 @@ struct ShortEntry {
     raw: EcoString,
     kind: FieldKind,
     clean: EcoString,
-    /// CandidateKind was removed from it, which counts each time.
+    /// What was redacted in it; counted again on each hit.
     counts: RedactionCounts,
 }
 
-/// The last few short texts.
+/// Some recent short texts, one per slot.
 #[derive(Clone, Default)]
 pub(crate) struct ShortTextCache {
     slots: Vec<Option<ShortEntry>>,
 }
 
-// Raw text is not shown, not even to whoever debugs.
+// Raw text must not be printed, not even for debugging.
 impl std::fmt::Debug for ShortTextCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ShortTextCache({} texts)", self.slots.iter().flatten().count())
@@ -44,7 +43,7 @@ impl ShortTextCache {
         (MIN_TEXT_BYTES..=MAX_TEXT_BYTES).contains(&text.len())
     }
 
-    /// CandidateKind became of a text, and what was removed from it.
+    /// Looks up a text and what was redacted in it.
     pub(crate) fn get(&self, text: &str, kind: FieldKind) -> Option<(EcoString, &RedactionCounts)> {
         let entry = self.slots.get(slot_of(text, kind))?.as_ref()?;
         let same = entry.kind == kind && entry.raw == text;
@@ -73,7 +72,7 @@ impl ShortTextCache {
     }
 }
 
-/// The place of a text, from its length, its ends and its middle.
+/// The slot of a text, by its length, ends and middle.
 fn slot_of(text: &str, kind: FieldKind) -> usize {
     let b = text.as_bytes();
     let word = |at: usize| {
