@@ -89,7 +89,7 @@ mod tests {
     use super::decode;
 
     #[test]
-    fn decodes_what_serde_json_decodes() {
+    fn decode_escapes_matches_serde_json() {
         let text: String = (1..0x300).filter_map(char::from_u32).chain("🚀日本".chars()).collect();
         for n in 0..40 {
             let text = format!("{}{text}", "x".repeat(n));

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Redacted text has a type of its own, [`Clean`]; text that was received is [`Raw`]. The crate knows
-//! nothing of agents, sessions or events, does no I/O, reads no clock and never panics.
+//! nothing of agents, sessions or events, does no I/O and reads no clock.
 //!
 //! The feature `unchecked-deserialize` lets `Clean` be deserialized from any string. It is for a
 //! program that reads back its own redacted output, and opens the type for the whole dependency tree.

@@ -287,7 +287,7 @@ impl StreamRedactor {
         Some(Clean(all.unwrap_or_else(|| text.into())))
     }
 
-    /// Returns the part of the held-back text that may be emitted while the stream pauses.
+    /// Returns the part of the held-back text that may be shown while the stream pauses.
     pub fn preview(&self, redactor: &mut Redactor) -> Option<Clean> {
         if self.pending_from == self.buffer.len()
             || !self.carry.is_idle()

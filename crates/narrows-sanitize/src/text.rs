@@ -4,7 +4,7 @@
 //! does not serialize. [`Clean`] is text that may be shown. Only this crate turns raw text into clean
 //! text, so unredacted text cannot reach an output by mistake:
 //!
-//! ```compile_fail,E0423
+//! ```compile_fail,E0603
 //! let forged = narrows_sanitize::Clean("/home/me/secret".into());
 //! ```
 //! ```compile_fail,E0277

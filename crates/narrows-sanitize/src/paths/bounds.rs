@@ -90,7 +90,7 @@ impl PathScanner<'_> {
     }
 
     /// Returns whether the separator at `at` is a backslash.
-    pub(crate) fn style(&self, at: usize) -> bool {
+    pub(crate) fn is_backslash(&self, at: usize) -> bool {
         self.b.get(at) == Some(&b'\\') && self.b.get(at + 1) != Some(&b'/')
     }
 
@@ -101,20 +101,20 @@ impl PathScanner<'_> {
     }
 
     /// Walks back from a separator to the start of its path.
-    pub(crate) fn back(&self, lead: usize, backslashes: bool) -> PathStart {
+    pub(crate) fn walk_back(&self, lead: usize, backslashes: bool) -> PathStart {
         let low = self.floor.max(lead.saturating_sub(MAX_LOOKBACK_BYTES));
-        let mut found = self.word_start(lead, low, backslashes);
+        let mut start = self.word_start(lead, low, backslashes);
         // A folder name may contain spaces: continue while the words before belong to the path.
-        while let PathStart::At(at) = found
+        while let PathStart::At(at) = start
             && at > low
             && self.b[at - 1] == b' '
             && !self.is_absolute(at)
             && let Some(joined) = self.words_before(at, low)
-            && let PathStart::At(start) = self.word_start(joined, low, backslashes)
+            && let PathStart::At(word) = self.word_start(joined, low, backslashes)
         {
-            found = PathStart::At(start);
+            start = PathStart::At(word);
         }
-        match found {
+        match start {
             PathStart::InUrl => PathStart::InUrl,
             // Never start inside a character.
             PathStart::At(mut at) => {

@@ -79,7 +79,7 @@ fn plain(path: &str) -> Cow<'_, str> {
 
 /// The parts below the session root.
 fn inside<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> {
-    for root in paths.roots.iter().filter(|r| !r.home) {
+    for root in paths.roots.iter().filter(|r| !r.is_home) {
         let n = root.parts.len();
         let same = |(a, b): (&&str, &String)| a.eq_ignore_ascii_case(b);
         let at = parts.windows(n).position(|w| w.iter().zip(&root.parts).all(same));
@@ -107,7 +107,7 @@ fn is_id(part: &str) -> bool {
 }
 
 fn after_home<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a str]> {
-    for home in paths.roots.iter().filter(|r| r.home) {
+    for home in paths.roots.iter().filter(|r| r.is_home) {
         let n = home.parts.len();
         let same = |(a, b): (&String, &&str)| a.eq_ignore_ascii_case(b);
         if parts.len() >= n && home.parts.iter().zip(parts).all(same) {

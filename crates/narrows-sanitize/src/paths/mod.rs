@@ -27,16 +27,16 @@ pub enum Mode {
 
 /// One folder to redact, prepared for the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Root {
+pub(crate) struct PathRoot {
     pub(crate) parts: Vec<String>,
     /// Replaced by `~`.
-    pub(crate) home: bool,
+    pub(crate) is_home: bool,
     /// The searched bytes: part, start, length.
-    key: Option<(usize, usize, usize)>,
+    anchor: Option<(usize, usize, usize)>,
     /// The root as Claude Code names its project folder: `-workspace-sessions-1`.
     pub(crate) dashed: Option<DashedName>,
     /// Distinct enough to match in the middle of a path.
-    pub(crate) distinct: bool,
+    pub(crate) is_distinct: bool,
     /// Contains an id, so that no match is chance.
     pub(crate) has_id: bool,
     /// Number of blanks in its names.
@@ -50,10 +50,10 @@ pub(crate) struct DashedName {
     pub(crate) at: usize,
 }
 
-impl Root {
-    fn new(parts: Vec<String>, home: bool) -> Root {
-        let key = window(&parts);
-        let dashed = key.filter(|_| parts.len() >= 3 && !home).map(|(part, from, _)| {
+impl PathRoot {
+    fn new(parts: Vec<String>, is_home: bool) -> PathRoot {
+        let anchor = anchor_bytes(&parts);
+        let dashed = anchor.filter(|_| parts.len() >= 3 && !is_home).map(|(part, from, _)| {
             let name: String = parts.iter().flat_map(|p| ["-", p.as_str()]).collect();
             let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
             let before: usize = parts[..part].iter().map(|p| p.chars().count() + 1).sum();
@@ -62,12 +62,13 @@ impl Root {
         });
         let id = parts.iter().any(|p| is_long_id(p.as_bytes()));
         let blanks = parts.iter().map(|p| p.split_whitespace().count().saturating_sub(1)).sum();
-        Root { distinct: id || parts.len() >= 3, has_id: id, key, dashed, home, blanks, parts }
+        let is_distinct = id || parts.len() >= 3;
+        PathRoot { is_distinct, has_id: id, anchor, dashed, is_home, blanks, parts }
     }
 
     /// The alphanumeric run around the searched bytes when these stand at `at`, and its start.
     fn around(&self, at: usize) -> Option<(usize, &[u8])> {
-        let (part, from, len) = self.key?;
+        let (part, from, len) = self.anchor?;
         let b = self.parts[part].as_bytes();
         let plain = |c: &&u8| c.is_ascii_alphanumeric();
         let before = b[..from].iter().rev().take_while(plain).count();
@@ -76,14 +77,14 @@ impl Root {
     }
 
     /// The part that is searched for, and the first searched byte in it.
-    pub(crate) fn key(&self) -> Option<(usize, usize)> {
-        self.key.map(|(part, from, _)| (part, from))
+    pub(crate) fn anchor(&self) -> Option<(usize, usize)> {
+        self.anchor.map(|(part, from, _)| (part, from))
     }
 }
 
 /// Chooses the bytes of a root to search for: part, start, length. Letters and digits are the same
 /// in every spelling; fewer letters have fewer cases to search for.
-fn window(parts: &[String]) -> Option<(usize, usize, usize)> {
+fn anchor_bytes(parts: &[String]) -> Option<(usize, usize, usize)> {
     let mut best = None;
     for (i, part) in parts.iter().enumerate() {
         let b = part.as_bytes();
@@ -108,23 +109,24 @@ pub(crate) struct RootId {
     /// The position of the searched bytes in `text`.
     pub(crate) at: usize,
     /// A UUID or the like, which never matches by chance; other ids match only as whole words.
-    pub(crate) long: bool,
+    pub(crate) is_long: bool,
 }
 
 impl RootId {
     fn new(part: &str, after: Option<&str>) -> Option<RootId> {
-        let long = is_long_id(part.as_bytes());
-        let named = matches!(after, Some("sessions" | "sandboxes"))
+        let is_long = is_long_id(part.as_bytes());
+        let is_session_id = matches!(after, Some("sessions" | "sandboxes"))
             && part.len() >= 6
             && part.bytes().any(|c| c.is_ascii_digit())
             && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_');
-        if !long && !named {
+        if !is_long && !is_session_id {
             return None;
         }
-        let text: String = if long { part.replace('-', "") } else { part.to_owned() };
+        let text: String = if is_long { part.replace('-', "") } else { part.to_owned() };
         // The searched bytes contain no hyphen in any spelling.
         let solid = |w: &[u8]| w.iter().all(u8::is_ascii_alphanumeric);
-        let spans = (0..=text.len().saturating_sub(ANCHOR_LEN)).filter(|at| !long || at % 4 == 0);
+        let spans =
+            (0..=text.len().saturating_sub(ANCHOR_LEN)).filter(|at| !is_long || at % 4 == 0);
         let at =
             spans.filter(|at| solid(&text.as_bytes()[*at..at + ANCHOR_LEN])).min_by_key(|at| {
                 text.as_bytes()[*at..at + ANCHOR_LEN]
@@ -132,7 +134,7 @@ impl RootId {
                     .filter(|c| c.is_ascii_alphabetic())
                     .count()
             })?;
-        Some(RootId { text, at, long })
+        Some(RootId { text, at, is_long })
     }
 }
 
@@ -148,7 +150,7 @@ pub(crate) enum AnchorKind {
 /// The paths to redact.
 #[derive(Clone)]
 pub struct Paths {
-    pub(crate) roots: Vec<Root>,
+    pub(crate) roots: Vec<PathRoot>,
     pub(crate) ids: Vec<RootId>,
     index: Option<KeywordIndex>,
     anchors: Vec<Vec<AnchorKind>>,
@@ -190,7 +192,7 @@ impl Paths {
 
     /// Sets the home directory, which is replaced by `~`.
     pub fn set_home(&mut self, path: &str) {
-        self.roots.retain(|r| !r.home);
+        self.roots.retain(|r| !r.is_home);
         self.add(path, true);
     }
 
@@ -200,24 +202,24 @@ impl Paths {
         self.roots.iter().any(|root| root.parts == parts)
     }
 
-    fn add(&mut self, path: &str, home: bool) {
-        let given = field::resolved(path);
-        let known = |parts: &Vec<String>| self.roots.iter().any(|r| r.parts == *parts);
-        let least = if home { 2 } else { 1 };
-        let roots = self.roots.iter().filter(|r| r.home == home).count();
-        if given.len() < least || known(&given) || roots >= MAX_ROOTS {
+    fn add(&mut self, path: &str, is_home: bool) {
+        let parts = field::resolved(path);
+        let is_known = |parts: &Vec<String>| self.roots.iter().any(|r| r.parts == *parts);
+        let min_parts = if is_home { 2 } else { 1 };
+        let roots = self.roots.iter().filter(|r| r.is_home == is_home).count();
+        if parts.len() < min_parts || is_known(&parts) || roots >= MAX_ROOTS {
             return;
         }
-        for (i, part) in given.iter().enumerate().filter(|_| !home) {
-            let after = i.checked_sub(1).and_then(|i| given.get(i)).map(String::as_str);
+        for (i, part) in parts.iter().enumerate().filter(|_| !is_home) {
+            let after = i.checked_sub(1).and_then(|i| parts.get(i)).map(String::as_str);
             if let Some(id) = RootId::new(part, after)
                 && !self.ids.contains(&id)
             {
                 self.ids.push(id);
             }
         }
-        for parts in spellings(&given) {
-            self.roots.push(Root::new(parts, home));
+        for parts in spellings(&parts) {
+            self.roots.push(PathRoot::new(parts, is_home));
         }
         // Longest root first: one root may lie inside another.
         self.roots.sort_by_key(|r| std::cmp::Reverse(r.parts.len()));
@@ -239,7 +241,7 @@ impl Paths {
         };
         self.has_unindexed_root = false;
         for (i, root) in self.roots.iter().enumerate().filter(|(_, r)| r.parts.len() >= 2) {
-            match root.key {
+            match root.anchor {
                 Some((part, from, len)) => {
                     add(&root.parts[part].as_bytes()[from..from + len], AnchorKind::Root(i));
                 }
@@ -289,7 +291,7 @@ impl Paths {
         if self.has_unindexed_root {
             for at in memchr::memchr3_iter(b'/', b'\\', b'%', b) {
                 for (i, root) in self.roots.iter().enumerate() {
-                    if root.key.is_none() && root.parts.len() >= 2 {
+                    if root.anchor.is_none() && root.parts.len() >= 2 {
                         emit(at, AnchorKind::Root(i));
                     }
                 }

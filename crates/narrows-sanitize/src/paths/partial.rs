@@ -1,7 +1,7 @@
 //! The start of a known root or id at the end of a text.
 
 use super::scan::PathScanner;
-use super::{Mode, Paths, Root};
+use super::{Mode, PathRoot, Paths};
 use crate::chars::{is_long_id, is_name_byte};
 use memchr::memmem;
 
@@ -59,7 +59,7 @@ pub(crate) fn partial_root(paths: &Paths, b: &[u8], any: bool) -> usize {
 
 pub(crate) fn partial_id(paths: &Paths, b: &[u8]) -> usize {
     let mut best = b.len();
-    for id in paths.ids.iter().filter(|id| id.long) {
+    for id in paths.ids.iter().filter(|id| id.is_long) {
         let part = |c: &&u8| c.is_ascii_hexdigit() || **c == b'-';
         let len = b.iter().rev().take(40).take_while(part).count();
         let from = b.len() - len;
@@ -84,7 +84,7 @@ pub(crate) fn is_separator(c: u8) -> bool {
 
 impl PathScanner<'_> {
     /// Returns whether the text from the separator at `at` to its end is the start of the root.
-    pub(crate) fn begins(&self, root: &Root, at: usize, any: bool) -> bool {
+    pub(crate) fn begins(&self, root: &PathRoot, at: usize, any: bool) -> bool {
         let mut end = at;
         for (i, part) in root.parts.iter().enumerate() {
             let Some(from) = self.sep_after(end) else {
@@ -146,7 +146,7 @@ pub(crate) fn previewable_id_start(paths: &Paths, b: &[u8]) -> usize {
     for id in &paths.ids {
         let text = id.text.as_bytes();
         for at in from..b.len() {
-            let mut rest = b[at..].iter().filter(|c| !id.long || **c != b'-');
+            let mut rest = b[at..].iter().filter(|c| !id.is_long || **c != b'-');
             let len = rest.clone().count();
             let same = len <= text.len()
                 && text.iter().zip(&mut rest).all(|(a, c)| a.eq_ignore_ascii_case(c));
@@ -164,7 +164,7 @@ const MIN_PARTIAL_ID_LEN: usize = 4;
 impl PathScanner<'_> {
     /// Returns whether the text from `from` to its end is a prefix of a root's names, or all of
     /// them.
-    pub(crate) fn reaches(&self, root: &Root, from: usize) -> bool {
+    pub(crate) fn reaches(&self, root: &PathRoot, from: usize) -> bool {
         let mut at = from;
         for (i, part) in root.parts.iter().enumerate() {
             if i > 0 {
@@ -185,7 +185,7 @@ impl PathScanner<'_> {
     }
 
     /// Returns whether all names of a root start at `from`.
-    pub(crate) fn has_all(&self, root: &Root, from: usize) -> bool {
+    pub(crate) fn has_all(&self, root: &PathRoot, from: usize) -> bool {
         let mut at = from;
         for (i, part) in root.parts.iter().enumerate() {
             if i > 0 {

@@ -6,7 +6,7 @@
 
 use super::bounds::{PathStart, is_path_byte};
 use super::field::{normal, outside};
-use super::{AnchorKind, Mode, Paths, Root, RootId};
+use super::{AnchorKind, Mode, PathRoot, Paths, RootId};
 use crate::chars::{MAX_ID_LEN, is_long_id, is_name_byte};
 use memchr::memmem;
 
@@ -65,10 +65,10 @@ pub(crate) fn spans(
     for i in
         (0..paths.roots.len()).filter(|i| candidates.iter().any(|s| s.1 == AnchorKind::Root(*i)))
     {
-        scan.pass(candidates, |anchor| anchor == AnchorKind::Root(i));
+        scan.run_pass(candidates, |anchor| anchor == AnchorKind::Root(i));
     }
-    scan.pass(candidates, |anchor| matches!(anchor, AnchorKind::Sessions));
-    scan.pass(candidates, |anchor| matches!(anchor, AnchorKind::Id(_)));
+    scan.run_pass(candidates, |anchor| matches!(anchor, AnchorKind::Sessions));
+    scan.run_pass(candidates, |anchor| matches!(anchor, AnchorKind::Id(_)));
     scan.spans
 }
 
@@ -80,33 +80,37 @@ pub(crate) struct PathScanner<'a> {
     /// The end of the previous match: no walk passes it.
     pub(crate) floor: usize,
     /// The end of a URL: no `sessions` anchor counts before it.
-    shut: usize,
+    url_end: usize,
     spans: Vec<PathSpan>,
 }
 
 impl<'a> PathScanner<'a> {
     pub(crate) fn new(paths: &'a Paths, b: &'a [u8], mode: Mode) -> PathScanner<'a> {
-        PathScanner { paths, b, mode, floor: 0, shut: 0, spans: Vec::new() }
+        PathScanner { paths, b, mode, floor: 0, url_end: 0, spans: Vec::new() }
     }
 
-    fn pass(&mut self, candidates: &[(usize, AnchorKind)], of: impl Fn(AnchorKind) -> bool) {
+    fn run_pass(
+        &mut self,
+        candidates: &[(usize, AnchorKind)],
+        is_included: impl Fn(AnchorKind) -> bool,
+    ) {
         let mut new: Vec<PathSpan> = Vec::new();
-        for (at, anchor) in candidates.iter().filter(|(_, anchor)| of(*anchor)) {
+        for (at, anchor) in candidates.iter().filter(|(_, anchor)| is_included(*anchor)) {
             let next = self.spans.partition_point(|c| c.start <= *at);
             let earlier = next.checked_sub(1).map_or(0, |i| self.spans[i].end);
             self.floor = new.last().map_or(0, |c| c.end).max(earlier);
             let limit = self.spans.get(next).map_or(self.b.len(), |c| c.start);
-            let cut = match anchor {
+            let span = match anchor {
                 _ if *at < self.floor => None,
                 AnchorKind::Root(i) => {
                     let root = &self.paths.roots[*i];
-                    self.root(root, *at).or_else(|| self.dashed(root, *at))
+                    self.match_root(root, *at).or_else(|| self.match_dashed(root, *at))
                 }
-                AnchorKind::Id(i) => self.id(&self.paths.ids[*i], *at),
-                AnchorKind::Sessions if *at < self.shut => None,
-                AnchorKind::Sessions => self.session(*at),
+                AnchorKind::Id(i) => self.match_id(&self.paths.ids[*i], *at),
+                AnchorKind::Sessions if *at < self.url_end => None,
+                AnchorKind::Sessions => self.match_session(*at),
             };
-            new.extend(cut.filter(|c| c.start >= self.floor && c.end <= limit));
+            new.extend(span.filter(|c| c.start >= self.floor && c.end <= limit));
         }
         if !new.is_empty() {
             self.spans.append(&mut new);
@@ -115,9 +119,9 @@ impl<'a> PathScanner<'a> {
     }
 
     /// Matches the known root around the bytes at `at`.
-    fn root(&self, root: &Root, at: usize) -> Option<PathSpan> {
-        let (start, end) = if let Some((part, from)) = root.key() {
-            self.around(root, part, at.checked_sub(from)?)?
+    fn match_root(&self, root: &PathRoot, at: usize) -> Option<PathSpan> {
+        let (start, end) = if let Some((part, from)) = root.anchor() {
+            self.root_around(root, part, at.checked_sub(from)?)?
         } else {
             // Only the separator before it can be searched for.
             let start = self.sep_after(at)?;
@@ -127,26 +131,28 @@ impl<'a> PathScanner<'a> {
             return None;
         }
         let Some(lead) = self.sep_before(start).filter(|lead| *lead >= self.floor) else {
-            let glued = self.is_glued(start);
-            let begins = start == self.floor || self.b[start - 1] != b'.';
-            return match (!glued && begins, root.has_id) {
-                (true, _) if root.distinct => Some(self.span(root.home, start, end)),
+            let is_glued = self.is_glued(start);
+            let is_start = start == self.floor || self.b[start - 1] != b'.';
+            return match (!is_glued && is_start, root.has_id) {
+                (true, _) if root.is_distinct => Some(self.prefix_span(root.is_home, start, end)),
                 // No other folder has this id in its path.
                 (false, true) => Some(PathSpan { start, end, replacement: Replacement::Dot }),
                 _ => None,
             };
         };
         if lead == self.floor || !is_path_byte(self.b[lead - 1]) {
-            return Some(self.span(root.home, lead, end));
+            return Some(self.prefix_span(root.is_home, lead, end));
         }
-        match self.back(lead, self.style(lead)) {
+        match self.walk_back(lead, self.is_backslash(lead)) {
             PathStart::At(from) => {
                 let before = self.b.get(from..lead).unwrap_or_default();
                 match prefix(before) {
-                    RootPrefix::Host => Some(self.span(root.home, self.before_drive(from), end)),
-                    RootPrefix::Flag => Some(self.span(root.home, lead, end)),
+                    RootPrefix::Host => {
+                        Some(self.prefix_span(root.is_home, self.before_drive(from), end))
+                    }
+                    RootPrefix::Flag => Some(self.prefix_span(root.is_home, lead, end)),
                     // The root's names lie inside another path.
-                    RootPrefix::Folder if root.distinct => {
+                    RootPrefix::Folder if root.is_distinct => {
                         Some(PathSpan { start: from, end, replacement: Replacement::Ellipsis })
                     }
                     RootPrefix::Folder => None,
@@ -161,7 +167,7 @@ impl<'a> PathScanner<'a> {
     }
 
     /// The start and end of a root whose part number `key` starts at `at`.
-    fn around(&self, root: &Root, key: usize, at: usize) -> Option<(usize, usize)> {
+    fn root_around(&self, root: &PathRoot, key: usize, at: usize) -> Option<(usize, usize)> {
         let mut start = at;
         for part in root.parts.get(..key)?.iter().rev() {
             let end = self.sep_before(start)?;
@@ -193,7 +199,7 @@ impl<'a> PathScanner<'a> {
     }
 
     /// Matches the known root as Claude Code writes it in the name of its project folder.
-    fn dashed(&self, root: &Root, at: usize) -> Option<PathSpan> {
+    fn match_dashed(&self, root: &PathRoot, at: usize) -> Option<PathSpan> {
         let dashed = root.dashed.as_ref()?;
         let start = at.checked_sub(dashed.at)?;
         let end = start + dashed.name.len();
@@ -208,18 +214,18 @@ impl<'a> PathScanner<'a> {
     }
 
     /// Matches an id of a known root anywhere.
-    fn id(&self, id: &RootId, at: usize) -> Option<PathSpan> {
+    fn match_id(&self, id: &RootId, at: usize) -> Option<PathSpan> {
         let text = id.text.as_bytes();
         let (mut start, mut end) = (at, at);
         for c in text[..id.at].iter().rev() {
-            if id.long && start > 0 && self.b[start - 1] == b'-' {
+            if id.is_long && start > 0 && self.b[start - 1] == b'-' {
                 start -= 1;
             }
             start = start.checked_sub(1)?;
             self.b[start].eq_ignore_ascii_case(c).then_some(())?;
         }
         for c in &text[id.at..] {
-            if id.long && end > at && self.b.get(end) == Some(&b'-') {
+            if id.is_long && end > at && self.b.get(end) == Some(&b'-') {
                 end += 1;
             }
             self.b.get(end)?.eq_ignore_ascii_case(c).then_some(())?;
@@ -227,11 +233,11 @@ impl<'a> PathScanner<'a> {
         }
         let word = |c: Option<&u8>| c.copied().is_none_or(|c| !is_name_byte(c));
         let alone = word(start.checked_sub(1).and_then(|i| self.b.get(i))) && word(self.b.get(end));
-        (id.long || alone).then_some(PathSpan { start, end, replacement: Replacement::Ellipsis })
+        (id.is_long || alone).then_some(PathSpan { start, end, replacement: Replacement::Ellipsis })
     }
 
     /// Matches a session path whose word `sessions` stands at `at`.
-    fn session(&mut self, at: usize) -> Option<PathSpan> {
+    fn match_session(&mut self, at: usize) -> Option<PathSpan> {
         let lead = match self.sep_before(at) {
             Some(lead) => Some(lead),
             None if at == 0 || !self.b.get(at - 1).copied().is_some_and(is_name_byte) => None,
@@ -247,22 +253,23 @@ impl<'a> PathScanner<'a> {
             return None;
         }
         let sandbox = lead.and_then(|lead| self.sandbox_before(lead));
-        let begins = sandbox.unwrap_or(at);
+        let names_start = sandbox.unwrap_or(at);
         let long = is_long_id(id);
         let short = sandbox.is_some() || lead.is_some_and(|lead| self.is_workspace(lead));
         if !long && (self.mode == Mode::Body || !short) {
             return None;
         }
-        let Some(lead) = self.sep_before(begins).filter(|lead| *lead >= self.floor) else {
-            return (begins >= self.floor).then(|| self.span(false, begins, id_end));
+        let Some(lead) = self.sep_before(names_start).filter(|lead| *lead >= self.floor) else {
+            return (names_start >= self.floor)
+                .then(|| self.prefix_span(false, names_start, id_end));
         };
-        match self.back(lead, self.style(lead)) {
+        match self.walk_back(lead, self.is_backslash(lead)) {
             // The rest of a path below an earlier match belongs to the user.
             PathStart::At(from) if !long && from == self.floor && from > 0 => None,
             PathStart::At(from) if !long && !self.is_rooted(from, lead) => None,
-            PathStart::At(from) => Some(self.span(false, from, id_end)),
+            PathStart::At(from) => Some(self.prefix_span(false, from, id_end)),
             PathStart::InUrl => {
-                self.shut = self.token_end(id_end);
+                self.url_end = self.token_end(id_end);
                 None
             }
         }
@@ -307,8 +314,8 @@ impl<'a> PathScanner<'a> {
     }
 
     /// Matches a prefix that ends at `end`, with its separator, or the root itself.
-    fn span(&self, home: bool, start: usize, end: usize) -> PathSpan {
-        if home {
+    fn prefix_span(&self, is_home: bool, start: usize, end: usize) -> PathSpan {
+        if is_home {
             return PathSpan { start, end, replacement: Replacement::Home };
         }
         let Some(rest) = self.sep_after(end) else {

@@ -75,9 +75,7 @@ impl Redactor {
         }
         if at == b.len() { text.len() } else { text.floor_char_boundary(view.source(at, at).0) }
     }
-}
 
-impl Redactor {
     /// The same, including a last word that is the start of a token prefix.
     pub(crate) fn possible_start_for_replay(&self, text: &str) -> usize {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -86,11 +84,9 @@ impl Redactor {
             if self.secrets.may_start_token(&text.as_bytes()[word..]) { word } else { text.len() };
         at.min(self.possible_start(text))
     }
-}
 
-impl Redactor {
-    /// Returns the text with the partial match at its end replaced by `placeholder`; `None` when there is
-    /// none.
+    /// Returns the text with the partial match at its end replaced by `placeholder`; `None` when
+    /// there is none.
     pub fn without_partial(
         &self,
         text: &str,

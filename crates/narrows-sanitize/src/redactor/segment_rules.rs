@@ -4,7 +4,7 @@ use super::Redactor;
 use crate::chars::{ends_path, is_blank, is_joint, is_standalone, is_standalone_punctuation};
 use crate::normalize::NormalizedText;
 use crate::paths::scan::{PathScanner, TOP_FOLDERS};
-use crate::paths::{Mode, Paths, Root};
+use crate::paths::{Mode, PathRoot, Paths};
 use memchr::{memchr, memchr2, memchr2_iter, memchr3, memmem, memrchr2};
 
 /// Bytes before a position that are searched.
@@ -48,7 +48,7 @@ impl SegmentRules {
 }
 
 /// Returns whether a segment could end inside the names of a root.
-fn may_be_split(root: &Root) -> bool {
+fn may_be_split(root: &PathRoot) -> bool {
     root.parts
         .iter()
         .any(|part| part.chars().any(|c| matches!(c, ' ' | '\t' | '|') || is_standalone(c)))

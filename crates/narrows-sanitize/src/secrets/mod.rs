@@ -64,7 +64,7 @@ pub struct RuleError {
 
 impl fmt::Display for RuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rule {:?}: {}", self.kind, self.reason)
+        write!(f, "cannot add rule {:?}: {}", self.kind, self.reason)
     }
 }
 
@@ -85,8 +85,8 @@ pub struct Secrets {
 // Known values and the key must not be printed, not even for debugging.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (own, known) = (self.user_rules.len(), self.known_values.len());
-        write!(f, "Secrets({own} rules and {known} values of one's own)")
+        let (rules, values) = (self.user_rules.len(), self.known_values.len());
+        write!(f, "Secrets({rules} user rules, {values} known values)")
     }
 }
 
@@ -155,17 +155,17 @@ impl Secrets {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if rule.kind.is_empty() || rule.kind.len() > 32 || !rule.kind.chars().all(plain) {
             return Err(refuse(
-                "the kind is 1 to 32 lower-case letters, digits and hyphens".to_owned(),
+                "the kind is not 1 to 32 lower-case letters, digits and hyphens".to_owned(),
             ));
         }
         if rule.keyword.len() < MIN_KEYWORD || rule.keyword.contains(char::is_whitespace) {
             return Err(refuse(format!(
-                "the keyword has at least {MIN_KEYWORD} characters and no blanks"
+                "the keyword needs at least {MIN_KEYWORD} characters and no blanks"
             )));
         }
         let regex = compile(&rule.regex).map_err(|e| refuse(e.to_string()))?;
         if regex.is_match(b"") {
-            return Err(refuse("the regex matches nothing at all".to_owned()));
+            return Err(refuse("the regex matches the empty text".to_owned()));
         }
         self.user_rules.push(Arc::new(CompiledUserRule {
             kind: rule.kind,
@@ -183,17 +183,17 @@ impl Secrets {
 
     /// Redacts each line of this value wherever it stands. Returns whether any line is long enough.
     pub fn add_known(&mut self, value: &str) -> bool {
-        let mut taken = false;
+        let mut added = false;
         for line in value.lines().map(str::trim).filter(|l| l.len() >= MIN_KNOWN) {
-            taken = true;
+            added = true;
             if !self.known_values.iter().any(|k| k == line) {
                 self.known_values.push(line.to_owned());
             }
         }
-        if taken {
+        if added {
             self.rebuild();
         }
-        taken
+        added
     }
 
     fn rebuild(&mut self) {

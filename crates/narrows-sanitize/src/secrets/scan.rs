@@ -48,12 +48,12 @@ impl Secrets {
             table.scan_keywords(b, &mut emit);
             table.scan_runs(b, &mut emit);
         }
-        if let Some(extra) = &self.user_index {
-            for found in extra.find_overlapping_iter(b) {
+        if let Some(index) = &self.user_index {
+            for found in index.find_overlapping_iter(b) {
                 let i = found.pattern().as_usize();
                 let kind = match i.checked_sub(self.known_values.len()) {
                     None => CandidateKind::KnownValue(found.end()),
-                    Some(own) => CandidateKind::UserRule(own),
+                    Some(rule) => CandidateKind::UserRule(rule),
                 };
                 emit(Candidate { at: found.start(), kind });
             }
@@ -73,8 +73,8 @@ impl Secrets {
     pub(crate) fn match_at(&self, b: &[u8], candidate: Candidate) -> Option<SecretMatch<'_>> {
         let secret = match candidate.kind {
             CandidateKind::Rule(rule) => RuleTable::get().match_rule(rule, b, candidate.at),
-            CandidateKind::UserRule(own) => {
-                self.user_rules.get(own).and_then(|r| match_user_rule(r, b, candidate.at))
+            CandidateKind::UserRule(rule) => {
+                self.user_rules.get(rule).and_then(|r| match_user_rule(r, b, candidate.at))
             }
             CandidateKind::KnownValue(end) => Some(SecretMatch {
                 kind: KNOWN_VALUE_KIND,
@@ -91,8 +91,9 @@ impl Secrets {
     /// Returns whether the value of this key is a secret.
     pub(crate) fn is_key_value(&self, key: &str, value: &str) -> bool {
         // Most keys name no secret: check that first.
-        let named = self.enabled && value.len() >= 8 && super::is_key(key.as_bytes());
-        if !named || value.contains(' ') || !validate::is_value(value.as_bytes(), None, true) {
+        let names_secret = self.enabled && value.len() >= 8 && super::is_key(key.as_bytes());
+        if !names_secret || value.contains(' ') || !validate::is_value(value.as_bytes(), None, true)
+        {
             return false;
         }
         // Match it as an assignment.
@@ -136,13 +137,13 @@ impl Secrets {
             let rule = *table.prefix_rules.get(found.pattern().as_usize())?.first()?;
             let tail = &b[stop..end];
             let glued = found.start() > 0 && b[start - 1].is_ascii_alphanumeric();
-            let before = table.rules[rule].lookbehind;
-            let strong = stop - start >= 4 || !glued || before > 0;
+            let lookbehind = table.rules[rule].lookbehind;
+            let strong = stop - start >= 4 || !glued || lookbehind > 0;
             let whole = min_tail == 0 || (tail.len() >= min_tail && validate::is_jumbled(tail));
             let longer = best.is_none_or(|(s, e, _)| start < s || (start == s && stop > e));
             // Some tokens start before their anchor: include that part while more text may come.
-            if (before == 0 || min_tail == 0) && strong && whole && longer {
-                best = Some((start.saturating_sub(before).max(from), stop, rule));
+            if (lookbehind == 0 || min_tail == 0) && strong && whole && longer {
+                best = Some((start.saturating_sub(lookbehind).max(from), stop, rule));
             }
         }
         let (start, _, rule) = best?;

@@ -109,7 +109,7 @@ fn classify(block: &[u8; BLOCK_BYTES]) -> (u64, u64) {
 mod tests {
     use super::*;
 
-    fn slow(b: &[u8]) -> Vec<(usize, usize)> {
+    fn reference_runs(b: &[u8]) -> Vec<(usize, usize)> {
         let mut out = Vec::new();
         let mut at = 0;
         while at < b.len() {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_those_of_the_slow_way() {
+    fn token_runs_match_the_bytewise_reference() {
         let mut seed = 9u64;
         for round in 0..3000 {
             let mut text = Vec::new();
@@ -142,7 +142,7 @@ mod tests {
                 }
             });
             got.sort_unstable();
-            assert_eq!(got, slow(&text), "{:?}", String::from_utf8_lossy(&text));
+            assert_eq!(got, reference_runs(&text), "{:?}", String::from_utf8_lossy(&text));
         }
     }
 }

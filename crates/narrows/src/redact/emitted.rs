@@ -12,9 +12,9 @@ pub(crate) struct EmittedText {
     /// The last item with text: its id, its block id and its text.
     last: Option<(Clean, Option<Clean>, Clean)>,
     /// The last log events with text or output.
-    pieces: Vec<Event>,
+    events: Vec<Event>,
     /// The oldest log event that was added.
-    from: Option<EventId>,
+    oldest: Option<EventId>,
 }
 
 impl EmittedText {
@@ -34,13 +34,13 @@ impl EmittedText {
 
     /// Adds one of the last events of the log, in order.
     pub(crate) fn add(&mut self, event: &Event, is_first: bool) {
-        if self.from.is_none() {
+        if self.oldest.is_none() {
             // The first event of the log is among them, so they are the whole log.
-            self.from = Some(if is_first { EventId::default() } else { event.id });
+            self.oldest = Some(if is_first { EventId::default() } else { event.id });
         }
         let is_output = |tool: &ToolEvent| tool.call.output.is_some();
         if event.body.is_streamed() || event.body.tool().is_some_and(is_output) {
-            self.pieces.push(event.clone());
+            self.events.push(event.clone());
         }
     }
 
@@ -48,11 +48,11 @@ impl EmittedText {
     pub(super) fn in_log<'a>(
         &'a self,
         began: EventId,
-        of: impl Fn(&'a Event) -> Option<&'a Clean>,
+        text_of: impl Fn(&'a Event) -> Option<&'a Clean>,
     ) -> Option<Clean> {
-        self.from.filter(|from| from.source == began.source && *from < began)?;
-        let is_of = |piece: &&Event| piece.id.source == began.source && piece.id >= began;
-        let parts: Vec<_> = self.pieces.iter().filter(is_of).filter_map(of).collect();
+        self.oldest.filter(|oldest| oldest.source == began.source && *oldest < began)?;
+        let is_of_source = |event: &&Event| event.id.source == began.source && event.id >= began;
+        let parts: Vec<_> = self.events.iter().filter(is_of_source).filter_map(text_of).collect();
         Some(Clean::concat(&parts))
     }
 

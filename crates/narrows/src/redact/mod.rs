@@ -45,6 +45,7 @@ let text: narrows::Clean = serde_json::from_str("\"text\"").unwrap();
 mod emitted;
 mod fields;
 mod growing_fields;
+mod open_streams;
 mod pause;
 mod snapshots;
 mod tool_fields;
@@ -52,7 +53,6 @@ mod tool_fields;
 pub(crate) use emitted::EmittedText;
 
 use crate::event::{Body, Event};
-use crate::id::EventId;
 use crate::time::Time;
 use crate::tool::{Output, ToolKind, ToolStatus};
 use fields::{empty_tool_event, redact_event};
@@ -60,6 +60,7 @@ use growing_fields::GrowingFields;
 use narrows_sanitize::{
     Clean, Mode, Paths, Raw, RedactionCounts, Redactor, Secrets, StreamRedactor,
 };
+use open_streams::{NEW_TEXT_GAP_MS, OpenOutput, OpenText};
 use snapshots::Snapshots;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -82,68 +83,6 @@ pub struct RedactionStage {
     snapshots: Snapshots,
     /// The kind of the last text when it ended with a secret whose remainder may still come.
     ended_after_secret: Option<&'static str>,
-}
-
-/// The text block whose end may still be held back.
-#[derive(Debug)]
-struct OpenText {
-    /// The event that opened the block, to recognize its later events.
-    raw: Event<Raw>,
-    /// An event of the block without text, as a template for its later events.
-    template: Event,
-    stream: StreamRedactor,
-    /// Text of the block was emitted, and how many bytes.
-    has_emitted: bool,
-    emitted_bytes: usize,
-    /// When the turn of the block ended, in Unix milliseconds.
-    answered_at: Option<i64>,
-    /// The turn ended and no text of the block arrived since.
-    is_answered: bool,
-}
-
-/// Text that arrives this many milliseconds after the end of the turn is a new block.
-const NEW_TEXT_GAP_MS: i64 = 3000;
-
-impl OpenText {
-    /// Returns whether the next text starts a new block.
-    fn is_at_rest(&self) -> bool {
-        self.is_answered && self.stream.is_fully_emitted() && self.stream.is_at_word_end()
-    }
-
-    /// Emits the next part of the text.
-    fn emit(&mut self, part: Option<Clean>, out: &mut Vec<Event>) {
-        let Some(part) = part else { return };
-        self.emitted_bytes += part.len();
-        let mut event = self.template.clone();
-        if let Some(text) = event.body.text_mut() {
-            *text = part;
-        }
-        self.has_emitted = true;
-        out.push(event);
-    }
-}
-
-/// Output of a call that arrives as deltas.
-#[derive(Debug)]
-struct OpenOutput {
-    /// An event of the call without content, as a template for later output.
-    template: Event,
-    stream: StreamRedactor,
-    /// The event that opened the output.
-    began: EventId,
-    /// Emitted bytes.
-    emitted_bytes: usize,
-}
-
-impl OpenOutput {
-    /// Creates an event with the next part of the output.
-    fn delta(&mut self, part: Clean) -> Option<Event> {
-        self.emitted_bytes += part.len();
-        let mut event = self.template.clone();
-        let Body::ToolCallProgress(tool) = &mut event.body else { return None };
-        tool.call.output = Some(Output::More(part));
-        Some(event)
-    }
 }
 
 impl RedactionStage {

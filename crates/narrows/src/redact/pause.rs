@@ -75,17 +75,18 @@ impl RedactionStage {
 
     /// Restores what was emitted before a restart, after packets were replayed: pauses emit more
     /// than the packets alone give, and only the log or the items know it.
-    pub(crate) fn recall_shown(&mut self, shown: &EmittedText) {
+    pub(crate) fn recall_shown(&mut self, emitted: &EmittedText) {
         if let Some(open) = &mut self.text {
             let (kind, parent) = (open.template.body.kind(), &open.template.parent);
             let is_same_block = |e: &Event| e.body.kind() == kind && e.parent == *parent;
             let began = open.template.began;
-            if let Some(text) = shown.in_log(began, |e| text(&e.body).filter(|_| is_same_block(e)))
+            if let Some(text) =
+                emitted.in_log(began, |e| text(&e.body).filter(|_| is_same_block(e)))
             {
                 open.stream.restore_emitted(&mut self.redactor, &text, open.emitted_bytes);
                 (open.has_emitted, open.emitted_bytes) =
                     (open.has_emitted || !text.is_empty(), text.len());
-            } else if let Some(text) = shown.in_items(&open.template)
+            } else if let Some(text) = emitted.in_items(&open.template)
                 && let Some(more) = text.get(open.emitted_bytes..)
                 && open.stream.restore_emitted_suffix(&mut self.redactor, more)
             {
@@ -93,7 +94,7 @@ impl RedactionStage {
             }
         }
         for (id, open) in &mut self.outputs {
-            if let Some(text) = shown.in_log(open.began, |piece| output(piece, id)) {
+            if let Some(text) = emitted.in_log(open.began, |event| output(event, id)) {
                 open.stream.restore_emitted(&mut self.redactor, &text, open.emitted_bytes);
                 open.emitted_bytes = text.len();
             }

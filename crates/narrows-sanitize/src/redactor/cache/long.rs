@@ -87,10 +87,15 @@ impl LongTextCache {
         usable.find_map(|e| near(e, text))
     }
 
-    pub(crate) fn insert(&mut self, raw: RawRepr, clean: Option<EcoString>, how: RedactionTraits) {
+    pub(crate) fn insert(
+        &mut self,
+        raw: RawRepr,
+        clean: Option<EcoString>,
+        traits: RedactionTraits,
+    ) {
         self.entries.truncate(MAX_ENTRIES - 1);
-        let mode = (!how.any_mode).then_some(how.mode);
-        self.entries.push_front(LongEntry { raw, mode, clean, by_line: how.by_line });
+        let mode = (!traits.any_mode).then_some(traits.mode);
+        self.entries.push_front(LongEntry { raw, mode, clean, by_line: traits.by_line });
     }
 
     pub(crate) fn clear(&mut self) {

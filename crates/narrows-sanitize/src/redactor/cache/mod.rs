@@ -36,13 +36,13 @@ impl Redactor {
         if let Some(CachedClean(clean)) = self.long_cache.same(text, mode) {
             return clean.unwrap_or_else(|| raw.shared());
         }
-        let (clean, how) = self.redact_tracked(text, mode);
+        let (clean, traits) = self.redact_tracked(text, mode);
         if let Some(clean) = clean {
-            self.long_cache.insert(raw, Some(clean.clone()), how);
+            self.long_cache.insert(raw, Some(clean.clone()), traits);
             return clean;
         }
         let same = raw.shared();
-        self.long_cache.insert(RawRepr::Shared(same.clone()), None, how);
+        self.long_cache.insert(RawRepr::Shared(same.clone()), None, traits);
         same
     }
 
@@ -59,8 +59,8 @@ impl Redactor {
         if let Some(CachedClean(clean)) = self.long_cache.same(text, mode) {
             return clean;
         }
-        let (clean, how) = self.redact_tracked(text, mode);
-        self.long_cache.insert(RawRepr::Shared(text.into()), clean.clone(), how);
+        let (clean, traits) = self.redact_tracked(text, mode);
+        self.long_cache.insert(RawRepr::Shared(text.into()), clean.clone(), traits);
         clean
     }
 
@@ -87,9 +87,9 @@ impl Redactor {
         kind: FieldKind,
         clean: impl FnOnce(&mut Self) -> Option<EcoString>,
     ) -> EcoString {
-        if let Some((known, removed)) = self.short_cache.get(text, kind) {
-            self.counts.add_all(removed);
-            return known;
+        if let Some((clean, counts)) = self.short_cache.get(text, kind) {
+            self.counts.add_all(counts);
+            return clean;
         }
         let before = std::mem::take(&mut self.counts);
         let clean = clean(self);
@@ -134,21 +134,21 @@ impl Redactor {
             return self.path_text_uncached(path).into();
         }
         self.cached_short(path, FieldKind::Path, |redactor| {
-            let shown = redactor.path_text_uncached(path);
-            (shown != path).then(|| shown.into())
+            let redacted = redactor.path_text_uncached(path);
+            (redacted != path).then(|| redacted.into())
         })
     }
 
     fn path_text_uncached(&mut self, path: &str) -> String {
-        let Some(shown) = field::show(&self.paths, path) else {
+        let Some(redacted) = field::show(&self.paths, path) else {
             return self
                 .changed_text(path, Mode::Text)
                 .map_or_else(|| path.to_owned(), String::from);
         };
-        if shown != path {
+        if redacted != path {
             self.counts.add("path");
         }
         // The remaining path is text like any other.
-        self.changed_text(&shown, Mode::Body).map_or(shown, String::from)
+        self.changed_text(&redacted, Mode::Body).map_or(redacted, String::from)
     }
 }
