@@ -58,7 +58,7 @@ impl EscapeFilter {
             joined = held + piece;
             joined.as_str()
         };
-        let mut taken = 0;
+        let mut removed = 0;
         let mut rest = text;
         while let Some(at) = next(rest.as_bytes()) {
             out.push_str(&rest[..at]);
@@ -69,22 +69,22 @@ impl EscapeFilter {
                     rest = &rest[len..];
                 }
                 EscapeSequence::Other(len) => {
-                    taken += 1;
+                    removed += 1;
                     rest = &rest[len..];
                 }
                 EscapeSequence::Open if !last => {
                     rest.clone_into(&mut self.held);
-                    return taken;
+                    return removed;
                 }
                 EscapeSequence::Open => {
-                    taken += 1;
+                    removed += 1;
                     let first = rest.chars().next().map_or(0, char::len_utf8);
                     rest = &rest[first..];
                 }
             }
         }
         out.push_str(rest);
-        taken
+        removed
     }
 }
 

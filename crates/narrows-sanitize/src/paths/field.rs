@@ -18,15 +18,15 @@ pub(crate) fn parts(path: &str) -> Vec<&str> {
 
 /// The parts of an absolute path with `.` and `..` resolved.
 pub(crate) fn resolved(path: &str) -> Vec<String> {
-    let mut kept: Vec<String> = Vec::new();
+    let mut resolved_parts: Vec<String> = Vec::new();
     for part in parts(path) {
         match part {
             "." => {}
-            ".." => drop(kept.pop()),
-            _ => kept.push(part.to_owned()),
+            ".." => drop(resolved_parts.pop()),
+            _ => resolved_parts.push(part.to_owned()),
         }
     }
-    kept
+    resolved_parts
 }
 
 fn without_scheme(path: &str) -> &str {
@@ -59,16 +59,16 @@ pub(crate) fn show(paths: &Paths, path: &str) -> Option<String> {
         return Some(path.into_owned());
     }
     if let Some(rest) = after_home(paths, &parts) {
-        let shown = std::iter::once("~").chain(rest.iter().copied());
-        return Some(shown.collect::<Vec<_>>().join("/"));
+        let visible = std::iter::once("~").chain(rest.iter().copied());
+        return Some(visible.collect::<Vec<_>>().join("/"));
     }
     Some(parts.get(parts.len().saturating_sub(3)..).unwrap_or_default().join("/"))
 }
 
 /// Undoes the encoding of a URL, JSON or a terminal.
 fn plain(path: &str) -> Cow<'_, str> {
-    let odd = path.contains(['%', '\u{1b}']) || path.contains("\\/") || !path.is_ascii();
-    if !odd {
+    let is_encoded = path.contains(['%', '\u{1b}']) || path.contains("\\/") || !path.is_ascii();
+    if !is_encoded {
         return Cow::Borrowed(path);
     }
     match String::from_utf8(NormalizedText::new(path).b.into_owned()) {
@@ -125,25 +125,25 @@ fn after_home<'p, 'a>(paths: &Paths, parts: &'p [&'a str]) -> Option<&'p [&'a st
 /// Joins the parts below the root and resolves `.` and `..`. A path that leaves the root keeps only
 /// its name.
 pub(crate) fn normal(parts: &[&str]) -> String {
-    let mut kept: Vec<&str> = Vec::with_capacity(parts.len());
+    let mut resolved_parts: Vec<&str> = Vec::with_capacity(parts.len());
     for part in parts {
         match *part {
             "." => {}
             ".." => {
-                if kept.pop().is_none() {
+                if resolved_parts.pop().is_none() {
                     return outside(parts);
                 }
             }
-            _ => kept.push(part),
+            _ => resolved_parts.push(part),
         }
     }
-    if kept.is_empty() { ".".to_owned() } else { kept.join("/") }
+    if resolved_parts.is_empty() { ".".to_owned() } else { resolved_parts.join("/") }
 }
 
 /// The redacted form of a path that leaves the session: its last name.
 pub(crate) fn outside(parts: &[&str]) -> String {
-    let shown = |p: &&&str| **p != ".." && **p != "." && !is_long_id(p.as_bytes());
-    match parts.iter().rev().find(shown) {
+    let visible = |p: &&&str| **p != ".." && **p != "." && !is_long_id(p.as_bytes());
+    match parts.iter().rev().find(visible) {
         Some(name) if name.bytes().any(is_name_byte) => format!("<outside>/{name}"),
         _ => "<outside>".to_owned(),
     }

@@ -153,6 +153,6 @@ fn is_word_end(text: &str, p: usize, more: bool) -> bool {
         return false;
     };
     let rest = &text.as_bytes()[p..];
-    let goes_on = |c: u8| b"/\\%-@#+$~".contains(&c) || invisible(rest).is_some();
-    is_standalone_punctuation(c) || rest.first().map_or(!more, |c| !goes_on(*c))
+    let continues = |c: u8| b"/\\%-@#+$~".contains(&c) || invisible(rest).is_some();
+    is_standalone_punctuation(c) || rest.first().map_or(!more, |c| !continues(*c))
 }

@@ -261,9 +261,9 @@ fn string_type_end(b: &[u8], from: usize) -> Option<usize> {
     Some(at)
 }
 
-/// Skips at most `most` bytes that are `wanted`.
-fn skip(b: &[u8], from: usize, most: usize, wanted: impl Fn(u8) -> bool) -> usize {
-    from + b[from..].iter().take(most).take_while(|c| wanted(**c)).count()
+/// Skips at most `max` bytes that are `wanted`.
+fn skip(b: &[u8], from: usize, max: usize, wanted: impl Fn(u8) -> bool) -> usize {
+    from + b[from..].iter().take(max).take_while(|c| wanted(**c)).count()
 }
 
 /// The reach of the first or last line of a key at `at`.
@@ -285,6 +285,6 @@ fn user_rule_end(b: &[u8], at: usize, more: bool) -> usize {
         to = skip(b, to, USER_RULE_BYTES, |c| !c.is_ascii_whitespace());
         to = skip(b, to, USER_RULE_BYTES, |c| c.is_ascii_whitespace());
     }
-    let most = at + USER_RULE_BYTES;
-    if to >= b.len() && b.len() < most && more { OPEN_END } else { most.min(to + 1) }
+    let max = at + USER_RULE_BYTES;
+    if to >= b.len() && b.len() < max && more { OPEN_END } else { max.min(to + 1) }
 }

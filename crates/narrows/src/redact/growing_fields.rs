@@ -93,9 +93,9 @@ impl GrowingFields {
             hold_back(redactor, PartialLevel::EVIDENT, &mut held.call.clone(), &mut partial);
             held_fields_len(&mut partial) > 0
         };
-        let (kept, released): (Vec<_>, Vec<_>) =
+        let (held, released): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.calls).into_iter().partition(has_partial);
-        self.calls = kept.into();
+        self.calls = held.into();
         self.bytes = self.calls.iter().map(|held| held.bytes).sum();
         released.into_iter().filter_map(HeldCall::whole).collect()
     }
@@ -182,7 +182,7 @@ fn drop_resent(held: &mut ToolCall<Raw>, new: &mut ToolCall<Raw>) {
     held.todos = held.todos.take().filter(|_| new.todos.is_none());
     held.locations = held.locations.take().filter(|_| new.locations.is_none());
     match (held.output.take(), &mut new.output) {
-        (kept, None) => held.output = kept,
+        (output, None) => held.output = output,
         // A delta to an output that is held: emit all of it together.
         (Some(Output::Whole(mut all)), Some(Output::More(delta))) => {
             all.push(delta);
@@ -285,16 +285,16 @@ fn diffs_without_partial(
         }
         let mut diff = diff.clone();
         for text in [&mut diff.old_text, &mut diff.new_text, &mut diff.patch] {
-            if let Some(settled) =
+            if let Some(part) =
                 text.as_ref().and_then(|t| redactor.without_partial(t.peek(), ELLIPSIS, level))
             {
-                *text = Some(Raw::new(settled));
+                *text = Some(Raw::new(part));
                 any = true;
             }
         }
         for line in diff.hunks.iter_mut().flatten().filter_map(|hunk| hunk.lines.last_mut()) {
-            if let Some(settled) = redactor.without_partial(line.peek(), ELLIPSIS, level) {
-                *line = Raw::new(settled);
+            if let Some(part) = redactor.without_partial(line.peek(), ELLIPSIS, level) {
+                *line = Raw::new(part);
                 any = true;
             }
         }

@@ -106,8 +106,8 @@ impl LongTextCache {
 fn near(entry: &LongEntry, text: &str) -> Option<NearMatch> {
     let (a, b) = (entry.raw.peek().as_bytes(), text.as_bytes());
     let front = common(a, b);
-    let most = (a.len() - front).min(b.len() - front);
-    let back = common_back(&a[a.len() - most..], &b[b.len() - most..]);
+    let max_back = (a.len() - front).min(b.len() - front);
+    let back = common_back(&a[a.len() - max_back..], &b[b.len() - max_back..]);
     if front + back < MIN_COMMON_BYTES || (front + back) * 2 < b.len() {
         return None;
     }
