@@ -211,7 +211,7 @@ fn restore(mut held: ToolCall<Raw>, into: &mut ToolCall<Raw>) {
 fn held_fields_len(held: &mut ToolCall<Raw>) -> usize {
     let len = |text: &Option<Raw>| text.as_ref().map_or(0, |t| t.peek().len() + 1);
     let mut bytes = texts(held).iter().map(|t| len(t)).sum::<usize>();
-    bytes += trees(held).iter().map(|t| t.as_ref().map_or(0, |t| t.json_len())).sum::<usize>();
+    bytes += trees(held).iter().map(|t| t.as_ref().map_or(0, Tree::json_len)).sum::<usize>();
     bytes += len(&held.file_path);
     for diff in held.diffs.iter().flatten() {
         let lines = diff.hunks.iter().flatten().flat_map(|h| &h.lines);

@@ -96,7 +96,7 @@ fn redact_diff(fields: &mut FieldRedactor<'_>, d: Diff<Raw>) -> Diff {
     }
 }
 
-/// Redacts the lines of a hunk as one text, without their signs; their number stays the is_same.
+/// Redacts the lines of a hunk as one text, without their signs; their number stays the same.
 fn redact_hunk(fields: &mut FieldRedactor<'_>, h: &Hunk<Raw>) -> Hunk {
     let sign = |line: &Raw| {
         let first = line.peek().chars().next();
