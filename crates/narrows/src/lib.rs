@@ -53,7 +53,7 @@ pub mod json;
 pub mod limits;
 pub mod pipeline;
 mod recent;
-pub mod sanitize;
+mod redact;
 pub mod session;
 #[cfg(feature = "stored")]
 pub mod stored;
@@ -91,3 +91,14 @@ pub use tally::Tally;
 /// Grows when sessions that were read by an older version should be read again, since this one
 /// understands more of them.
 pub const PARSER: u32 = 4;
+
+/// Redaction: the types of the crate `narrows-sanitize` and the stage that applies them to events.
+pub mod sanitize {
+    pub(crate) use crate::redact::EmittedText as Shown;
+    pub use crate::redact::RedactionStage as Sanitizer;
+    pub use narrows_sanitize::{
+        Clean, MIN_KEYWORD, MIN_KNOWN, Mode, Paths, Raw, RedactionCounts as Removed,
+        Redactor as TextCleaner, Rule, RuleError, Secrets, TextStream, Tree, UserRule,
+        sanitize_paths_in_text, strip_session_prefix,
+    };
+}

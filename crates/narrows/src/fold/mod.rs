@@ -233,7 +233,7 @@ impl Fold {
         if id.packet == 0 {
             name.push(&Clean::number(self.order));
         } else {
-            name.push(&Clean::id(id));
+            name.push(&Clean::from(id));
         }
         name
     }

@@ -137,8 +137,7 @@ impl AcpParser {
             return;
         }
         let (known, _) = self.compactions.open(id);
-        let has_summary =
-            matches!(status, CompactionStatus::Completed | CompactionStatus::CutOff);
+        let has_summary = matches!(status, CompactionStatus::Completed | CompactionStatus::CutOff);
         if has_summary && known.emitted >= MAX_EMITTED {
             out.ignore();
             return;

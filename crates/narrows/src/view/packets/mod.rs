@@ -186,7 +186,7 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
         }
         Body::Compaction(compaction) => {
             let id = compaction.id.clone();
-            let compaction_id = id.unwrap_or_else(|| Clean::id(event.id));
+            let compaction_id = id.unwrap_or_else(|| Clean::from(event.id));
             let words = Some(&compaction.text).filter(|text| !text.is_empty());
             let summary = words.map(|text| Text(std::borrow::Cow::Borrowed(text)));
             let (status, summary) = ("completed", summary.into_iter().collect());
