@@ -38,34 +38,35 @@
 //! events).
 
 pub mod adapter;
-pub mod artifact;
-mod beside;
-pub mod calls;
-pub mod change;
+mod bounded_map;
 pub mod drift;
-pub mod event;
 pub mod fold;
 mod foreign;
-pub mod id;
-pub mod item;
 pub mod json;
 pub mod limits;
 pub mod lines;
+pub mod model;
 pub mod packet;
 pub mod parity;
-pub mod pipeline;
-mod recent;
-pub mod sanitize;
-pub mod session;
 #[cfg(feature = "stored")]
-pub mod stored;
+pub mod persisted;
+pub mod pipeline;
+pub mod sanitize;
+mod subagent_files;
 mod tally;
-pub mod time;
-pub mod tool;
-pub mod usage;
+pub mod tool_calls;
 pub mod view;
 
-pub use beside::Beside;
+pub use model::{artifact, change, event, id, item, session, time, tool, usage};
+#[cfg(feature = "stored")]
+pub use persisted as stored;
+pub use tool_calls as calls;
+
+/// The old name of [`bounded_map`].
+mod recent {
+    pub(crate) use crate::bounded_map::BoundedMap as Recent;
+}
+
 pub use calls::Doing;
 pub use change::{Change, Items};
 pub use event::{Body, Event, Row};
@@ -78,6 +79,7 @@ pub use pipeline::{Config, Pipeline, Step};
 pub use sanitize::{
     Clean, Paths, Raw, Secrets, TextCleaner, Tree, sanitize_paths_in_text, strip_session_prefix,
 };
+pub use subagent_files::Beside;
 pub use tally::Tally;
 
 /// Grows when sessions that were read by an older version should be read again, since this one

@@ -1,6 +1,6 @@
 //! How much of an input was understood.
 
-use crate::event::{Body, Event};
+use crate::model::event::{Body, Event};
 
 /// Counts of what packets gave. Made for saying so: an input of which nothing was understood gives
 /// nothing to see, and that must not look like an empty session.

@@ -4,19 +4,19 @@
 //! size of the event and its state is bounded: items themselves are kept by whoever applies the
 //! changes. An event that was folded already changes nothing.
 
-mod beside;
-mod parts;
+mod side_items;
 mod text;
-mod tools;
+mod text_parts;
+mod tool_items;
 mod turns;
 
-use crate::change::{Change, Items};
-use crate::event::{Body, Event};
-use crate::id::EventId;
-use crate::item::{Item, ItemBody};
-use crate::recent::Recent;
+use crate::bounded_map::BoundedMap;
+use crate::model::change::{Change, Items};
+use crate::model::event::{Body, Event};
+use crate::model::id::EventId;
+use crate::model::item::{Item, ItemBody};
+use crate::model::session::{SessionInfo, Status};
 use crate::sanitize::Clean;
-use crate::session::{SessionInfo, Status};
 use std::collections::BTreeMap;
 
 /// Open calls that are remembered for the end of their turn.
@@ -47,17 +47,17 @@ pub struct Fold {
     /// The text that is the last thing on the screen.
     tail: Option<text::OpenText>,
     /// The text or prompt that began last: what was held back of it may come late.
-    recent: Option<parts::Place>,
+    recent: Option<text_parts::Place>,
     prompt: Option<text::LastPrompt>,
     todo: Option<turns::OpenTodo>,
-    calls: Recent<tools::OpenCall>,
+    calls: BoundedMap<tool_items::OpenCall>,
     /// Bytes of output that calls show.
-    outputs: Recent<usize>,
-    asks: Vec<tools::OpenAsk>,
+    outputs: BoundedMap<usize>,
+    asks: Vec<tool_items::OpenAsk>,
     /// The documents of plans, by call.
-    plans: Recent<Option<Clean>>,
+    plans: BoundedMap<Option<Clean>>,
     /// Questions and background tasks, by item.
-    beside: Recent<Option<Item>>,
+    beside: BoundedMap<Option<Item>>,
 }
 
 impl Default for Fold {
@@ -73,11 +73,11 @@ impl Default for Fold {
             recent: None,
             prompt: None,
             todo: None,
-            calls: Recent::new(MAX_OPEN),
-            outputs: Recent::new(MAX_OUTPUTS),
+            calls: BoundedMap::new(MAX_OPEN),
+            outputs: BoundedMap::new(MAX_OUTPUTS),
             asks: Vec::new(),
-            plans: Recent::new(MAX_PLANS),
-            beside: Recent::new(MAX_BESIDE),
+            plans: BoundedMap::new(MAX_PLANS),
+            beside: BoundedMap::new(MAX_BESIDE),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Text blocks: open, grow, close.
 
 use super::Fold;
-use super::parts::{Kind, Place, is_streaming, part_body, prompt_body, text_body};
-use crate::change::{Change, Set};
-use crate::event::{Body, Chunk, Event, Message, Origin};
-use crate::item::{Item, ItemBody};
+use super::text_parts::{Kind, Place, is_streaming, part_body, prompt_body, text_body};
+use crate::model::change::{Change, Set};
+use crate::model::event::{Body, Chunk, Event, Message, Origin};
+use crate::model::item::{Item, ItemBody};
+use crate::model::time::Time;
+use crate::model::tool::Image;
 use crate::sanitize::Clean;
-use crate::time::Time;
-use crate::tool::Image;
 
 /// Blocks with an id of their own that may be open at once.
 const MAX_KEYED: usize = 256;

@@ -1,13 +1,13 @@
 //! Prompts, plans and the ends of turns.
 
 use super::Fold;
-use crate::change::{Change, Set};
-use crate::event::{Event, Info, Plan, Response};
-use crate::item::{Item, ItemBody, TodoList};
+use crate::model::change::{Change, Set};
+use crate::model::event::{Event, Info, Plan, Response};
+use crate::model::item::{Item, ItemBody, TodoList};
+use crate::model::session::Status;
+use crate::model::time::Time;
+use crate::model::tool::{Todo, ToolStatus};
 use crate::sanitize::Clean;
-use crate::session::Status;
-use crate::time::Time;
-use crate::tool::{Todo, ToolStatus};
 
 /// The todo list of the turn.
 #[derive(Debug)]

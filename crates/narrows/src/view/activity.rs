@@ -1,14 +1,14 @@
 //! What an agent does, as messages for a dashboard: calls, results, output, files, progress.
 
 use super::progress::Progress;
-use crate::change::Items;
-use crate::event::{Body, Event, FileAction, ToolEvent};
-use crate::id::EventId;
-use crate::item::ItemBody;
-use crate::recent::Recent;
+use crate::bounded_map::BoundedMap;
+use crate::model::change::Items;
+use crate::model::event::{Body, Event, FileAction, ToolEvent};
+use crate::model::id::EventId;
+use crate::model::item::ItemBody;
+use crate::model::time::Time;
+use crate::model::tool::{Output, ToolName, ToolStatus};
 use crate::sanitize::{Clean, Tree};
-use crate::time::Time;
-use crate::tool::{Output, ToolName, ToolStatus};
 use serde::Serialize;
 
 /// Characters of a result that are shown.
@@ -102,7 +102,7 @@ pub(super) enum What {
 #[derive(Debug)]
 pub struct Activity {
     config: ActivityConfig,
-    calls: Recent<Seen>,
+    calls: BoundedMap<Seen>,
     block: Option<Block>,
     progress: Progress,
     /// The turn was answered, and nobody has asked since.
@@ -126,7 +126,13 @@ impl Activity {
     /// A projection for one run.
     pub fn new(config: ActivityConfig) -> Self {
         let progress = Progress::new(config.interval_ms);
-        Activity { config, calls: Recent::new(MAX_CALLS), block: None, progress, answered: false }
+        Activity {
+            config,
+            calls: BoundedMap::new(MAX_CALLS),
+            block: None,
+            progress,
+            answered: false,
+        }
     }
 
     /// A projection that goes on: `events` are those since the last turn began, which were told.

@@ -1,11 +1,11 @@
 //! How far a turn is: a guess that only grows and is honest about its grounds.
 
 use super::activity::What;
-use crate::change::Items;
-use crate::event::{Body, Event};
-use crate::item::{Item, ItemBody};
-use crate::time::Time;
-use crate::tool::{Todo, ToolKind, ToolName, ToolStatus};
+use crate::model::change::Items;
+use crate::model::event::{Body, Event};
+use crate::model::item::{Item, ItemBody};
+use crate::model::time::Time;
+use crate::model::tool::{Todo, ToolKind, ToolName, ToolStatus};
 
 /// Where sources tell no times, progress is told every so many results.
 const RESULTS_WITHOUT_TIME: u64 = 10;

@@ -3,9 +3,9 @@
 use super::input::raw_input;
 use super::output::{RawOutput, raw_output, text_of};
 use super::{Empty, Shape, Text};
-use crate::event::ToolEvent;
+use crate::model::event::ToolEvent;
+use crate::model::tool::{Diff, Location, Output, ToolCall, ToolKind, ToolName, ToolStatus, Tri};
 use crate::sanitize::Clean;
-use crate::tool::{Diff, Location, Output, ToolCall, ToolKind, ToolName, ToolStatus, Tri};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;

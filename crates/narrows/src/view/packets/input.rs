@@ -3,8 +3,8 @@
 use super::call::{kind_of, tool_of, whole};
 use super::todo_status;
 use crate::json::{Index, Json, Kind, print};
+use crate::model::tool::{Todo, ToolCall, ToolKind, ToolName};
 use crate::sanitize::Clean;
-use crate::tool::{Todo, ToolCall, ToolKind, ToolName};
 use serde::Serialize;
 use serde_json::value::RawValue;
 

@@ -7,12 +7,12 @@ mod call;
 mod input;
 mod output;
 
-use crate::change::{Change, Set};
-use crate::event::{ArtifactInfo, Body, Event, Failure, PlanEntry, Usage};
-use crate::item::ItemBody;
+use crate::model::change::{Change, Set};
+use crate::model::event::{ArtifactInfo, Body, Event, Failure, PlanEntry, Usage};
+use crate::model::item::ItemBody;
+use crate::model::time::Time;
+use crate::model::tool::ToolStatus;
 use crate::sanitize::{Clean, Tree};
-use crate::time::Time;
-use crate::tool::ToolStatus;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;

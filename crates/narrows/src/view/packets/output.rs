@@ -4,8 +4,8 @@ use super::Empty;
 use super::call::{kind_of, owned, tool_of, whole};
 use super::input::{TodoItem, todo};
 use crate::json::print;
+use crate::model::tool::{Diff, DiffAction, ToolCall, ToolKind, ToolName, ToolStatus, Tri};
 use crate::sanitize::{Clean, Tree};
-use crate::tool::{Diff, DiffAction, ToolCall, ToolKind, ToolName, ToolStatus, Tri};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -180,7 +180,7 @@ fn file(diff: &Diff) -> File<'_> {
         None if diff.old_text.as_deref() == Some("") => "add",
         None => "update",
     };
-    let lines = |hunk: &crate::tool::Hunk| {
+    let lines = |hunk: &crate::model::tool::Hunk| {
         let lines: Vec<&str> = hunk.lines.iter().map(Clean::as_str).collect();
         let (o, ol, n, nl) = (hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines);
         format!("@@ -{o},{ol} +{n},{nl} @@\n{}", lines.join("\n"))

@@ -1,0 +1,128 @@
+//! The one vocabulary of tool calls, shared by every format.
+
+mod call;
+mod diff;
+mod fields;
+mod line_counts;
+mod merge;
+mod names;
+mod output_text;
+
+pub use call::ToolCall;
+pub use diff::{Diff, DiffAction, Hunk, Scope};
+pub use fields::{Image, Location, Output, Permission, Todo, Tri};
+pub use line_counts::ChangedFile;
+pub use merge::Fresh;
+pub use names::{agrees, by_name, by_notes, by_shape, title_of};
+pub use output_text::{exit_code, file_text, shell_text, task_text, unnumbered};
+
+use serde::Serialize;
+
+/// Which tool a call uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ToolName {
+    Glob,
+    Grep,
+    Read,
+    Write,
+    Edit,
+    Bash,
+    Task,
+    TodoWrite,
+    WebFetch,
+    WebSearch,
+    #[serde(rename = "apply_patch")]
+    ApplyPatch,
+    Skill,
+    List,
+    Lsp,
+    Question,
+    Notebook,
+    #[serde(rename = "plan_mode")]
+    PlanMode,
+    Mcp,
+    Unknown,
+}
+
+/// What a call does, in one of few words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ToolKind {
+    Search,
+    Read,
+    Execute,
+    Edit,
+    Task,
+    Other,
+    Delete,
+    Move,
+    Think,
+    Fetch,
+    SwitchMode,
+}
+
+impl ToolKind {
+    /// Reads an agent's word; an unknown one is none.
+    pub fn parse(word: &str) -> Option<ToolKind> {
+        Some(match word {
+            "search" => ToolKind::Search,
+            "read" => ToolKind::Read,
+            "execute" => ToolKind::Execute,
+            "edit" => ToolKind::Edit,
+            "task" => ToolKind::Task,
+            "other" => ToolKind::Other,
+            "delete" => ToolKind::Delete,
+            "move" => ToolKind::Move,
+            "think" => ToolKind::Think,
+            "fetch" => ToolKind::Fetch,
+            "switch_mode" => ToolKind::SwitchMode,
+            _ => return None,
+        })
+    }
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "stored", derive(serde::Deserialize))]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ToolStatus {
+    Pending,
+    InProgress,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl ToolStatus {
+    /// Reads an agent's word; an unknown one is none, and keeps what was known.
+    pub fn parse(word: &str) -> Option<ToolStatus> {
+        Some(match word {
+            "pending" => ToolStatus::Pending,
+            "in_progress" => ToolStatus::InProgress,
+            "completed" => ToolStatus::Completed,
+            "failed" => ToolStatus::Failed,
+            "cancelled" => ToolStatus::Cancelled,
+            _ => return None,
+        })
+    }
+
+    /// Whether the call is over.
+    pub fn is_final(self) -> bool {
+        self.rank() == 2
+    }
+
+    /// A status moves only to a higher rank.
+    pub(crate) fn rank(self) -> u8 {
+        match self {
+            ToolStatus::Pending => 0,
+            ToolStatus::InProgress => 1,
+            ToolStatus::Completed | ToolStatus::Failed | ToolStatus::Cancelled => 2,
+        }
+    }
+}

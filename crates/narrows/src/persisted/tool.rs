@@ -1,0 +1,39 @@
+//! Calls. Their output is under one of two names, which only a second look can tell.
+
+use super::Error;
+use crate::model::item::ToolItem;
+use crate::model::tool::{Output, ToolCall};
+use crate::sanitize::Clean;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Outputs {
+    raw_output: Option<Clean>,
+    raw_output_append: Option<Clean>,
+}
+
+/// Reads a call out of the object that tells it.
+pub(super) fn call(json: &str) -> Result<ToolCall, Error> {
+    let mut call: ToolCall = serde_json::from_str(json)?;
+    let outputs: Outputs = serde_json::from_str(json)?;
+    call.output = match (outputs.raw_output, outputs.raw_output_append) {
+        (Some(text), _) => Some(Output::Whole(text)),
+        (None, more) => more.map(Output::More),
+    };
+    Ok(call)
+}
+
+/// The card of a call.
+pub(super) fn card<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<ToolItem>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Id {
+        id: Clean,
+    }
+    let json = <&RawValue>::deserialize(d)?.get();
+    let Id { id } = serde_json::from_str(json).map_err(D::Error::custom)?;
+    let call = call(json).map_err(D::Error::custom)?;
+    Ok(Some(Box::new(ToolItem { id, call })))
+}
