@@ -1,20 +1,20 @@
-//! A map that forgets its oldest entries.
+//! A map of bounded size that evicts its oldest entries.
 
 use crate::sanitize::Clean;
 use ecow::EcoString;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-/// At most `cap` entries, by text; the one that came first goes first.
+/// At most `capacity` entries by text, evicted in the order of their insertion.
 #[derive(Debug)]
 pub(crate) struct BoundedMap<V> {
-    cap: usize,
+    capacity: usize,
     map: HashMap<EcoString, V>,
     order: VecDeque<EcoString>,
 }
 
 impl<V: Default> BoundedMap<V> {
-    pub(crate) fn new(cap: usize) -> Self {
-        BoundedMap { cap, map: HashMap::new(), order: VecDeque::new() }
+    pub(crate) fn new(capacity: usize) -> Self {
+        BoundedMap { capacity, map: HashMap::new(), order: VecDeque::new() }
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
@@ -33,9 +33,9 @@ impl<V: Default> BoundedMap<V> {
         self.map.len()
     }
 
-    /// Takes out the oldest entry when there is no room for `key`.
-    pub(crate) fn make_room(&mut self, key: &str) -> Option<(EcoString, V)> {
-        if self.map.len() < self.cap || self.map.contains_key(key) {
+    /// Evicts the oldest entry if there is no room for `key`.
+    pub(crate) fn evict_for(&mut self, key: &str) -> Option<(EcoString, V)> {
+        if self.map.len() < self.capacity || self.map.contains_key(key) {
             return None;
         }
         while let Some(oldest) = self.order.pop_front() {
@@ -46,38 +46,42 @@ impl<V: Default> BoundedMap<V> {
         None
     }
 
-    /// The entry of `key`, made if it is not there, and whether it was made.
+    /// The entry of `key`, inserted if it is missing, and whether it was inserted.
     pub(crate) fn open(&mut self, key: &str) -> (&mut V, bool) {
-        self.open_as(key, || key.into())
+        self.get_or_insert_with_key(key, || key.into())
     }
 
-    /// The same for a key whose text can be shared.
-    pub(crate) fn open_shared(&mut self, key: &Clean) -> (&mut V, bool) {
-        self.open_as(key, || key.shared())
+    /// Like [`BoundedMap::open`], sharing the text of the key where possible.
+    pub(crate) fn get_or_insert_shared(&mut self, key: &Clean) -> (&mut V, bool) {
+        self.get_or_insert_with_key(key, || key.shared())
     }
 
-    fn open_as(&mut self, key: &str, make: impl FnOnce() -> EcoString) -> (&mut V, bool) {
-        let new = !self.map.contains_key(key);
-        if new {
-            self.make_room(key);
-            // Entries that were taken out leave their names behind: sweep them now and then.
-            if self.order.len() > 2 * self.cap {
+    fn get_or_insert_with_key(
+        &mut self,
+        key: &str,
+        make_key: impl FnOnce() -> EcoString,
+    ) -> (&mut V, bool) {
+        let is_new = !self.map.contains_key(key);
+        if is_new {
+            self.evict_for(key);
+            // Removed entries leave their keys in `order`: sweep them now and then.
+            if self.order.len() > 2 * self.capacity {
                 self.order.retain(|k| self.map.contains_key(k));
             }
         }
-        let key = make();
-        if new {
+        let key = make_key();
+        if is_new {
             self.order.push_back(key.clone());
         }
-        (self.map.entry(key).or_default(), new)
+        (self.map.entry(key).or_default(), is_new)
     }
 
-    /// The keys of the values that are looked for, oldest first.
-    pub(crate) fn keys(&self, wanted: impl Fn(&V) -> bool) -> Vec<EcoString> {
-        let is_wanted = |key: &&EcoString| self.map.get(*key).is_some_and(&wanted);
-        let mut keys: Vec<EcoString> = self.order.iter().filter(is_wanted).cloned().collect();
-        // A key that was taken and came back has its old place too.
-        let mut seen = std::collections::HashSet::new();
+    /// The keys of the values that match, oldest first.
+    pub(crate) fn keys(&self, matches: impl Fn(&V) -> bool) -> Vec<EcoString> {
+        let is_match = |key: &&EcoString| self.map.get(*key).is_some_and(&matches);
+        let mut keys: Vec<EcoString> = self.order.iter().filter(is_match).cloned().collect();
+        // A key that was removed and inserted again is in `order` twice.
+        let mut seen = HashSet::new();
         keys.retain(|key| seen.insert(key.clone()));
         keys
     }

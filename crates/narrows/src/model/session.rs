@@ -96,8 +96,8 @@ impl SessionInfo {
     }
 
     /// Counts tokens.
-    pub(crate) fn count(&mut self, count: impl FnOnce(&mut Ledger)) {
-        count(&mut self.ledger);
+    pub(crate) fn record_usage(&mut self, record: impl FnOnce(&mut Ledger)) {
+        record(&mut self.ledger);
         self.usage = self.ledger.session().cloned();
         self.subagent_usage = self.ledger.subagents().cloned();
     }

@@ -4,7 +4,6 @@ use super::{Error, tool};
 use crate::model::event::{Body, Event, Malformed, Position, ToolEvent};
 use crate::model::id::EventId;
 use crate::model::time::Time;
-use crate::model::tool::Fresh;
 use crate::sanitize::Clean;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -105,8 +104,7 @@ fn tool_event(json: &str) -> Result<Box<ToolEvent>, Error> {
     }
     let Id { tool_call_id: id } = serde_json::from_str(json)?;
     let call = tool::call(json)?;
-    let fresh = Fresh::default();
-    Ok(Box::new(ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false }))
+    Ok(Box::new(ToolEvent::new(id, call)))
 }
 
 fn malformed(json: &str) -> Result<Malformed, Error> {

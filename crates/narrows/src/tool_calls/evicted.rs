@@ -1,4 +1,4 @@
-//! What is left of calls that ended long ago, or that were too many: enough to know them again.
+//! Summaries of calls that left memory: enough to recognize them when they are updated again.
 
 use super::Calls;
 use crate::limits::{ENDED_CALLS, KNOWN_CALLS};
@@ -6,29 +6,29 @@ use crate::model::tool::{ToolCall, ToolKind, ToolName, ToolStatus};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Calls by a hash of their ids; the one that came first goes first. A few bytes each.
+/// A few bytes for each evicted call, by the hash of its id; the oldest is dropped first.
 #[derive(Debug, Default)]
-pub(super) struct Brief {
-    calls: HashMap<u64, Gist>,
+pub(super) struct EvictedCalls {
+    calls: HashMap<u64, CallSummary>,
     order: VecDeque<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Gist {
+struct CallSummary {
     tool_name: ToolName,
     kind: ToolKind,
     is_todo: bool,
     status: Option<ToolStatus>,
 }
 
-impl Brief {
-    pub(super) fn put(&mut self, id: &str, call: &ToolCall) {
+impl EvictedCalls {
+    pub(super) fn insert(&mut self, id: &str, call: &ToolCall) {
         let ToolCall { tool_name, kind, status, is_todo, .. } = *call;
-        let key = key(id);
-        if self.calls.insert(key, Gist { tool_name, kind, is_todo, status }).is_none() {
+        let key = hash_of(id);
+        if self.calls.insert(key, CallSummary { tool_name, kind, is_todo, status }).is_none() {
             self.order.push_back(key);
         }
-        // Those that were taken out leave their names behind, in the order of their first time.
+        // Removed calls leave their keys in `order`, at the place of their first insertion.
         while self.order.len() > KNOWN_CALLS
             && let Some(oldest) = self.order.pop_front()
         {
@@ -36,51 +36,51 @@ impl Brief {
         }
     }
 
-    /// Bytes, about.
+    /// Approximate bytes in memory.
     pub(super) fn weight(&self) -> usize {
-        self.order.len() * 2 * (size_of::<Gist>() + size_of::<u64>())
+        self.order.len() * 2 * (size_of::<CallSummary>() + size_of::<u64>())
     }
 
-    pub(super) fn has(&self, id: &str) -> bool {
-        self.calls.contains_key(&key(id))
+    pub(super) fn contains(&self, id: &str) -> bool {
+        self.calls.contains_key(&hash_of(id))
     }
 
-    /// What is known of a call, if it is one of these.
-    pub(super) fn take(&mut self, id: &str) -> Option<ToolCall> {
-        let Gist { tool_name, kind, is_todo, status } = self.calls.remove(&key(id))?;
+    /// Removes a call and returns what is known of it.
+    pub(super) fn remove(&mut self, id: &str) -> Option<ToolCall> {
+        let CallSummary { tool_name, kind, is_todo, status } = self.calls.remove(&hash_of(id))?;
         Some(ToolCall { tool_name, kind, status, is_todo, ..ToolCall::default() })
     }
 }
 
 impl Calls {
-    /// How many calls are known whole.
-    pub fn kept(&self) -> usize {
+    /// Number of calls whose full state is in memory.
+    pub fn tracked(&self) -> usize {
         self.calls.len()
     }
 
-    /// Of the oldest call little stays when there is no room for another one.
-    pub(super) fn make_room(&mut self, id: &str) {
-        if let Some((id, state)) = self.calls.make_room(id) {
-            self.held -= state.held;
-            self.open.remove(&state.number);
-            self.brief.put(&id, &state.known);
+    /// Evicts the oldest call if the map has no room for `id`.
+    pub(super) fn evict_for(&mut self, id: &str) {
+        if let Some((id, state)) = self.calls.evict_for(id) {
+            self.heavy_bytes -= state.heavy_bytes;
+            self.open.remove(&state.ordinal);
+            self.evicted.insert(&id, &state.call);
         }
     }
 
-    /// Of calls that ended a while ago little stays.
-    pub(super) fn forget_ended(&mut self) {
+    /// Evicts calls that ended before the last [`ENDED_CALLS`] ones.
+    pub(super) fn evict_ended(&mut self) {
         while self.ended.len() > ENDED_CALLS
             && let Some(id) = self.ended.pop_front()
         {
             if let Some(state) = self.calls.take(&id) {
-                self.held -= state.held;
-                self.brief.put(&id, &state.known);
+                self.heavy_bytes -= state.heavy_bytes;
+                self.evicted.insert(&id, &state.call);
             }
         }
     }
 }
 
-fn key(id: &str) -> u64 {
+fn hash_of(id: &str) -> u64 {
     let mut hash = DefaultHasher::new();
     id.hash(&mut hash);
     hash.finish()

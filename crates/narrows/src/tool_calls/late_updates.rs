@@ -1,44 +1,43 @@
-//! What agents add to a call after they called it ended, as Codex does when it replays a session.
+//! Updates that agents add to a call after its end, as Codex does when it replays a session.
 //!
-//! The last calls that ended keep what is known of them, so that an event which comes late tells all of
-//! it like the one that ended the call.
+//! The calls that ended last retain their heavy fields, so that a late event carries all of the call,
+//! like the event that ended it.
 
-use super::{Calls, weight};
+use super::{Calls, heavy_bytes};
 use crate::model::tool::ToolCall;
 use crate::sanitize::Clean;
 
-/// Ended calls that keep their heavy fields.
-const MAX_LATE: usize = 16;
-/// Bytes of these, at most, of one call.
-const MAX_LATE_HELD: usize = 64 << 10;
-/// How often they are told again: what comes late in many small pieces must not fill the log.
-const MAX_AGAIN: u8 = 8;
+/// Ended calls that retain their heavy fields.
+const MAX_RESENDABLE_CALLS: usize = 16;
+/// Bytes of heavy fields of one such call.
+const MAX_RESENDABLE_BYTES: usize = 64 << 10;
+/// Full events of one call after its end: many small late updates must not fill the log.
+const MAX_RESENDS: u8 = 8;
 
-/// How often all of a call that ends can be told again. A todo list that is told late could be older
+/// How often an ended call can be sent again in full. Never for a todo list: a late one could be older
 /// than the one that is shown.
-pub(super) fn again(call: &ToolCall) -> u8 {
+pub(super) fn max_resends(call: &ToolCall) -> u8 {
     if call.is_todo {
         return 0;
     }
     let text = |t: &Option<Clean>| t.as_ref().map_or(0, |t| t.len());
     let diffs = call.diffs.iter().flatten();
     let diffs: usize = diffs.map(|d| text(&d.old_text) + text(&d.new_text) + text(&d.patch)).sum();
-    let all = weight(call) + diffs + text(&call.task_output) + text(&call.error);
-    if all <= MAX_LATE_HELD { MAX_AGAIN } else { 0 }
+    let all = heavy_bytes(call) + diffs + text(&call.task_output) + text(&call.error);
+    if all <= MAX_RESENDABLE_BYTES { MAX_RESENDS } else { 0 }
 }
 
 impl Calls {
-    /// A call has ended and keeps its heavy fields; the first that did so forgets them.
-    pub(super) fn keep_late(&mut self, id: &Clean) {
-        self.late.push_back(id.clone());
-        if self.late.len() <= MAX_LATE {
+    /// Retains the heavy fields of an ended call, and drops those of the oldest one.
+    pub(super) fn retain_for_resend(&mut self, id: &Clean) {
+        self.resendable.push_back(id.clone());
+        if self.resendable.len() <= MAX_RESENDABLE_CALLS {
             return;
         }
-        let first = self.late.pop_front();
-        if let Some(state) = first.and_then(|id| self.calls.get_mut(&id)) {
-            self.held -= state.held;
-            state.known.drop_heavy();
-            (state.held, state.again) = (0, 0);
+        let oldest = self.resendable.pop_front();
+        if let Some(state) = oldest.and_then(|id| self.calls.get_mut(&id)) {
+            self.heavy_bytes -= state.heavy_bytes;
+            state.drop_heavy();
         }
     }
 }

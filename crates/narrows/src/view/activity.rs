@@ -151,7 +151,7 @@ impl Activity {
                 && !activity.calls.has(&tool.id)
                 && items.get(&tool.id).is_some_and(|item| item.time != event.time)
             {
-                activity.calls.open_shared(&tool.id).0.called = true;
+                activity.calls.get_or_insert_shared(&tool.id).0.called = true;
             }
             activity.push(0, event, &mut told);
             told.clear();
@@ -159,7 +159,7 @@ impl Activity {
         for item in items.iter() {
             if let ItemBody::ToolCall { tool_call } = &item.body {
                 let status = tool_call.call.status;
-                let seen = activity.calls.open_shared(&item.id).0;
+                let seen = activity.calls.get_or_insert_shared(&item.id).0;
                 seen.called |= status != Some(ToolStatus::Pending);
                 seen.ended |= status.is_some_and(ToolStatus::is_final);
             }
@@ -253,7 +253,7 @@ impl Activity {
     fn tool(&mut self, seq: u64, event: &Event, tool: &ToolEvent, out: &mut Vec<Message>) {
         let call = &tool.call;
         let ended = call.status.is_some_and(ToolStatus::is_final);
-        let seen = self.calls.open_shared(&tool.id).0;
+        let seen = self.calls.get_or_insert_shared(&tool.id).0;
         // A call begins with empty arguments: it is told when they are there.
         let ready = call.status != Some(ToolStatus::Pending);
         let (tell_call, tell_result) = (!seen.called && ready, ended && !seen.ended);

@@ -125,6 +125,13 @@ impl<'a> Row<'a> {
     }
 }
 
+impl<T> Event<T> {
+    /// An event that the pipeline derives from another one, before it has an id.
+    pub(crate) fn derived(time: Option<Time>, parent: Option<T>, body: Body<T>) -> Self {
+        Event { id: EventId::default(), began: EventId::default(), time, parent, body }
+    }
+}
+
 impl<T> Body<T> {
     /// The event's `type` in JSON.
     pub fn kind(&self) -> &'static str {

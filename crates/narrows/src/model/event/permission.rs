@@ -1,6 +1,6 @@
 //! Payloads of permission requests and decisions.
 
-use crate::model::tool::ToolCall;
+use crate::model::tool::{Permission, ToolCall};
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 
@@ -69,4 +69,19 @@ pub enum Decision {
     Allowed,
     Rejected,
     Cancelled,
+}
+
+impl From<&Answer> for Permission {
+    fn from(answer: &Answer) -> Self {
+        let decision = match answer.decision {
+            Decision::Allowed => "allowed",
+            Decision::Rejected => "rejected",
+            Decision::Cancelled => "cancelled",
+        };
+        Permission {
+            decision: Clean::literal(decision),
+            option: answer.option.clone(),
+            waited_ms: answer.waited_ms,
+        }
+    }
 }

@@ -28,3 +28,11 @@ pub struct ToolEvent<T = Clean> {
     #[serde(skip)]
     pub grows: bool,
 }
+
+impl ToolEvent {
+    /// An update of the call `id`, not yet merged with what is known of it.
+    pub(crate) fn new(id: Clean, call: ToolCall) -> Self {
+        let fresh = Fresh::default();
+        ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false }
+    }
+}

@@ -3,6 +3,7 @@
 mod call;
 mod diff;
 mod fields;
+mod labels;
 mod line_counts;
 mod merge;
 mod names;
