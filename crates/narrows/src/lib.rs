@@ -1,15 +1,15 @@
-//! One typed pipeline from the packets of a coding agent to a clean transcript.
+//! A typed pipeline from the packets of a coding agent to a clean transcript.
 //!
-//! Agents emit packets, in one shape live and in another in what they store. This crate reads
-//! them all through one entry, hides host paths, and gives the same items either way:
+//! Agents emit packets in one format live and in another in their session files. This crate reads both
+//! through one entry, redacts host paths and secrets, and produces the same items from either:
 //!
 //! ```text
 //! bytes ─ Packets ─▶ packet ─ Adapter ─▶ raw event ─ Sanitizer ─▶ event ─ Calls ─▶ event ─ Fold ─▶ change
 //! ```
 //!
-//! [`Pipeline`] is all of it: give it what [`Packets`] finds, take [`Step`]s, apply their changes to
-//! [`Items`]. Nothing here does I/O or reads a clock; parsing never fails and never panics: a bad
-//! line is a `malformed` event, a kind that nobody modelled an `unknown` one.
+//! [`Pipeline`] is all of it: push the output of [`Packets`] into it, and apply the changes of its
+//! [`Step`]s to [`Items`]. Nothing here does I/O or reads a clock. Parsing never fails and never panics:
+//! an invalid line becomes a `malformed` event, an unknown kind an `unknown` one.
 //!
 //! ```
 //! use narrows::{Config, Items, Packets, Pipeline};
@@ -21,7 +21,7 @@
 //! config.paths.add_root("/tmp/s/work");
 //! let mut pipeline = Pipeline::new(config);
 //! let mut steps = Vec::new();
-//! Packets::default().push(live, |given| pipeline.push(given, &mut steps));
+//! Packets::default().push(live, |framed| pipeline.push(framed, &mut steps));
 //! pipeline.finish(&mut steps);
 //!
 //! let mut items = Items::new();
@@ -33,9 +33,8 @@
 //! assert_eq!(json["toolCall"]["status"], "completed");
 //! ```
 //!
-//! Read on in [`event`] (what can happen), [`tool`] (calls), [`item`] (what is seen),
-//! [`change`] (how it changes), [`sanitize`] (what is hidden), [`view`] (other shapes of the same
-//! events).
+//! Continue in [`model`] (events, items, changes), [`sanitize`] (redaction), [`tool_calls`] and [`fold`]
+//! (the stages after it) and [`view`] (projections for clients).
 
 pub mod adapter;
 mod bounded_map;
@@ -82,6 +81,6 @@ pub use sanitize::{
 pub use subagent_files::Beside;
 pub use tally::Tally;
 
-/// Grows when sessions that were read by an older version should be read again, since this one
-/// understands more of them.
+/// Version of the parser. It increases when this version understands more of a session than older ones,
+/// so that stored sessions should be parsed again.
 pub const PARSER: u32 = 4;

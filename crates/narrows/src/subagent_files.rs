@@ -1,4 +1,4 @@
-//! The files of subagents that lie beside a session's own: read with it, in the order of time.
+//! Merges the files of subagents into the session's own file, in the order of time.
 
 use crate::lines::{Line, Lines};
 use crate::model::event::{Malformed, Position};
@@ -6,54 +6,58 @@ use crate::model::time::Time;
 use crate::packet::{Given, Packet};
 use memchr::{memchr, memmem};
 
-/// Files of subagents, each with the call that began it.
+/// The files of subagents, each with the call that started it.
 ///
 /// ```
 /// use narrows::{Beside, Given, Packet};
 ///
-/// let mut beside = Beside::default();
-/// beside.add("toolu_1", br#"{"type":"user","timestamp":"2026-01-01T00:00:05Z"}"#.to_vec());
-/// let mut lines = 0;
+/// let mut files = Beside::default();
+/// files.add("toolu_1", br#"{"type":"user","timestamp":"2026-01-01T00:00:05Z"}"#.to_vec());
+/// let mut packets = 0;
 /// let early = br#"{"type":"user","timestamp":"2026-01-01T00:00:01Z"}"#;
-/// beside.before(early, |_| lines += 1);
-/// assert_eq!(lines, 0);
-/// beside.rest(|given| match given {
+/// files.before(early, |_| packets += 1);
+/// assert_eq!(packets, 0);
+/// files.rest(|framed| match framed {
 ///     Given::Packet(packet) => assert_eq!(packet.parent, Some("toolu_1")),
 ///     Given::Fault(_) => unreachable!(),
 /// });
 /// ```
 #[derive(Debug, Default)]
 pub struct Beside {
-    files: Vec<File>,
+    files: Vec<SubagentFile>,
 }
 
-struct File {
+struct SubagentFile {
     source: u32,
+    /// Id of the call that started the subagent.
     call: String,
     bytes: Vec<u8>,
+    /// Index in `bytes` of the next line.
     at: usize,
+    /// Number of the last line read.
     line: u64,
-    /// Where in its file these bytes begin.
+    /// Offset of `bytes` in the file.
     offset: u64,
-    /// When the next line was written.
-    time: i64,
+    /// Time of the next line, in milliseconds since 1970.
+    time_ms: i64,
 }
 
-// The text of a file is not shown, not even to whoever debugs.
-impl std::fmt::Debug for File {
+// The content is not clean and must not reach a log, not even for debugging.
+impl std::fmt::Debug for SubagentFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "File({} bytes)", self.bytes.len())
+        write!(f, "SubagentFile({} bytes)", self.bytes.len())
     }
 }
 
 impl Beside {
-    /// Adds the file of the subagent that `call` began.
+    /// Adds the file of the subagent that `call` started.
     pub fn add(&mut self, call: impl Into<String>, bytes: Vec<u8>) {
         let source = self.files.len() as u32 + 1;
         self.add_rest(call, source, Position::default(), bytes);
     }
 
-    /// Adds what follows after so many lines and bytes of a file, the session's source `source`.
+    /// Adds the part of a file that follows the position `after`; `source` is its number in the
+    /// session.
     pub fn add_rest(
         &mut self,
         call: impl Into<String>,
@@ -62,85 +66,81 @@ impl Beside {
         bytes: Vec<u8>,
     ) {
         let (line, offset) = (after.line, after.offset);
-        let mut file =
-            File { source, call: call.into(), bytes, at: 0, line, offset, time: i64::MIN };
-        file.look();
+        let call = call.into();
+        let mut file = SubagentFile { source, call, bytes, at: 0, line, offset, time_ms: i64::MIN };
+        file.update_time();
         self.files.push(file);
     }
 
-    /// Whether there is nothing to read.
+    /// Whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Gives what was written before a line of the session's own file.
-    pub fn before(&mut self, line: &[u8], found: impl FnMut(Given<'_>)) {
+    /// Emits the packets that were written before a line of the session's own file.
+    pub fn before(&mut self, line: &[u8], emit: impl FnMut(Given<'_>)) {
         if !self.files.is_empty()
-            && let Some(time) = time(line)
+            && let Some(time_ms) = time_of(line)
         {
-            self.until(time, found);
+            self.emit_until(time_ms, emit);
         }
     }
 
-    /// Gives what is left.
-    pub fn rest(&mut self, found: impl FnMut(Given<'_>)) {
-        self.until(i64::MAX, found);
+    /// Emits the remaining packets.
+    pub fn rest(&mut self, emit: impl FnMut(Given<'_>)) {
+        self.emit_until(i64::MAX, emit);
     }
 
-    fn until(&mut self, time: i64, mut found: impl FnMut(Given<'_>)) {
+    fn emit_until(&mut self, time_ms: i64, mut emit: impl FnMut(Given<'_>)) {
         loop {
-            let open = self.files.iter_mut().filter(|f| f.at < f.bytes.len() && f.time <= time);
-            let Some(file) = open.min_by_key(|f| f.time) else { return };
-            file.take(&mut found);
+            let files = self.files.iter_mut();
+            let unread = files.filter(|f| f.at < f.bytes.len() && f.time_ms <= time_ms);
+            let Some(file) = unread.min_by_key(|f| f.time_ms) else { return };
+            file.emit_line(&mut emit);
         }
     }
 }
 
-impl File {
-    /// The end of the next line.
-    fn end(&self) -> usize {
+impl SubagentFile {
+    fn line_end(&self) -> usize {
         memchr(b'\n', &self.bytes[self.at..]).map_or(self.bytes.len(), |i| self.at + i)
     }
 
-    /// Sees when the next line was written; one that does not tell was written with the one before.
-    fn look(&mut self) {
-        if let Some(time) = time(&self.bytes[self.at..self.end()]) {
-            self.time = self.time.max(time);
+    /// Reads the time of the next line; a line without one has the time of the line before.
+    fn update_time(&mut self) {
+        if let Some(time_ms) = time_of(&self.bytes[self.at..self.line_end()]) {
+            self.time_ms = self.time_ms.max(time_ms);
         }
     }
 
-    fn take(&mut self, found: &mut impl FnMut(Given<'_>)) {
-        let end = self.end();
+    fn emit_line(&mut self, emit: &mut impl FnMut(Given<'_>)) {
+        let end = self.line_end();
         self.line += 1;
         let (source, number) = (self.source, self.line);
         let offset = self.offset + self.at as u64;
-        // The same rules for lines as everywhere.
+        // `Lines` applies the same rules to lines as everywhere.
         let mut lines = Lines::default();
-        let mut give = |line: Line<'_>| {
+        let mut on_line = |line: Line<'_>| {
             let position = Position { line: number, column: 0, offset };
             if line.cut {
                 let (reason, length) = ("line too long", line.length);
-                found(Given::Fault(Malformed { reason, position, length, source }));
+                emit(Given::Fault(Malformed { reason, position, length, source }));
             } else if !line.bytes.trim_ascii().is_empty() {
                 let parent = Some(self.call.as_str());
-                found(Given::Packet(Packet {
-                    source,
-                    parent,
-                    ..Packet::new(line.bytes, position)
-                }));
+                emit(Given::Packet(Packet { source, parent, ..Packet::new(line.bytes, position) }));
             }
         };
-        lines.push(&self.bytes[self.at..end], &mut give);
-        lines.finish(&mut give);
+        lines.push(&self.bytes[self.at..end], &mut on_line);
+        lines.finish(&mut on_line);
         self.at = (end + 1).min(self.bytes.len());
         if self.at < self.bytes.len() {
-            self.look();
+            self.update_time();
         }
     }
 }
 
-/// When a record was written.
-fn time(line: &[u8]) -> Option<i64> {
+/// The time of a record, in milliseconds since 1970.
+fn time_of(line: &[u8]) -> Option<i64> {
     const KEY: &[u8] = b"\"timestamp\":\"";
     let from = memmem::find(line, KEY)? + KEY.len();
     let rest = line.get(from..)?;

@@ -1,26 +1,26 @@
-//! What a session makes for people: files below `outputs/` of its root.
+//! Artifacts: files below `outputs/` in the session root.
 
-/// What a file stands for.
+/// The artifact that a file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Made {
     /// `file`, `image`, `web_app` or `nextjs_app`.
     pub kind: &'static str,
-    /// Where its name begins in the file's path.
+    /// Where its name starts in the path of the file.
     pub name: usize,
-    /// Where its own path ends there: an app is its folder.
+    /// Where its own path ends there: the path of an app is its folder.
     pub end: usize,
 }
 
-/// What a file of a session stands for, by its path relative to the root.
+/// The artifact of a file, by the path of the file relative to the session root.
 ///
 /// ```
 /// let path = "outputs/web/next.config.ts";
-/// let made = narrows::artifact::of(path).unwrap();
-/// assert_eq!((made.kind, &path[..made.end]), ("nextjs_app", "outputs/web"));
+/// let artifact = narrows::artifact::of(path).unwrap();
+/// assert_eq!((artifact.kind, &path[..artifact.end]), ("nextjs_app", "outputs/web"));
 /// assert!(narrows::artifact::of("src/main.rs").is_none());
 /// ```
 pub fn of(path: &str) -> Option<Made> {
-    let inside = path.strip_prefix("outputs/").filter(|rest| !rest.is_empty())?;
+    let inside = path.strip_prefix("outputs/").filter(|path| !path.is_empty())?;
     let (folder, file) = path.rsplit_once('/')?;
     let app = match file {
         "index.html" => Some("web_app"),
@@ -31,8 +31,8 @@ pub fn of(path: &str) -> Option<Made> {
         let name = folder.rfind('/').map_or(0, |at| at + 1);
         return Some(Made { kind, name, end: folder.len() });
     }
-    let ending = file.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-    let kind = match ending.as_deref() {
+    let extension = file.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    let kind = match extension.as_deref() {
         Some("png" | "jpg" | "jpeg" | "gif" | "webp" | "svg" | "avif") => "image",
         _ => "file",
     };
@@ -44,8 +44,8 @@ mod tests {
     use super::of;
 
     #[test]
-    fn what_is_made_below_outputs_has_a_kind() {
-        let told = |path: &str| {
+    fn artifact_below_outputs_has_kind_name_and_path() {
+        let describe = |path: &str| {
             of(path).map(|m| format!("{} {} {}", m.kind, &path[m.name..m.end], &path[..m.end]))
         };
         for (path, expected) in [
@@ -60,7 +60,7 @@ mod tests {
             ("outputs/", None),
             ("outputs/folder/", None),
         ] {
-            assert_eq!(told(path).as_deref(), expected, "{path}");
+            assert_eq!(describe(path).as_deref(), expected, "{path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Changes to items, and the items they make.
+//! Changes to items, and the item list they are applied to.
 
 use crate::model::item::{Item, ItemBody, TodoList};
 use crate::model::session::SessionInfo;
@@ -7,46 +7,46 @@ use crate::sanitize::Clean;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// One edit of a session's items. A reader only applies these; nobody folds twice.
+/// One edit of the items of a session. A client only applies changes; it never folds events.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "change", rename_all = "lowercase")]
 pub enum Change {
-    /// A new item, or a new version of one; a known item keeps its place.
+    /// Inserts an item, or replaces it in its old position.
     Put {
-        /// The item, whole.
+        /// The item.
         item: Box<Item>,
     },
-    /// New values of some fields; the others stay.
+    /// Sets a field and leaves the others.
     Set {
-        /// The item.
+        /// Id of the item.
         id: Clean,
-        /// The values.
+        /// The new value.
         #[serde(flatten)]
         set: Set,
     },
-    /// More text at the end of a field.
+    /// Appends text to a field.
     Append {
-        /// The item.
+        /// Id of the item.
         id: Clean,
         /// `content`, `text` or `rawOutput`.
         field: &'static str,
         /// The text.
         text: Clean,
     },
-    /// The item is gone.
+    /// Removes an item.
     Remove {
-        /// The item.
+        /// Id of the item.
         id: Clean,
     },
-    /// The session's header.
+    /// Replaces the session header.
     Info {
-        /// The header, whole.
+        /// The header.
         info: Box<SessionInfo>,
     },
 }
 
 impl Change {
-    /// The item that it is about; none for the header.
+    /// The id of the changed item; none for the header.
     pub fn item(&self) -> Option<&Clean> {
         match self {
             Change::Put { item } => Some(&item.id),
@@ -56,83 +56,82 @@ impl Change {
     }
 }
 
-/// New values of an item's fields.
+/// A new value of a field of an item.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Set {
     /// Whether more text is coming.
     IsStreaming(bool),
-    /// The text, anew.
+    /// The full text.
     Content(Clean),
-    /// The pictures, anew.
+    /// All images.
     Images(Vec<Image>),
-    /// Fields of the call; absent ones stay.
+    /// Fields of the call; absent ones keep their values.
     ToolCall(Box<ToolCall>),
-    /// The list, anew.
+    /// The full list.
     TodoList(TodoList),
 }
 
-/// The items of a session, kept up by changes.
+/// The items of a session, maintained by applying changes.
 #[derive(Debug, Clone, Default)]
 pub struct Items {
     list: Vec<Option<Item>>,
-    places: HashMap<Clean, usize>,
+    index_by_id: HashMap<Clean, usize>,
     info: SessionInfo,
     next_order: u64,
-    /// The place of the item that changed last: most changes are to the same one.
-    last: usize,
+    /// Index of the item that changed last: most changes are to the same one.
+    last_changed: usize,
 }
 
 impl Items {
-    /// No items.
+    /// An empty list.
     pub fn new() -> Self {
         Items::default()
     }
 
-    /// The items of a session, in the order they came, or the last of them.
+    /// The items of a session in order of arrival, or the newest of them.
     pub fn from_parts(info: SessionInfo, items: impl IntoIterator<Item = Item>) -> Self {
-        let mut all = Items { info, ..Items::default() };
-        items.into_iter().for_each(|item| all.put(item));
-        all
+        let mut list = Items { info, ..Items::default() };
+        items.into_iter().for_each(|item| list.put(item));
+        list
     }
 
-    /// Items that are gone had orders too: the next item gets this one, or a higher one if there is
-    /// an item that has it.
+    /// Raises the order of the next item to at least `order`: removed items had orders too.
     pub fn set_next_order(&mut self, order: u64) {
         self.next_order = self.next_order.max(order);
     }
 
-    /// The session's header.
+    /// The session header.
     pub fn info(&self) -> &SessionInfo {
         &self.info
     }
 
-    /// The item of this id.
+    /// The item with this id.
     pub fn get(&self, id: &str) -> Option<&Item> {
-        self.places.get(id).and_then(|at| self.list.get(*at)?.as_ref())
+        self.index_by_id.get(id).and_then(|at| self.list.get(*at)?.as_ref())
     }
 
-    /// The items in the order they came.
+    /// The items in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = &Item> {
         self.list.iter().flatten()
     }
 
-    /// The order of the next item, counting those that are gone.
+    /// The order of the next item, counting removed items.
     pub fn next_order(&self) -> u64 {
         self.next_order
     }
 
-    /// Takes one change.
+    /// Applies one change.
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::Put { item } => self.put(*item),
             Change::Set { ref id, .. } | Change::Append { ref id, .. } => {
-                if let Some(item) = self.item(id) {
-                    item.change(change);
+                if let Some(item) = self.item_mut(id) {
+                    item.apply_own(change);
                 }
             }
             Change::Remove { id } => {
-                if let Some(at) = self.places.remove(&id) {
+                if let Some(at) = self.index_by_id.remove(&id) {
                     self.list[at] = None;
                 }
             }
@@ -140,38 +139,39 @@ impl Items {
         }
     }
 
-    /// The source is over: nothing streams any more.
+    /// Marks all texts as no longer streaming, at the end of the source.
     pub fn settle(&mut self) {
         for item in self.list.iter_mut().flatten() {
-            set_fields(&mut item.body, Set::IsStreaming(false));
+            apply_patch(&mut item.body, Set::IsStreaming(false));
         }
     }
 
-    fn item(&mut self, id: &str) -> Option<&mut Item> {
-        let hot = self.list.get(self.last).and_then(Option::as_ref).is_some_and(|i| &*i.id == id);
-        if !hot {
-            self.last = *self.places.get(id)?;
+    fn item_mut(&mut self, id: &str) -> Option<&mut Item> {
+        let is_last =
+            self.list.get(self.last_changed).and_then(Option::as_ref).is_some_and(|i| &*i.id == id);
+        if !is_last {
+            self.last_changed = *self.index_by_id.get(id)?;
         }
-        self.list.get_mut(self.last)?.as_mut()
+        self.list.get_mut(self.last_changed)?.as_mut()
     }
 
     fn put(&mut self, item: Item) {
         self.next_order = self.next_order.max(item.order + 1);
-        if let Some(old) = self.item(&item.id) {
+        if let Some(old) = self.item_mut(&item.id) {
             old.replace(item);
             return;
         }
-        self.places.insert(item.id.clone(), self.list.len());
+        self.index_by_id.insert(item.id.clone(), self.list.len());
         self.list.push(Some(item));
     }
 
-    /// The items as they are shown: in order, those of a subagent below their call.
+    /// The items in display order, those of a subagent below their call.
     pub fn ordered(&self) -> Vec<&Item> {
         let mut children: HashMap<&str, Vec<&Item>> = HashMap::new();
         let mut top: Vec<&Item> = Vec::new();
         for item in self.list.iter().flatten() {
             match &item.parent {
-                Some(parent) if self.places.contains_key(parent) && *parent != item.id => {
+                Some(parent) if self.index_by_id.contains_key(parent) && *parent != item.id => {
                     children.entry(parent).or_default().push(item);
                 }
                 _ => top.push(item),
@@ -181,43 +181,43 @@ impl Items {
         let mut stack: Vec<&Item> = top.into_iter().rev().collect();
         while let Some(item) = stack.pop() {
             out.push(item);
-            // Taken out, so that a circle of calls ends.
+            // Removed from the map, so that a cycle of parents terminates.
             if let Some(list) = children.remove(item.id.as_str()) {
                 stack.extend(list.into_iter().rev());
             }
         }
-        // What only names each other as parent stands at the end rather than nowhere.
-        let mut lost: Vec<&Item> = children.into_values().flatten().collect();
-        lost.sort_by_key(|item| item.order);
-        out.extend(lost);
+        // Items in a cycle of parents come last instead of being lost.
+        let mut cyclic: Vec<&Item> = children.into_values().flatten().collect();
+        cyclic.sort_by_key(|item| item.order);
+        out.extend(cyclic);
         out
     }
 }
 
 impl Item {
-    /// Takes a change of this item; those of others, and its removal, are not for it to take.
+    /// Applies a change of this item; ignores those of others and removals.
     pub fn apply(&mut self, change: Change) {
         if change.item() == Some(&self.id) {
-            self.change(change);
+            self.apply_own(change);
         }
     }
 
-    fn change(&mut self, change: Change) {
+    fn apply_own(&mut self, change: Change) {
         match change {
             Change::Put { item } => self.replace(*item),
-            Change::Set { set, .. } => set_fields(&mut self.body, set),
-            Change::Append { field, text, .. } => append(&mut self.body, field, text),
+            Change::Set { set, .. } => apply_patch(&mut self.body, set),
+            Change::Append { field, text, .. } => append_to(&mut self.body, field, text),
             Change::Remove { .. } | Change::Info { .. } => {}
         }
     }
 
-    /// A new version keeps the place of the old one.
+    /// Replaces the item but keeps its order.
     fn replace(&mut self, new: Item) {
         *self = Item { order: self.order, ..new };
     }
 }
 
-fn append(body: &mut ItemBody, name: &str, more: Clean) {
+fn append_to(body: &mut ItemBody, name: &str, more: Clean) {
     let target = match body {
         ItemBody::Text { content, .. } | ItemBody::Thinking { content, .. } => content,
         ItemBody::UserMessage { text, .. } => text,
@@ -235,35 +235,35 @@ fn append(body: &mut ItemBody, name: &str, more: Clean) {
     }
 }
 
-fn set_fields(body: &mut ItemBody, set: Set) {
+fn apply_patch(body: &mut ItemBody, set: Set) {
     match (body, set) {
         (
             ItemBody::Text { is_streaming, .. } | ItemBody::Thinking { is_streaming, .. },
-            Set::IsStreaming(now),
-        ) => *is_streaming = now,
+            Set::IsStreaming(value),
+        ) => *is_streaming = value,
         (
             ItemBody::Text { content, .. } | ItemBody::Thinking { content, .. },
-            Set::Content(now),
-        ) => *content = now,
-        (ItemBody::UserMessage { text, .. }, Set::Content(now)) => *text = now,
-        (ItemBody::Plan { content, .. }, Set::Content(now)) => *content = now,
+            Set::Content(value),
+        ) => *content = value,
+        (ItemBody::UserMessage { text, .. }, Set::Content(value)) => *text = value,
+        (ItemBody::Plan { content, .. }, Set::Content(value)) => *content = value,
         (
             ItemBody::Text { images, .. } | ItemBody::UserMessage { images, .. },
-            Set::Images(now),
-        ) => *images = now,
-        (ItemBody::ToolCall { tool_call }, Set::ToolCall(mut news)) => {
+            Set::Images(value),
+        ) => *images = value,
+        (ItemBody::ToolCall { tool_call }, Set::ToolCall(mut patch)) => {
             let call = &mut tool_call.call;
-            if news.tool_name != ToolName::Unknown {
-                call.tool_name = news.tool_name;
+            if patch.tool_name != ToolName::Unknown {
+                call.tool_name = patch.tool_name;
             }
-            call.kind = news.kind;
-            call.is_todo = news.is_todo;
-            if let Some(output) = news.output.take() {
+            call.kind = patch.kind;
+            call.is_todo = patch.is_todo;
+            if let Some(output) = patch.output.take() {
                 call.output = Some(output);
             }
-            let _ = call.merge(*news);
+            let _ = call.merge(*patch);
         }
-        (ItemBody::TodoList { todo_list }, Set::TodoList(now)) => *todo_list = now,
+        (ItemBody::TodoList { todo_list }, Set::TodoList(value)) => *todo_list = value,
         _ => {}
     }
 }

@@ -1,22 +1,22 @@
-//! Identities: derived from the source, never random and never from the clock.
+//! Ids, derived from the source alone: never random, never from the clock.
 
 use serde::{Serialize, Serializer};
 
-/// An event's identity: the packet it came from and its number among that packet's events.
+/// The id of an event: its packet, and its number among the events of that packet.
 ///
 /// The same packet at the same place of the same source always gives the same ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct EventId {
-    /// Which source of the session, where it has several.
+    /// Number of the source, where the session has several.
     pub source: u32,
-    /// The packet's number in its source, from 1.
+    /// Number of the packet in its source, from 1.
     pub packet: u64,
-    /// The event's number within the packet, from 0.
+    /// Number of the event in its packet, from 0.
     pub index: u32,
 }
 
 impl EventId {
-    /// Reads an id as it is printed; anything else is none.
+    /// Parses a printed id; none if it is invalid.
     pub fn parse(text: &str) -> Option<EventId> {
         let (source, rest) = match text.split_once('-') {
             Some((source, rest)) => (source.parse().ok()?, rest),
@@ -31,7 +31,7 @@ impl EventId {
 impl<'de> serde::Deserialize<'de> for EventId {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'_, str>::deserialize(d)?;
-        EventId::parse(&text).ok_or_else(|| serde::de::Error::custom("no event id"))
+        EventId::parse(&text).ok_or_else(|| serde::de::Error::custom("invalid event id"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a person sees.
+//! Items: the things a person sees in a transcript.
 
 use crate::model::event::{
     ArtifactInfo, Background, Choice, GivenAnswer, Origin, QuestionPart, Summary,
@@ -8,25 +8,24 @@ use crate::model::tool::{Image, Output, Todo, ToolCall, ToolStatus};
 use crate::sanitize::{Clean, Tree};
 use serde::{Serialize, Serializer};
 
-/// One thing on the screen.
+/// One entry of a transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Stable over reruns.
+    /// Id, the same each time the session is parsed.
     pub id: Clean,
-    /// Items are shown in this order, those of a subagent below their call.
+    /// Position in the transcript; the items of a subagent are nested below its call.
     pub order: u64,
-    /// The call of the subagent that did this.
+    /// The call of the subagent that produced the item.
     pub parent: Option<Clean>,
-    /// The item whose text goes on in this one: a text that is too long for one item is several, each
-    /// with the next part of it.
+    /// The item whose text this one continues: a text that is too long for one item is split.
     pub continues: Option<Clean>,
-    /// When it began.
+    /// Time of its first event.
     pub time: Option<Time>,
-    /// What it is.
+    /// Kind and content.
     pub body: ItemBody,
 }
 
-/// What an item is.
+/// Kind and content of an item.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[expect(missing_docs, reason = "the fields say it")]
@@ -54,7 +53,7 @@ pub enum ItemBody {
         is_streaming: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         block_id: Option<Clean>,
-        /// The agent thought here and does not show what.
+        /// The agent was thinking and does not show its thoughts.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         hidden: bool,
     },
@@ -106,26 +105,26 @@ pub enum ItemBody {
     },
 }
 
-/// A tool card.
+/// The content of a tool call item.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolItem {
-    /// The call.
+    /// Id of the call.
     pub id: Clean,
-    /// What is known of it.
+    /// The known fields of the call.
     #[serde(flatten)]
     pub call: ToolCall,
 }
 
-/// A checklist.
+/// A todo list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct TodoList {
-    /// The item's id.
+    /// Id of the item.
     pub id: Clean,
-    /// What is to be done.
+    /// The entries.
     pub todos: Vec<Todo>,
-    /// Whether something of it is still to be done.
+    /// Whether an entry is not done.
     pub is_open: bool,
 }
 
@@ -137,7 +136,7 @@ impl TodoList {
 }
 
 impl Item {
-    /// Bytes of its texts, about.
+    /// Approximate bytes of its texts.
     pub fn weight(&self) -> usize {
         let length = |text: &Option<Clean>| text.as_ref().map_or(0, |t| t.len());
         let call = match &self.body {
@@ -163,8 +162,8 @@ impl Item {
         output + input + diffs.sum::<usize>() + texts.into_iter().map(length).sum::<usize>()
     }
 
-    /// Whether more is expected of it: a text that streams, a call that runs, a question that
-    /// nobody has answered, work in the background.
+    /// Whether the item is still expected to change: a streaming text, a running call, an
+    /// unanswered question, a running background task.
     pub fn is_open(&self) -> bool {
         match &self.body {
             ItemBody::Text { is_streaming, .. } | ItemBody::Thinking { is_streaming, .. } => {

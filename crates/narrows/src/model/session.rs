@@ -1,11 +1,11 @@
-//! What is known about a session as a whole.
+//! The header of a session.
 
 use crate::model::event::{AnswerUsage, Response, Usage};
 use crate::model::usage::Ledger;
 use crate::sanitize::Clean;
 use serde::Serialize;
 
-/// Whether something is going on.
+/// Status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
@@ -18,7 +18,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Its name.
+    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Status::Idle => "idle",
@@ -33,21 +33,21 @@ impl Status {
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
-    /// Whether something is going on.
+    /// Status.
     pub status: Status,
-    /// What failed last.
+    /// The last error.
     pub error: Option<Clean>,
-    /// The agent.
+    /// Name of the agent.
     pub agent: Option<Clean>,
-    /// Its version.
+    /// Version of the agent.
     pub version: Option<Clean>,
-    /// The model.
+    /// Model.
     pub model: Option<Clean>,
-    /// The mode.
+    /// Mode.
     pub mode: Option<Clean>,
-    /// What the session is about.
+    /// Title.
     pub title: Option<Clean>,
-    /// The working directory.
+    /// Working directory.
     pub cwd: Option<Clean>,
     /// The agent's own id of the session.
     pub native_id: Option<Clean>,
@@ -57,45 +57,47 @@ pub struct SessionInfo {
     pub answers: u64,
     /// Tokens in the context.
     pub context_used: Option<u64>,
-    /// Tokens that it can hold.
+    /// Tokens that fit into the context.
     pub context_size: Option<u64>,
-    /// What it cost so far, as the agent reports it.
+    /// Cost so far in US dollars, as the agent reports it.
     #[serde(default, deserialize_with = "crate::model::read_back::exact_f64")]
     pub cost_usd: Option<f64>,
-    /// Tokens that the session itself used, where the agent tells them answer by answer.
+    /// Tokens that the session itself used, if the agent reports them for each answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Tokens that its subagents used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent_usage: Option<Usage>,
-    /// Events of a kind that nobody modelled.
+    /// Events of unknown kinds.
     pub unknown: u64,
-    /// Lines that could not be read.
+    /// Lines that are no valid packets.
     pub malformed: u64,
-    /// How the tokens were counted.
+    /// State of the token count.
     #[serde(skip)]
     pub(crate) ledger: Ledger,
-    /// Whether the last turn has been answered.
+    /// Whether the last turn was answered.
     #[serde(skip)]
     pub answered: bool,
-    /// Whether its end was told: an error alone is one, too, but what the turn used comes after it.
+    /// Whether the agent reported the end of the last turn. An error alone ends a turn too, but its
+    /// usage still follows.
     #[serde(skip)]
     pub(crate) ended: bool,
-    /// When it was, in milliseconds since 1970.
+    /// Time of the last answer, in milliseconds since 1970.
     #[serde(skip)]
     pub(crate) answered_at: Option<i64>,
-    /// Somebody gave the session its title: one that is made up does not replace it.
+    /// The user set the title: a generated title does not replace it.
     #[serde(skip)]
     pub(crate) named: bool,
 }
 
 impl SessionInfo {
-    /// The last answer of the turn that a response ends ([`Ledger::rest`]).
+    /// The usage of the turn's last answer, corrected by the response that ends the turn
+    /// ([`Ledger::rest`]).
     pub fn rest(&self, response: &Response) -> Option<AnswerUsage> {
         self.ledger.rest(response)
     }
 
-    /// Counts tokens.
+    /// Records usage in the ledger and updates the sums.
     pub(crate) fn record_usage(&mut self, record: impl FnOnce(&mut Ledger)) {
         record(&mut self.ledger);
         self.usage = self.ledger.session().cloned();

@@ -1,18 +1,18 @@
-//! Times as sources write them.
+//! Timestamps as sources write them.
 
 use ecow::EcoString;
 use serde::{Serialize, Serializer};
 
-/// A moment as the source wrote it, checked to be a plain date and time.
+/// A timestamp as the source wrote it, checked to be a plain date and time.
 #[derive(Debug, Clone)]
 pub struct Time {
     text: EcoString,
     millis: i64,
-    /// When its packet arrived, by the clock of this machine. Nothing prints it.
+    /// Arrival of its packet by the local clock, in milliseconds since 1970. Never printed.
     arrived: Option<i64>,
 }
 
-/// Two times are equal when they are written alike, whenever their packets arrived.
+/// Timestamps are equal if their texts are, whenever their packets arrived.
 impl PartialEq for Time {
     fn eq(&self, other: &Time) -> bool {
         self.millis == other.millis && self.text == other.text
@@ -22,27 +22,27 @@ impl PartialEq for Time {
 impl Eq for Time {}
 
 impl Time {
-    /// Reads `2026-01-22T19:13:30.917345+00:00` and its kin; anything else is no time.
+    /// Parses `2026-01-22T19:13:30.917345+00:00` and similar; none if it is no timestamp.
     pub fn parse(text: &str) -> Option<Time> {
-        let millis = millis(text.as_bytes())?;
+        let millis = parse_millis(text.as_bytes())?;
         Some(Time { text: text.into(), millis, arrived: None })
     }
 
-    /// The moment at which a packet arrived: that of a message without a time of its own.
+    /// The arrival of a packet, as the time of a message that has none.
     pub fn arrival(millis: i64) -> Time {
         Time { arrived: Some(millis), ..Time::from_millis(millis) }
     }
 
-    /// A time that a message tells, with the arrival of its packet.
+    /// Adds the arrival of the packet to the time of its message.
     #[must_use]
     pub fn arrived_with(self, packet: Option<&Time>) -> Time {
         Time { arrived: packet.and_then(|p| p.arrived), ..self }
     }
 
-    /// A moment by its milliseconds since 1970, written as `2026-01-22T19:13:30.917Z`.
+    /// A timestamp from milliseconds since 1970, written as `2026-01-22T19:13:30.917Z`.
     pub fn from_millis(millis: i64) -> Time {
         let (days, rest) = (millis.div_euclid(86_400_000), millis.rem_euclid(86_400_000));
-        let (year, month, day) = civil(days);
+        let (year, month, day) = civil_from_days(days);
         let (hour, minute, second, ms) =
             (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60, rest % 1000);
         let text = ecow::eco_format!(
@@ -51,7 +51,7 @@ impl Time {
         Time { text, millis, arrived: None }
     }
 
-    /// As it is written.
+    /// The text in the source.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -61,28 +61,28 @@ impl Time {
         self.millis
     }
 
-    /// Milliseconds from `earlier` to this; none when the clock stepped back. Where only one of them was
-    /// told by the source, both are measured by their arrival, as far as that is known.
+    /// Milliseconds since `earlier`; none if the clock stepped back. If only one of the two is from
+    /// the source, both are measured by their arrival, as far as it is known.
     pub fn since(&self, earlier: &Time) -> Option<u64> {
-        let (end, start) = self.by_one_clock(earlier).unwrap_or((self.millis, earlier.millis));
+        let (end, start) = self.on_one_clock(earlier).unwrap_or((self.millis, earlier.millis));
         u64::try_from(end - start).ok()
     }
 
-    /// The same, and none when the two are by different clocks.
+    /// Like [`Time::since`], but none if the two are from different clocks.
     pub fn since_by_one_clock(&self, earlier: &Time) -> Option<u64> {
-        let (end, start) = self.by_one_clock(earlier)?;
+        let (end, start) = self.on_one_clock(earlier)?;
         u64::try_from(end - start).ok()
     }
 
-    /// Both times by one clock, where there is one.
-    fn by_one_clock(&self, earlier: &Time) -> Option<(i64, i64)> {
+    /// Both times by the same clock, if there is one.
+    fn on_one_clock(&self, earlier: &Time) -> Option<(i64, i64)> {
         if self.is_arrival() || earlier.is_arrival() {
             return self.arrived.zip(earlier.arrived);
         }
         Some((self.millis, earlier.millis))
     }
 
-    /// Whether it is not the source that told this time.
+    /// Whether this is the arrival of a packet, not a time of the source.
     fn is_arrival(&self) -> bool {
         self.arrived == Some(self.millis)
     }
@@ -98,25 +98,26 @@ impl Serialize for Time {
 impl<'de> serde::Deserialize<'de> for Time {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'_, str>::deserialize(d)?;
-        Time::parse(&text).ok_or_else(|| serde::de::Error::custom("no time"))
+        Time::parse(&text).ok_or_else(|| serde::de::Error::custom("invalid timestamp"))
     }
 }
 
-/// Year, month and day of a number of days since 1970. Years begin in March here, so that the day
-/// that comes and goes is the last one.
-fn civil(days: i64) -> (i64, i64, i64) {
+/// Year, month and day from days since 1970. The years of the algorithm start in March, so that the
+/// leap day is their last day.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
+    let cycle = days.div_euclid(146_097);
+    let day_of_cycle = days.rem_euclid(146_097);
+    let year =
+        (day_of_cycle - day_of_cycle / 1460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
+    let day_of_year = day_of_cycle - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
+    (year + cycle * 400 + i64::from(month <= 2), month, day)
 }
 
-fn millis(b: &[u8]) -> Option<i64> {
+fn parse_millis(b: &[u8]) -> Option<i64> {
     let num = |from: usize, len: usize| -> Option<i64> {
         let part = b.get(from..from + len)?;
         part.iter().all(u8::is_ascii_digit).then_some(())?;
@@ -152,17 +153,19 @@ fn millis(b: &[u8]) -> Option<i64> {
         }
         Some(_) => return None,
     };
-    let seconds = (days(year, month, day) * 24 + hour) * 3600 + (minute - offset) * 60 + second;
+    let seconds =
+        (days_from_civil(year, month, day) * 24 + hour) * 3600 + (minute - offset) * 60 + second;
     Some(seconds * 1000 + ms)
 }
 
-/// Days from 1970-01-01 in the Gregorian calendar.
-fn days(year: i64, month: i64, day: i64) -> i64 {
+/// Days since 1970-01-01 in the Gregorian calendar.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let y = if month <= 2 { year - 1 } else { year };
-    let era = y.div_euclid(400);
-    let of_era = y - era * 400;
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+    let cycle = y.div_euclid(400);
+    let day_of_cycle = y - cycle * 400;
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    cycle * 146_097 + day_of_cycle * 365 + day_of_cycle / 4 - day_of_cycle / 100 + day_of_year
+        - 719_468
 }
 
 #[cfg(test)]
@@ -170,7 +173,7 @@ mod tests {
     use super::Time;
 
     #[test]
-    fn reads_what_agents_write() {
+    fn parse_accepts_agent_formats() {
         let ms = |t: &str| Time::parse(t).map(|t| t.millis());
         assert_eq!(ms("1970-01-01T00:00:00Z"), Some(0));
         assert_eq!(ms("2026-01-22T00:11:51.712150+00:00"), Some(1_769_040_711_712));
@@ -179,23 +182,24 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_two_times_is_measured_by_one_clock() {
-        let at = |t: &str, arrived: i64| {
+    fn since_measures_by_one_clock() {
+        let timed = |t: &str, arrived: i64| {
             Time::parse(t).expect("a time").arrived_with(Some(&Time::arrival(arrived)))
         };
-        let (told, later) = (at("2001-01-01T00:00:00Z", 5_000), at("2001-01-01T00:00:09Z", 6_000));
-        let silent = Time::arrival(7_000);
-        assert_eq!(later.since(&told), Some(9_000));
-        assert_eq!(silent.since(&told), Some(2_000));
-        assert_eq!(later.since(&Time::arrival(5_500)), Some(500));
+        let (start, end) =
+            (timed("2001-01-01T00:00:00Z", 5_000), timed("2001-01-01T00:00:09Z", 6_000));
+        let arrived = Time::arrival(7_000);
+        assert_eq!(end.since(&start), Some(9_000));
+        assert_eq!(arrived.since(&start), Some(2_000));
+        assert_eq!(end.since(&Time::arrival(5_500)), Some(500));
         let stored = Time::parse("1970-01-01T00:00:01Z").expect("a time");
-        assert_eq!(silent.since(&stored), Some(6_000));
-        assert_eq!(silent.since_by_one_clock(&stored), None);
-        assert_eq!(later.since_by_one_clock(&told), Some(9_000));
+        assert_eq!(arrived.since(&stored), Some(6_000));
+        assert_eq!(arrived.since_by_one_clock(&stored), None);
+        assert_eq!(end.since_by_one_clock(&start), Some(9_000));
     }
 
     #[test]
-    fn refuses_everything_else() {
+    fn parse_rejects_other_text() {
         for t in [
             "",
             "now",

@@ -1,4 +1,4 @@
-//! Changes.
+//! Reads changes.
 
 use super::{Error, info, item, tool};
 use crate::model::change::{Change, Set};
@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// The fields to which text is added.
-const FIELDS: [&str; 3] = ["content", "text", "rawOutput"];
+/// The fields that can be appended to.
+const APPENDABLE_FIELDS: [&str; 3] = ["content", "text", "rawOutput"];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Fields<'a> {
+struct ChangeFields<'a> {
     #[serde(borrow)]
     change: Cow<'a, str>,
     id: Option<Clean>,
@@ -35,27 +35,27 @@ struct Fields<'a> {
 
 /// Reads a printed list of changes.
 pub fn changes(json: &str) -> Result<Vec<Change>, Error> {
-    let list: Vec<Fields<'_>> = serde_json::from_str(json)?;
+    let list: Vec<ChangeFields<'_>> = serde_json::from_str(json)?;
     list.into_iter().map(change).collect()
 }
 
-fn change(f: Fields<'_>) -> Result<Change, Error> {
+fn change(f: ChangeFields<'_>) -> Result<Change, Error> {
     Ok(match &*f.change {
-        "put" => Change::Put { item: Box::new(item(need(f.item)?.get())?) },
-        "set" => Change::Set { id: need(f.id.clone())?, set: set(f)? },
+        "put" => Change::Put { item: Box::new(item(required(f.item)?.get())?) },
+        "set" => Change::Set { id: required(f.id.clone())?, set: set(f)? },
         "append" => {
-            let name = need(f.field)?;
-            let field = FIELDS.into_iter().find(|known| *known == name);
-            let field = field.ok_or_else(|| Error::new("no such field"))?;
-            Change::Append { id: need(f.id)?, field, text: need(f.text)? }
+            let name = required(f.field)?;
+            let field = APPENDABLE_FIELDS.into_iter().find(|field| *field == name);
+            let field = field.ok_or_else(|| Error::new("unknown field"))?;
+            Change::Append { id: required(f.id)?, field, text: required(f.text)? }
         }
-        "remove" => Change::Remove { id: need(f.id)? },
-        "info" => Change::Info { info: Box::new(info(need(f.info)?.get())?) },
-        _ => return Err(Error::new("no such change")),
+        "remove" => Change::Remove { id: required(f.id)? },
+        "info" => Change::Info { info: Box::new(info(required(f.info)?.get())?) },
+        _ => return Err(Error::new("unknown change")),
     })
 }
 
-fn set(f: Fields<'_>) -> Result<Set, Error> {
+fn set(f: ChangeFields<'_>) -> Result<Set, Error> {
     if let Some(now) = f.is_streaming {
         return Ok(Set::IsStreaming(now));
     }
@@ -68,9 +68,9 @@ fn set(f: Fields<'_>) -> Result<Set, Error> {
     if let Some(call) = f.tool_call {
         return Ok(Set::ToolCall(Box::new(tool::call(call.get())?)));
     }
-    f.todo_list.map(Set::TodoList).ok_or_else(|| Error::new("nothing is set"))
+    f.todo_list.map(Set::TodoList).ok_or_else(|| Error::new("a change sets no field"))
 }
 
-fn need<T>(field: Option<T>) -> Result<T, Error> {
-    field.ok_or_else(|| Error::new("a field of the change is missing"))
+fn required<T>(field: Option<T>) -> Result<T, Error> {
+    field.ok_or_else(|| Error::new("a change lacks a field"))
 }

@@ -1,4 +1,4 @@
-//! Events, as a row of the log holds them.
+//! Reads events from rows of the log.
 
 use super::{Error, tool};
 use crate::model::event::{Body, Event, Malformed, Position, ToolEvent};
@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 
-/// Everything that can be wrong with a line.
-const REASONS: [&str; 21] = [
+/// All reasons of [`Malformed`] events.
+const MALFORMED_REASONS: [&str; 21] = [
     "NUL bytes",
     "bad escape",
     "bad number",
@@ -36,7 +36,7 @@ const REASONS: [&str; 21] = [
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head<'a> {
+struct EventHeader<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
     id: EventId,
@@ -44,56 +44,56 @@ struct Head<'a> {
     parent_tool_call_id: Option<Clean>,
 }
 
-/// Reads an event out of a printed [`Row`](crate::Row).
+/// Reads an event from a printed [`Row`](crate::Row).
 ///
-/// What a row does not tell is what only the fold that saw it first needed: where a text began, and
-/// which fields of a call were new.
+/// A row lacks what only the first fold of the event needed: the start of its text, and which
+/// fields of a call changed.
 pub fn event(json: &str) -> Result<Event, Error> {
-    let head: Head<'_> = serde_json::from_str(json)?;
+    let header: EventHeader<'_> = serde_json::from_str(json)?;
     Ok(Event {
-        id: head.id,
-        began: head.id,
-        time: head.timestamp,
-        parent: head.parent_tool_call_id,
-        body: body(&head.r#type, json)?,
+        id: header.id,
+        began: header.id,
+        time: header.timestamp,
+        parent: header.parent_tool_call_id,
+        body: body(&header.r#type, json)?,
     })
 }
 
 fn body(kind: &str, json: &str) -> Result<Body, Error> {
     Ok(match kind {
-        "user_message" => Body::UserMessage(plain(json)?),
-        "text_chunk" => Body::TextChunk(plain(json)?),
-        "thinking_chunk" => Body::ThinkingChunk(plain(json)?),
+        "user_message" => Body::UserMessage(payload(json)?),
+        "text_chunk" => Body::TextChunk(payload(json)?),
+        "thinking_chunk" => Body::ThinkingChunk(payload(json)?),
         "tool_call_start" => Body::ToolCallStart(tool_event(json)?),
         "tool_call_progress" => Body::ToolCallProgress(tool_event(json)?),
-        "plan_update" => Body::PlanUpdate(plain(json)?),
-        "prompt_response" => Body::PromptResponse(boxed(json)?),
-        "artifact_created" => Body::ArtifactCreated(boxed(json)?),
-        "file_changed" => Body::FileChanged(boxed(json)?),
-        "permission_request" => Body::PermissionRequest(boxed(json)?),
-        "permission_answer" => Body::PermissionAnswer(boxed(json)?),
-        "session_info" => Body::SessionInfo(boxed(json)?),
-        "usage" => Body::Usage(boxed(json)?),
-        "compaction" => Body::Compaction(boxed(json)?),
-        "background_task" => Body::BackgroundTask(boxed(json)?),
-        "question_request" => Body::QuestionRequest(boxed(json)?),
-        "question_answer" => Body::QuestionAnswer(boxed(json)?),
-        "plan_file" => Body::PlanFile(boxed(json)?),
-        "skill_file" => Body::SkillFile(boxed(json)?),
-        "notice" => Body::Notice(plain(json)?),
+        "plan_update" => Body::PlanUpdate(payload(json)?),
+        "prompt_response" => Body::PromptResponse(boxed_payload(json)?),
+        "artifact_created" => Body::ArtifactCreated(boxed_payload(json)?),
+        "file_changed" => Body::FileChanged(boxed_payload(json)?),
+        "permission_request" => Body::PermissionRequest(boxed_payload(json)?),
+        "permission_answer" => Body::PermissionAnswer(boxed_payload(json)?),
+        "session_info" => Body::SessionInfo(boxed_payload(json)?),
+        "usage" => Body::Usage(boxed_payload(json)?),
+        "compaction" => Body::Compaction(boxed_payload(json)?),
+        "background_task" => Body::BackgroundTask(boxed_payload(json)?),
+        "question_request" => Body::QuestionRequest(boxed_payload(json)?),
+        "question_answer" => Body::QuestionAnswer(boxed_payload(json)?),
+        "plan_file" => Body::PlanFile(boxed_payload(json)?),
+        "skill_file" => Body::SkillFile(boxed_payload(json)?),
+        "notice" => Body::Notice(payload(json)?),
         "error" => Body::Error(Box::new(serde_json::from_str(json)?)),
         "unknown" => Body::Unknown(serde_json::from_str(json)?),
         "malformed" => Body::Malformed(malformed(json)?),
-        _ => return Err(Error::new("no such event")),
+        _ => return Err(Error::new("unknown event type")),
     })
 }
 
-fn plain<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
+fn payload<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
     Ok(serde_json::from_str(json)?)
 }
 
-fn boxed<T: DeserializeOwned>(json: &str) -> Result<Box<T>, Error> {
-    plain(json).map(Box::new)
+fn boxed_payload<T: DeserializeOwned>(json: &str) -> Result<Box<T>, Error> {
+    payload(json).map(Box::new)
 }
 
 fn tool_event(json: &str) -> Result<Box<ToolEvent>, Error> {
@@ -109,13 +109,13 @@ fn tool_event(json: &str) -> Result<Box<ToolEvent>, Error> {
 
 fn malformed(json: &str) -> Result<Malformed, Error> {
     #[derive(Deserialize)]
-    struct Shape<'a> {
+    struct Fields<'a> {
         #[serde(borrow)]
         reason: Cow<'a, str>,
         position: Position,
         length: u64,
     }
-    let Shape { reason, position, length } = serde_json::from_str(json)?;
-    let known = REASONS.into_iter().find(|known| *known == reason);
+    let Fields { reason, position, length } = serde_json::from_str(json)?;
+    let known = MALFORMED_REASONS.into_iter().find(|known| *known == reason);
     Ok(Malformed { reason: known.unwrap_or("unreadable"), position, length, source: 0 })
 }

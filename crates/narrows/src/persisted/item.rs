@@ -1,4 +1,4 @@
-//! Items.
+//! Reads items.
 
 use super::{Error, tool};
 use crate::model::event::{
@@ -11,10 +11,10 @@ use crate::sanitize::{Clean, Tree};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// The fields of all kinds of items: no two kinds use one name for different things.
+/// The fields of all item kinds: no two kinds use one name with different types.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Fields<'a> {
+struct ItemFields<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
     id: Clean,
@@ -32,7 +32,7 @@ struct Fields<'a> {
     is_streaming: bool,
     #[serde(default)]
     hidden: bool,
-    #[serde(default, deserialize_with = "tool::card")]
+    #[serde(default, deserialize_with = "tool::tool_item")]
     tool_call: Option<Box<ToolItem>>,
     todo_list: Option<TodoList>,
     artifact: Option<ArtifactInfo>,
@@ -60,64 +60,67 @@ struct Fields<'a> {
 
 /// Reads a printed item.
 pub fn item(json: &str) -> Result<Item, Error> {
-    let f: Fields<'_> = serde_json::from_str(json)?;
+    let f: ItemFields<'_> = serde_json::from_str(json)?;
     let body = match &*f.r#type {
         "user_message" => ItemBody::UserMessage {
-            text: need(f.text)?,
+            text: required(f.text)?,
             images: f.images,
-            origin: need(f.origin)?,
+            origin: required(f.origin)?,
             block_id: f.block_id,
         },
         "text" => ItemBody::Text {
-            content: need(f.content)?,
+            content: required(f.content)?,
             is_streaming: f.is_streaming,
             block_id: f.block_id,
             images: f.images,
         },
         "thinking" => ItemBody::Thinking {
-            content: need(f.content)?,
+            content: required(f.content)?,
             is_streaming: f.is_streaming,
             block_id: f.block_id,
             hidden: f.hidden,
         },
-        "tool_call" => ItemBody::ToolCall { tool_call: need(f.tool_call)? },
-        "todo_list" => ItemBody::TodoList { todo_list: need(f.todo_list)? },
-        "artifact" => ItemBody::Artifact { artifact: need(f.artifact)? },
+        "tool_call" => ItemBody::ToolCall { tool_call: required(f.tool_call)? },
+        "todo_list" => ItemBody::TodoList { todo_list: required(f.todo_list)? },
+        "artifact" => ItemBody::Artifact { artifact: required(f.artifact)? },
         "permission" => ItemBody::Permission {
-            request_id: need(f.request_id)?,
-            tool_call_id: need(f.tool_call_id)?,
+            request_id: required(f.request_id)?,
+            tool_call_id: required(f.tool_call_id)?,
             title: f.title,
             options: f.options,
             tool_call: f.tool_call,
         },
-        "plan" => ItemBody::Plan { tool_call_id: need(f.tool_call_id)?, content: need(f.content)? },
+        "plan" => ItemBody::Plan {
+            tool_call_id: required(f.tool_call_id)?,
+            content: required(f.content)?,
+        },
         "question" => ItemBody::Question {
             request_id: f.request_id,
-            tool_call_id: need(f.tool_call_id)?,
+            tool_call_id: required(f.tool_call_id)?,
             questions: f.questions,
             answers: f.answers,
         },
         "background_task" => ItemBody::BackgroundTask(Background {
-            task_id: need(f.task_id)?,
+            task_id: required(f.task_id)?,
             tool_call_id: f.tool_call_id,
             description: f.description,
-            status: need(f.status)?,
+            status: required(f.status)?,
             summary: f.summary,
         }),
         "compaction" => ItemBody::Compaction(Summary {
             id: f.compaction_id,
-            text: need(f.text)?,
+            text: required(f.text)?,
             trigger: f.trigger,
             tokens_before: f.tokens_before,
         }),
-        "notice" => ItemBody::Notice { kind: need(f.kind)?, text: need(f.text)? },
+        "notice" => ItemBody::Notice { kind: required(f.kind)?, text: required(f.text)? },
         "error" => ItemBody::Error {
-            message: need(f.message)?,
+            message: required(f.message)?,
             code: f.code,
             details: f.details,
             retryable: f.retryable,
         },
-        _ => return Err(Error::new("no such item")),
+        _ => return Err(Error::new("unknown item type")),
     };
     Ok(Item {
         id: f.id,
@@ -129,6 +132,6 @@ pub fn item(json: &str) -> Result<Item, Error> {
     })
 }
 
-fn need<T>(field: Option<T>) -> Result<T, Error> {
-    field.ok_or_else(|| Error::new("a field of the item is missing"))
+fn required<T>(field: Option<T>) -> Result<T, Error> {
+    field.ok_or_else(|| Error::new("an item lacks a field"))
 }

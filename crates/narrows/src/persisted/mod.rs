@@ -1,8 +1,7 @@
-//! Reading back what narrows itself printed, for whoever keeps it and goes on after a restart.
+//! Reads back what narrows printed, for a store that continues after a restart.
 //!
-//! Only behind the feature `stored`: with it, clean text can be made out of any text, so it is for
-//! the keeper of narrows' own output and for nothing else. What is read prints as it was printed,
-//! byte for byte.
+//! Only with the feature `stored`: it makes clean text from any text, so it is only for the code
+//! that stores the output of narrows. A value that was read prints byte for byte as before.
 
 mod change;
 mod event;
@@ -18,7 +17,7 @@ use crate::model::session::SessionInfo;
 use crate::model::usage::Ledger;
 use serde::{Deserialize, Serialize};
 
-/// What was read is nothing that narrows prints.
+/// The input is nothing that narrows prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(String);
 
@@ -30,7 +29,7 @@ impl Error {
 
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "not as narrows prints it: {}", self.0)
+        write!(f, "not printed by narrows: {}", self.0)
     }
 }
 
@@ -42,9 +41,9 @@ impl From<serde_json::Error> for Error {
     }
 }
 
-/// What of a header is not shown, but goes on after a restart.
+/// The fields of a header that are not in its public JSON.
 #[derive(Deserialize)]
-struct Hidden {
+struct PrivateFields {
     ledger: Option<Ledger>,
     #[serde(default)]
     answered: bool,
@@ -57,7 +56,7 @@ struct Hidden {
 }
 
 #[derive(Serialize)]
-struct Whole<'a> {
+struct FullHeader<'a> {
     #[serde(flatten)]
     info: &'a SessionInfo,
     ledger: &'a Ledger,
@@ -69,27 +68,27 @@ struct Whole<'a> {
     named: bool,
 }
 
-/// Reads a header, whole or as a change shows it. One that was only shown goes on counting from its
-/// sums.
+/// Reads a header with its private fields, or as a change prints it. Without them, token counting
+/// continues from the sums.
 pub fn info(json: &str) -> Result<SessionInfo, Error> {
     let mut info: SessionInfo = serde_json::from_str(json)?;
-    let hidden: Hidden = serde_json::from_str(json)?;
-    info.ledger = hidden
+    let private: PrivateFields = serde_json::from_str(json)?;
+    info.ledger = private
         .ledger
-        .unwrap_or_else(|| Ledger::of(info.usage.as_ref(), info.subagent_usage.as_ref()));
-    info.answered = hidden.answered;
-    info.answered_at = hidden.answered_at;
-    info.ended = hidden.ended;
-    info.named = hidden.named;
+        .unwrap_or_else(|| Ledger::from_sums(info.usage.as_ref(), info.subagent_usage.as_ref()));
+    info.answered = private.answered;
+    info.answered_at = private.answered_at;
+    info.ended = private.ended;
+    info.named = private.named;
     Ok(info)
 }
 
-/// Prints a header with what is not shown of it, so that counting goes on exactly.
+/// Prints a header with its private fields, so that token counting continues exactly.
 pub fn print_info(info: &SessionInfo) -> Vec<u8> {
     let mut out = Vec::new();
     let (ledger, answered, named) = (&info.ledger, info.answered, info.named);
     let (answered_at, ended) = (info.answered_at, info.ended);
-    if print(&mut out, &Whole { info, ledger, answered, answered_at, ended, named }).is_err() {
+    if print(&mut out, &FullHeader { info, ledger, answered, answered_at, ended, named }).is_err() {
         out.clear();
     }
     out

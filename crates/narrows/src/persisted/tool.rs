@@ -1,4 +1,4 @@
-//! Calls. Their output is under one of two names, which only a second look can tell.
+//! Reads tool calls. Their output has one of two names, which needs a second pass over the JSON.
 
 use super::Error;
 use crate::model::item::ToolItem;
@@ -10,15 +10,15 @@ use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Outputs {
+struct OutputFields {
     raw_output: Option<Clean>,
     raw_output_append: Option<Clean>,
 }
 
-/// Reads a call out of the object that tells it.
+/// Reads a call from the object that has its fields.
 pub(super) fn call(json: &str) -> Result<ToolCall, Error> {
     let mut call: ToolCall = serde_json::from_str(json)?;
-    let outputs: Outputs = serde_json::from_str(json)?;
+    let outputs: OutputFields = serde_json::from_str(json)?;
     call.output = match (outputs.raw_output, outputs.raw_output_append) {
         (Some(text), _) => Some(Output::Whole(text)),
         (None, more) => more.map(Output::More),
@@ -26,8 +26,10 @@ pub(super) fn call(json: &str) -> Result<ToolCall, Error> {
     Ok(call)
 }
 
-/// The card of a call.
-pub(super) fn card<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<ToolItem>>, D::Error> {
+/// Deserializes the tool call of an item.
+pub(super) fn tool_item<'de, D: Deserializer<'de>>(
+    d: D,
+) -> Result<Option<Box<ToolItem>>, D::Error> {
     #[derive(Deserialize)]
     struct Id {
         id: Clean,

@@ -3,27 +3,27 @@
 use crate::sanitize::Clean;
 use serde::Serialize;
 
-/// Something to open. Its fields keep the names of the packets they come from.
+/// An artifact: a file or an app that a person may want to open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Artifact<T = Clean> {
-    /// The artifact.
+    /// The artifact; the nesting is that of the packets it comes from.
     pub artifact: ArtifactInfo<T>,
 }
 
-/// What an artifact is.
+/// The fields of an artifact. Their JSON names are those of the packets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct ArtifactInfo<T = Clean> {
-    /// Its id.
+    /// Id of the artifact.
     pub id: T,
-    /// `file`, `image`, `web_app`, `nextjs_app` or the agent's own word.
+    /// `file`, `image`, `web_app`, `nextjs_app`, or a kind that the agent names.
     pub r#type: T,
-    /// Its name.
+    /// Display name.
     pub name: T,
-    /// Relative to the session root.
+    /// Path relative to the session root.
     pub path: T,
-    /// Where it can be looked at.
+    /// URL of a preview.
     pub preview_url: Option<T>,
 }
 
@@ -32,19 +32,19 @@ pub struct ArtifactInfo<T = Clean> {
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct FileChange<T = Clean> {
-    /// Relative to the session root.
+    /// Path relative to the session root.
     pub path: T,
-    /// What happened to it.
+    /// Kind of the change.
     pub action: FileAction,
-    /// Its new size, where that is known.
+    /// New size in bytes, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
-    /// The call that did it.
+    /// The call that changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<T>,
 }
 
-/// What happened to a file.
+/// Kind of a file change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
@@ -55,12 +55,12 @@ pub enum FileAction {
     Deleted,
 }
 
-/// A file of the agent's own: a plan, a skill.
+/// A file of the agent itself: a plan or a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFile<T = Clean> {
-    /// Relative inside the session root, else from the home folder.
+    /// Path relative to the session root, or to the home folder if it is outside of the root.
     pub path: T,
     /// The call that names it.
     #[serde(skip_serializing_if = "Option::is_none")]

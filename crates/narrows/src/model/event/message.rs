@@ -4,26 +4,26 @@ use crate::model::tool::Image;
 use crate::sanitize::Clean;
 use serde::Serialize;
 
-/// What somebody asked.
+/// A prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Message<T = Clean> {
-    /// What was typed.
+    /// Text of the prompt.
     pub text: T,
-    /// Pictures sent along.
+    /// Attached images.
     pub images: Vec<Image>,
-    /// Who reports it.
+    /// Sender of the packet.
     pub origin: Origin,
-    /// Pieces with the same id are one message.
+    /// Chunks with the same id are one message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_id: Option<T>,
-    /// The whole message at once.
+    /// This is the full message, not a chunk.
     #[serde(rename = "final", skip_serializing_if = "std::ops::Not::not", default)]
     pub whole: bool,
 }
 
-/// Who reports a prompt: an agent may repeat what its client sent.
+/// Sender of a prompt: an agent may repeat the prompt that its client sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
@@ -33,27 +33,27 @@ pub enum Origin {
     Agent,
 }
 
-/// A piece of text.
+/// A chunk of text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Chunk<T = Clean> {
-    /// The piece.
+    /// Text of the chunk.
     pub text: T,
-    /// Pictures in the answer.
+    /// Images in the answer.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub images: Vec<Image>,
-    /// Pieces with the same id are one text.
+    /// Chunks with the same id are one text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_id: Option<T>,
-    /// The whole text at once: it replaces what was streamed of it.
+    /// This is the full text: it replaces the chunks streamed before.
     #[serde(rename = "final", skip_serializing_if = "std::ops::Not::not", default)]
     pub whole: bool,
-    /// The block has an id of its own: its pieces and its whole text are one thing, whatever comes
-    /// between them.
+    /// `block_id` is an id of the agent: all chunks with it and the full text are one block,
+    /// whatever comes in between.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub keyed: bool,
-    /// The agent thought here and does not show what.
+    /// The agent was thinking and does not show its thoughts.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub hidden: bool,
 }

@@ -1,8 +1,8 @@
 //! One canonical fact of a session.
 //!
-//! [`Event`] is generic over the stage of its text: adapters make `Event<Raw>`, everything after
-//! the sanitizer takes `Event` (= `Event<Clean>`). [`Body`] is closed and matched without a
-//! catch-all: a new kind must be thought about everywhere.
+//! [`Event`] is generic over the stage of its text: adapters produce `Event<Raw>`, every stage
+//! after redaction takes `Event` (= `Event<Clean>`). [`Body`] is closed and matched without a
+//! catch-all, so that a new kind must be handled everywhere.
 
 mod file;
 mod message;
@@ -27,75 +27,75 @@ use crate::model::time::Time;
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 
-/// One fact, in the agent's order.
+/// One fact, in the order of the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event<T = Clean> {
-    /// Set by the pipeline.
+    /// Id of the event; assigned by the pipeline.
     pub id: EventId,
-    /// Where the text that this is a piece of began; the event itself for everything else.
+    /// For a chunk of text the id of its first chunk, otherwise that of the event itself.
     pub began: EventId,
-    /// When, if the source or the caller told.
+    /// Time in the source, or of arrival if the host passes one.
     pub time: Option<Time>,
-    /// The call in which a subagent did this.
+    /// The tool call of the subagent that produced the event.
     pub parent: Option<T>,
-    /// What happened.
+    /// Kind and payload.
     pub body: Body<T>,
 }
 
-/// What happened.
+/// Kind and payload of an event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[serde(bound(serialize = "T: Serialize, Tree<T>: Serialize"))]
 pub enum Body<T = Clean> {
-    /// Somebody asked something.
+    /// A prompt.
     UserMessage(Message<T>),
-    /// Part of the agent's answer.
+    /// A chunk of the agent's answer.
     TextChunk(Chunk<T>),
-    /// Part of the agent's thinking.
+    /// A chunk of the agent's thinking.
     ThinkingChunk(Chunk<T>),
-    /// A call began.
+    /// The first event of a tool call.
     ToolCallStart(Box<ToolEvent<T>>),
-    /// Something new of a call.
+    /// A later event of a tool call.
     ToolCallProgress(Box<ToolEvent<T>>),
-    /// The agent's plan, whole.
+    /// The agent's plan, in full.
     PlanUpdate(Plan<T>),
-    /// The agent has answered the prompt.
+    /// The end of a turn.
     PromptResponse(Box<Response<T>>),
-    /// Something was made that a person may want to open.
+    /// A file or an app that a person may want to open.
     ArtifactCreated(Box<Artifact<T>>),
     /// A file of the session changed.
     FileChanged(Box<FileChange<T>>),
-    /// The agent asks leave for a call.
+    /// The agent asks for permission to run a call.
     PermissionRequest(Box<Ask<T>>),
-    /// Somebody gave or refused it.
+    /// A permission request was decided.
     PermissionAnswer(Box<Answer<T>>),
-    /// What is known about the session.
+    /// An update of the session header.
     SessionInfo(Box<Info<T>>),
-    /// How full the context is, and what it cost so far.
+    /// Context size, cost and token usage.
     Usage(Box<Gauge<T>>),
-    /// What came before was replaced by a summary.
+    /// The conversation so far was replaced by a summary.
     Compaction(Box<Summary<T>>),
-    /// Something goes on beside the conversation, or has ended there.
+    /// A background task started, progressed or ended.
     BackgroundTask(Box<Background<T>>),
-    /// The agent asks the user.
+    /// The agent asks the user a question.
     QuestionRequest(Box<Question<T>>),
-    /// The user has answered.
+    /// The user answered a question.
     QuestionAnswer(Box<QuestionAnswer<T>>),
     /// The agent wrote its plan to a file.
     PlanFile(Box<AgentFile<T>>),
     /// The agent reads a skill.
     SkillFile(Box<AgentFile<T>>),
-    /// Something the user should know that nobody said.
+    /// A notice for the user that is neither prompt nor answer.
     Notice(Note<T>),
-    /// Something failed.
+    /// An error.
     Error(Box<Failure<T>>),
-    /// A kind that nobody modelled.
+    /// A packet of an unknown kind.
     Unknown(Unknown<T>),
-    /// A line that could not be read.
+    /// A line that is no valid packet.
     Malformed(Malformed),
 }
 
-/// An event as a log holds it and a view prints it.
+/// An event as it is stored in the log and printed by the `events` view.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row<'a> {
@@ -111,7 +111,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The event under its number in the log of `session`, narrows' own id.
+    /// Wraps an event with its seq in the log of `session`, which is the id that narrows gave it.
     pub fn new(seq: u64, session: &'a str, event: &'a Event) -> Self {
         Row {
             r#type: event.body.kind(),
@@ -162,10 +162,10 @@ impl<T> Body<T> {
         }
     }
 
-    /// Whether a text that streams is over when this comes.
+    /// Whether this event ends a streaming text.
     ///
-    /// What merely happens beside the text (a running call's output, usage, the plan) is not in
-    /// every form of a session, so it must not split the text.
+    /// Events that merely happen at the same time (output of a running call, usage, the plan) are
+    /// not in every format of a session, so they must not split the text.
     pub fn ends_text(&self) -> bool {
         match self {
             Body::ToolCallProgress(call) => call.first,
@@ -177,7 +177,7 @@ impl<T> Body<T> {
             | Body::Notice(_)
             | Body::QuestionRequest(_)
             | Body::Error(_) => true,
-            // The answer to a prompt is not always the last thing of its turn.
+            // The end of a turn is not always its last event.
             Body::PromptResponse(_)
             | Body::PlanUpdate(_)
             | Body::ArtifactCreated(_)
@@ -195,7 +195,8 @@ impl<T> Body<T> {
         }
     }
 
-    /// Whether text that is held back must come out before this, though it may go on after it.
+    /// Whether held-back text must be emitted before this event, though the text may continue after
+    /// it.
     pub(crate) fn pauses_text(&self) -> bool {
         matches!(
             self,
@@ -207,7 +208,7 @@ impl<T> Body<T> {
         )
     }
 
-    /// The call of a tool event.
+    /// The payload of a tool call event.
     pub fn tool(&self) -> Option<&ToolEvent<T>> {
         match self {
             Body::ToolCallStart(call) | Body::ToolCallProgress(call) => Some(call),
@@ -215,7 +216,7 @@ impl<T> Body<T> {
         }
     }
 
-    /// What is told of a call.
+    /// The payload of a tool call event, mutable.
     pub(crate) fn tool_mut(&mut self) -> Option<&mut ToolEvent<T>> {
         match self {
             Body::ToolCallStart(call) | Body::ToolCallProgress(call) => Some(call),
@@ -223,7 +224,7 @@ impl<T> Body<T> {
         }
     }
 
-    /// The text of a message or a chunk.
+    /// The text of a prompt or a chunk.
     pub(crate) fn text_mut(&mut self) -> Option<&mut T> {
         match self {
             Body::UserMessage(m) => Some(&mut m.text),
@@ -232,7 +233,7 @@ impl<T> Body<T> {
         }
     }
 
-    /// Whether the text comes in pieces.
+    /// Whether the text comes in chunks.
     pub(crate) fn is_streamed(&self) -> bool {
         match self {
             Body::UserMessage(m) => m.origin == Origin::Agent && !m.whole,
@@ -241,12 +242,12 @@ impl<T> Body<T> {
         }
     }
 
-    /// Whether this is a text at once rather than a piece of one.
+    /// Whether this is a full text, not a chunk of one.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self, Body::TextChunk(c) | Body::ThinkingChunk(c) if c.whole)
     }
 
-    /// Whether pictures come with it.
+    /// Whether images come with it.
     pub(crate) fn has_images(&self) -> bool {
         match self {
             Body::UserMessage(m) => !m.images.is_empty(),
@@ -265,7 +266,7 @@ impl<T: PartialEq> Body<T> {
         }
     }
 
-    /// Whether two pieces belong to one text.
+    /// Whether two chunks belong to one text.
     pub(crate) fn same_block(&self, other: &Self) -> bool {
         match (self, other) {
             (Body::UserMessage(a), Body::UserMessage(b)) => a.block_id == b.block_id,

@@ -4,7 +4,7 @@ use crate::model::tool::{Permission, ToolCall};
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 
-/// A question for leave.
+/// A permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
@@ -13,54 +13,54 @@ use serde::Serialize;
     deserialize = "T: serde::Deserialize<'de>, Tree<T>: serde::Deserialize<'de>"
 ))]
 pub struct Ask<T = Clean> {
-    /// The question.
+    /// Id of the request.
     pub request_id: T,
-    /// The call it is about.
+    /// The call that waits for the decision.
     pub tool_call_id: T,
-    /// What is asked for, in one line: a command, a file, or the agent's words.
+    /// The requested action in one line: a command, a file, or the agent's words.
     pub title: Option<T>,
-    /// The answers on offer.
+    /// The offered options.
     pub options: Vec<Choice<T>>,
-    /// What the call is about to do, to the letter: its command, diffs, plan or arguments.
+    /// The exact action of the call: its command, diffs, plan or arguments.
     #[serde(rename = "toolCall", skip_serializing_if = "Option::is_none", default)]
     pub call: Option<Box<ToolCall<T>>>,
 }
 
-/// One answer on offer.
+/// One offered option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Choice<T = Clean> {
-    /// Its id.
+    /// Id of the option.
     pub option_id: T,
-    /// Its words.
+    /// Label.
     pub name: T,
-    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`.
+    /// `allow_once`, `allow_always`, `reject_once` or `reject_always`.
     pub kind: T,
 }
 
-/// An answer to a question for leave.
+/// The decision on a permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Answer<T = Clean> {
-    /// The question.
+    /// Id of the request.
     pub request_id: T,
-    /// The call it was about.
+    /// The call that waited for the decision.
     pub tool_call_id: T,
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
-    /// The chosen option.
+    /// Id of the chosen option.
     pub option_id: Option<T>,
-    /// Its words.
+    /// Label of the chosen option.
     pub option: Option<T>,
-    /// How long the call has waited for answers, in milliseconds, where the times are known.
+    /// Total time in milliseconds that the call waited for decisions, if the times are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "stored", serde(default))]
     pub waited_ms: Option<u64>,
 }
 
-/// What was decided.
+/// Outcome of a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]

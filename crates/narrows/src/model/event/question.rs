@@ -8,12 +8,12 @@ use serde::Serialize;
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Question<T = Clean> {
-    /// The request to answer; none where nobody can answer any more.
+    /// Id of the request to answer; none if it can no longer be answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<T>,
     /// The call that asks.
     pub tool_call_id: T,
-    /// What is asked.
+    /// The questions.
     pub questions: Vec<QuestionPart<T>>,
 }
 
@@ -22,41 +22,41 @@ pub struct Question<T = Clean> {
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionPart<T = Clean> {
-    /// Its words.
+    /// Text of the question.
     pub question: T,
-    /// A word for it.
+    /// Short heading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<T>,
-    /// The answers on offer.
+    /// The offered answers.
     pub options: Vec<QuestionOption<T>>,
-    /// Whether several may be chosen.
+    /// Whether several answers may be chosen.
     pub multi_select: bool,
-    /// The field of a form that the answer fills in: answers are given by it.
+    /// Name of the form field that the answer fills; answers refer to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<T>,
-    /// What an answer has to be: `number`, `integer`, `date`, `email` …; `url` is an address to visit.
+    /// Type of the answer: `number`, `integer`, `date`, `email` …; `url` is an address to visit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<T>,
-    /// What is suggested as the answer.
+    /// Suggested answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<T>,
-    /// Whether it may be left without an answer.
+    /// Whether the question may stay unanswered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
 }
 
-/// One answer on offer.
+/// One offered answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct QuestionOption<T = Clean> {
-    /// Its words.
+    /// Label.
     pub label: T,
-    /// What it means.
+    /// Explanation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<T>,
 }
 
-/// What the user answered.
+/// The user's answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
@@ -71,8 +71,8 @@ pub struct QuestionAnswer<T = Clean> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct GivenAnswer<T = Clean> {
-    /// The question's words.
+    /// Text of the question.
     pub question: T,
-    /// What was chosen or typed.
+    /// The chosen or typed answer.
     pub answer: T,
 }

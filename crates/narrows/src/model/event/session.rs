@@ -4,39 +4,39 @@ use crate::model::tool::ToolStatus;
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 
-/// What is known about the session. An absent field leaves what is known.
+/// An update of the session header. An absent field keeps its old value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Info<T = Clean> {
-    /// The agent.
+    /// Name of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<T>,
-    /// Its version.
+    /// Version of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<T>,
-    /// The model.
+    /// Model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<T>,
-    /// The mode, as `plan` or `yolo`.
+    /// Mode, such as `plan` or `yolo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<T>,
-    /// What the session is about.
+    /// Title of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<T>,
-    /// The agent's own word for what it is doing.
+    /// The agent's own word for its current activity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<T>,
-    /// The working directory: `.` when it is the session root.
+    /// Working directory; `.` if it is the session root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<T>,
     /// The agent's own id of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_id: Option<T>,
-    /// Commands on offer.
+    /// Available slash commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<Command<T>>>,
-    /// Somebody gave the session its title.
+    /// The user set the title.
     #[serde(skip)]
     pub named: bool,
 }
@@ -58,25 +58,25 @@ impl<T> Default for Info<T> {
     }
 }
 
-/// One command on offer.
+/// A slash command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Command<T = Clean> {
-    /// What to type.
+    /// Text to type.
     pub name: T,
-    /// What it does.
+    /// Explanation.
     pub description: Option<T>,
 }
 
-/// A summary of what came before.
+/// A compaction: the summary that replaced the conversation so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Summary<T = Clean> {
-    /// The agent's own id of the compaction: what is told of it again is the same one.
+    /// The agent's own id of the compaction; events with the same id are one compaction.
     #[serde(rename = "compactionId", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<T>,
-    /// The words.
+    /// The summary.
     pub text: T,
     /// `manual` or `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,37 +86,37 @@ pub struct Summary<T = Clean> {
     pub tokens_before: Option<u64>,
 }
 
-/// Work that goes on beside the conversation.
+/// A task that runs in the background.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Background<T = Clean> {
-    /// The task.
+    /// Id of the task.
     pub task_id: T,
-    /// The call that began it.
+    /// The call that started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<T>,
-    /// What it does.
+    /// Purpose of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<T>,
-    /// How far it is.
+    /// Progress of the task.
     pub status: ToolStatus,
-    /// What came of it.
+    /// Result of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<T>,
 }
 
-/// Something the user should know.
+/// A notice for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Note<T = Clean> {
     /// `interrupted`, `retry`, `warning` …
     pub kind: T,
-    /// The words.
+    /// Text of the notice.
     pub text: T,
 }
 
-/// Something failed.
+/// An error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(bound(
@@ -124,15 +124,16 @@ pub struct Note<T = Clean> {
     deserialize = "T: serde::Deserialize<'de>, Tree<T>: serde::Deserialize<'de>"
 ))]
 pub struct Failure<T = Clean> {
-    /// What, in words.
+    /// Error message.
     pub message: T,
-    /// A number or a word, as the source has it.
+    /// Error code, a number or a string as in the source.
     pub code: Option<Tree<T>>,
-    /// More about it.
+    /// Further details.
     pub details: Option<Tree<T>>,
-    /// Whether trying again may help; none when nobody knows.
+    /// Whether a retry may help; none if unknown.
     pub retryable: Option<bool>,
-    /// Whether the agent is gone: what was open stays undone. Told by the program itself only.
+    /// Whether the agent is gone, so that its open calls will not end. Set only by events of the
+    /// host program.
     #[serde(skip)]
     pub is_end: bool,
 }

@@ -4,33 +4,34 @@ use crate::model::tool::{Fresh, ToolCall};
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 
-/// A tool call's event.
+/// An event of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[serde(bound(serialize = "T: Serialize, Tree<T>: Serialize"))]
 pub struct ToolEvent<T = Clean> {
-    /// The call.
+    /// Id of the call.
     #[serde(rename = "toolCallId")]
     pub id: T,
-    /// What is known of it.
+    /// The known fields of the call.
     #[serde(flatten)]
     pub call: ToolCall<T>,
-    /// What of that is new.
+    /// The fields that this event changes.
     #[serde(skip)]
     pub fresh: Fresh,
-    /// Where the new part of the output begins, when it only grew.
+    /// Where the new part of the output starts, in bytes, if the output only grew.
     #[serde(skip)]
     pub grew_from: Option<usize>,
     /// Whether this is the first event of the call.
     #[serde(skip)]
     pub first: bool,
-    /// Whether texts of the call may come again, longer: the ends of these are not final.
+    /// Whether a later event may repeat texts of the call with more at the end: their ends are not
+    /// final.
     #[serde(skip)]
     pub grows: bool,
 }
 
 impl ToolEvent {
-    /// An update of the call `id`, not yet merged with what is known of it.
+    /// An update of the call `id` that is not merged with the known fields yet.
     pub(crate) fn new(id: Clean, call: ToolCall) -> Self {
         let fresh = Fresh::default();
         ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false }

@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Plan<T = Clean> {
-    /// Its entries, in order.
+    /// Entries in order.
     pub entries: Vec<PlanEntry<T>>,
 }
 
@@ -16,11 +16,11 @@ pub struct Plan<T = Clean> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct PlanEntry<T = Clean> {
-    /// What is to be done.
+    /// The task.
     pub content: T,
-    /// How far it is.
+    /// Progress of the task.
     pub status: ToolStatus,
-    /// How much it matters.
+    /// `high`, `medium` or `low`.
     pub priority: Option<T>,
 }
 
@@ -31,25 +31,25 @@ pub struct PlanEntry<T = Clean> {
 pub struct Response<T = Clean> {
     /// Why the agent stopped.
     pub stop_reason: Option<T>,
-    /// What the turn used.
+    /// Tokens that the turn used.
     pub usage: Option<Usage>,
-    /// The turn has ended with an error before: this is no second end.
+    /// An error event ended the turn before: this is no second end.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub failed: bool,
-    /// Why the turn failed, where its end is what tells so.
+    /// Error message of a failed turn, if only its end carries it.
     #[serde(skip)]
     pub error: Option<T>,
-    /// The usage is the truth about the turn's answers, of which only guesses were told before.
+    /// `usage` is exact; the usage of the turn's answers so far was estimated.
     #[serde(skip)]
     pub settles: bool,
-    /// What it cost, as the agent reports it.
+    /// Cost in US dollars as the agent reports it.
     #[serde(default, deserialize_with = "crate::model::read_back::exact_f64")]
     pub cost_usd: Option<f64>,
-    /// From prompt to answer.
+    /// Time from prompt to answer, in milliseconds.
     pub duration_ms: Option<u64>,
 }
 
-/// Tokens.
+/// Token counts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
@@ -60,28 +60,28 @@ pub struct Usage {
     pub total_tokens: Option<u64>,
     pub cached_read_tokens: Option<u64>,
     pub cached_write_tokens: Option<u64>,
-    /// Of the written ones, those kept for five minutes.
+    /// Tokens of `cached_write_tokens` that are cached for five minutes.
     #[serde(rename = "cachedWrite5mTokens", skip_serializing_if = "Option::is_none")]
     pub cached_write_5m_tokens: Option<u64>,
-    /// Of the written ones, those kept for an hour.
+    /// Tokens of `cached_write_tokens` that are cached for an hour.
     #[serde(rename = "cachedWrite1hTokens", skip_serializing_if = "Option::is_none")]
     pub cached_write_1h_tokens: Option<u64>,
     pub thought_tokens: Option<u64>,
 }
 
-/// How full the context is, and what one answer of the model used.
+/// Context size, cost and the usage of one answer of the model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Gauge<T = Clean> {
     /// Tokens in the context.
     pub used: Option<u64>,
-    /// Tokens it can hold.
+    /// Tokens that fit into the context.
     pub size: Option<u64>,
-    /// What the session cost so far, as the agent reports it.
+    /// Cost of the session so far in US dollars, as the agent reports it.
     #[serde(default, deserialize_with = "crate::model::read_back::exact_f64")]
     pub cost_usd: Option<f64>,
-    /// What one answer of the model used. The last one of an answer counts.
+    /// Usage of one answer of the model; the last event of an answer counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerUsage<T>>,
 }
@@ -92,19 +92,19 @@ impl<T> Default for Gauge<T> {
     }
 }
 
-/// What one answer of the model used.
+/// Token usage of one answer of the model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerUsage<T = Clean> {
-    /// The model's message.
+    /// Id of the model's message.
     pub message_id: T,
-    /// The request that it answers.
+    /// Id of the request that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<T>,
-    /// The model that gave it, where that is not known to be the session's.
+    /// The model, if it may differ from that of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<T>,
-    /// Its tokens.
+    /// Tokens used.
     pub usage: Usage,
 }

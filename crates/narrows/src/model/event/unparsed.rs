@@ -3,7 +3,7 @@
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 
-/// A kind that nobody modelled.
+/// A packet of an unknown kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(bound(
@@ -11,34 +11,34 @@ use serde::Serialize;
     deserialize = "T: serde::Deserialize<'de>, Tree<T>: serde::Deserialize<'de>"
 ))]
 pub struct Unknown<T = Clean> {
-    /// Its own name.
+    /// Kind that the packet names.
     pub kind: T,
-    /// Everything it said.
+    /// Content of the packet.
     pub tree: Option<Tree<T>>,
 }
 
-/// A line that could not be read.
+/// A line that is no valid packet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Malformed {
-    /// What is wrong with it.
+    /// Reason.
     pub reason: &'static str,
-    /// Where.
+    /// Position of the error.
     pub position: Position,
-    /// How long the line is.
+    /// Length of the line in bytes.
     pub length: u64,
-    /// Which file of the session it is in, as in a packet.
+    /// Source of the line, as in a packet.
     #[serde(skip)]
     pub source: u32,
 }
 
-/// A place in a source.
+/// A position in a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Position {
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: u64,
-    /// The byte in the line, from 0.
+    /// Byte in the line, from 0.
     pub column: u64,
-    /// The byte in the source, from 0.
+    /// Byte in the source, from 0.
     pub offset: u64,
 }

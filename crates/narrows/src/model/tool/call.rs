@@ -4,7 +4,7 @@ use super::{Diff, Image, Location, Output, Permission, Todo, ToolKind, ToolName,
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 
-/// What is known, or newly said, of a call. An absent field leaves what is known.
+/// The known fields of a call, or those that an event updates. An absent field keeps its old value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
@@ -15,41 +15,41 @@ use serde::Serialize;
 pub struct ToolCall<T = Clean> {
     /// The tool.
     pub tool_name: ToolName,
-    /// What it does.
+    /// Kind of the action.
     pub kind: ToolKind,
-    /// How far it is.
+    /// Progress of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ToolStatus>,
-    /// Whether it only writes the todo list.
+    /// Whether the call only writes the todo list.
     pub is_todo: bool,
     /// The agent's own name of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<T>,
-    /// The agent's own kind, when it is none of ours.
+    /// The agent's own kind, if it is not a [`ToolKind`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_kind: Option<T>,
     /// The agent's own title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_title: Option<T>,
-    /// What is done, in one or two words.
+    /// Title: the action in one or two words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<T>,
-    /// What it is done to.
+    /// Description: the object of the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<T>,
-    /// The agent's own description of the call; the base of `description`.
+    /// The agent's own description of the call, from which `description` is derived.
     #[serde(skip)]
     pub said: Option<T>,
-    /// The command line.
+    /// Command line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<T>,
-    /// The file, relative to the session root.
+    /// File, relative to the session root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_path: Option<T>,
-    /// The pattern of a search.
+    /// Search pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<T>,
-    /// The kind of subagent.
+    /// Type of the subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent_type: Option<T>,
     /// The agent's session in which a subagent works.
@@ -59,58 +59,58 @@ pub struct ToolCall<T = Clean> {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[serde(deserialize_with = "crate::model::read_back::present")]
     pub input: Option<Tree<T>>,
-    // `stored` reads it by itself: a flattened field would take the whole call through a buffer.
-    /// What it gave.
+    // `persisted` reads this field by itself: serde buffers the whole object for a flattened field.
+    /// Output.
     #[serde(flatten, skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub output: Option<Output<T>>,
-    /// Why it failed.
+    /// Error message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<T>,
-    /// The exit code of a command.
+    /// Exit code of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// Whether an edit makes a new file.
+    /// Whether an edit creates the file.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[serde(deserialize_with = "crate::model::read_back::present")]
     pub is_new_file: Option<Tri>,
-    /// The first diff's text before.
+    /// Old text of the first diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_content: Option<T>,
-    /// The first diff's text after.
+    /// New text of the first diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_content: Option<T>,
     /// Every changed file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diffs: Option<Vec<Diff<T>>>,
-    /// The todo list it writes.
+    /// The todo list that the call writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub todos: Option<Vec<Todo<T>>>,
-    /// What a subagent answered.
+    /// Answer of a subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_output: Option<T>,
-    /// The document in which the agent lays out what it wants to do.
+    /// Document with the plan that the agent presents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<T>,
-    /// Pictures it gave.
+    /// Images in the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<Vec<Image>>,
-    /// Files it touches.
+    /// Files that the call touches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locations: Option<Vec<Location<T>>>,
-    /// What the language server said of the files.
+    /// Diagnostics of the language server for the files.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[serde(deserialize_with = "crate::model::read_back::present")]
     pub diagnostics: Option<Tree<T>>,
     /// Whether the agent cut the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
-    /// Hits of a search.
+    /// Number of search results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// From the first sign of the call to its end.
+    /// Time from the first event of the call to its end, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// What was decided about it.
+    /// Decision on its permission request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission: Option<Permission<T>>,
 }

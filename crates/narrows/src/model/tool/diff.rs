@@ -3,7 +3,7 @@
 use crate::sanitize::Clean;
 use serde::Serialize;
 
-/// Whether the texts of a diff are whole files.
+/// Extent of the texts of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
@@ -13,7 +13,7 @@ pub enum Scope {
     Hunk,
 }
 
-/// What happened to a file.
+/// Kind of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
@@ -30,33 +30,33 @@ pub enum DiffAction {
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Diff<T = Clean> {
-    /// Relative to the session root.
+    /// Path relative to the session root.
     pub path: T,
-    /// The text before; none when nobody told.
+    /// Old text; none if unknown.
     pub old_text: Option<T>,
-    /// The text after; none when the file is gone.
+    /// New text; none if the file was deleted.
     pub new_text: Option<T>,
-    /// What the texts are.
+    /// Extent of the texts.
     pub scope: Scope,
-    /// What happened, where somebody told.
+    /// Kind of the change, if the agent reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<DiffAction>,
-    /// Lines added, where somebody counted.
+    /// Lines added, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additions: Option<u64>,
-    /// Lines removed, where somebody counted.
+    /// Lines removed, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletions: Option<u64>,
-    /// The change as a unified diff, where the texts are missing.
+    /// Unified diff, if the texts are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch: Option<T>,
-    /// The changed lines, where the agent tells.
+    /// Changed lines, if the agent reports them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunks: Option<Vec<Hunk<T>>>,
 }
 
 impl<T> Diff<T> {
-    /// A change of the file at `path` of which nothing is known.
+    /// A change of the file at `path` without any details.
     pub fn of(path: T, scope: Scope) -> Self {
         Diff {
             path,
@@ -72,19 +72,19 @@ impl<T> Diff<T> {
     }
 }
 
-/// Changed lines of a file, with some around them.
+/// Changed lines of a file, with context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Hunk<T = Clean> {
-    /// The first line before the change, from 1.
+    /// First line in the old file, from 1.
     pub old_start: u64,
-    /// How many lines it had.
+    /// Number of lines in the old file.
     pub old_lines: u64,
-    /// The first line after the change, from 1.
+    /// First line in the new file, from 1.
     pub new_start: u64,
-    /// How many lines it has.
+    /// Number of lines in the new file.
     pub new_lines: u64,
-    /// The lines, each after a blank, a `-` or a `+`.
+    /// The lines, each with a prefix of a blank, `-` or `+`.
     pub lines: Vec<T>,
 }

@@ -4,7 +4,7 @@ use super::ToolStatus;
 use crate::sanitize::Clean;
 use serde::{Serialize, Serializer};
 
-/// Yes, no, or nobody has said.
+/// An optional boolean with an explicit unknown, which is null in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Tri {
@@ -34,13 +34,13 @@ impl<'de> serde::Deserialize<'de> for Tri {
     }
 }
 
-/// The output of a call: all of it, or what comes after the part already given.
+/// The output of a call: all of it, or the part that follows earlier output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Output<T = Clean> {
-    /// Replaces what there was.
+    /// Replaces earlier output.
     #[serde(rename = "rawOutput")]
     Whole(T),
-    /// Goes on where the last one ended.
+    /// Appends to earlier output.
     #[serde(rename = "rawOutputAppend")]
     More(T),
 }
@@ -50,54 +50,54 @@ pub enum Output<T = Clean> {
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Todo<T = Clean> {
-    /// What is to be done.
+    /// The task.
     pub content: T,
-    /// `pending`, `in_progress` or `completed`; agents' `cancelled` stays.
+    /// `pending`, `in_progress` or `completed`; also `cancelled` if the agent reports it.
     pub status: ToolStatus,
-    /// The same while it is being done.
+    /// The task in its active form, for display while it is in progress.
     pub active_form: T,
-    /// `high`, `medium` or `low`, where the agent tells.
+    /// `high`, `medium` or `low`, if the agent reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<T>,
-    /// Its id, where entries have one that is not their place in the list.
+    /// Id of the entry, if it is not just the position in the list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<T>,
 }
 
-/// A place that a call touches.
+/// A file position that a call touches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 pub struct Location<T = Clean> {
-    /// Relative to the session root.
+    /// Path relative to the session root.
     pub path: T,
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: Option<u64>,
 }
 
-/// A picture: its bytes travel as a blob.
+/// An image; its bytes are stored as a blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
-    /// The SHA-256 of the bytes, in hexadecimal.
+    /// SHA-256 of the bytes, in hexadecimal.
     pub blob: String,
-    /// `image/png` and the like.
+    /// MIME type, such as `image/png`.
     pub mime_type: String,
     /// Length in bytes.
     pub size: u64,
 }
 
-/// What somebody decided about a call that needed leave.
+/// The decision on the permission request of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
 pub struct Permission<T = Clean> {
     /// `allowed`, `rejected` or `cancelled`.
     pub decision: T,
-    /// The option that was chosen, by its name where that is known.
+    /// Label of the chosen option, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<T>,
-    /// How long the call waited for it, in milliseconds.
+    /// How long the call waited for the decision, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "stored", serde(default))]
     pub waited_ms: Option<u64>,

@@ -1,4 +1,4 @@
-//! The one vocabulary of tool calls, shared by every format.
+//! Tool calls in the one vocabulary that all formats share.
 
 mod call;
 mod diff;
@@ -19,7 +19,7 @@ pub use output_text::{exit_code, file_text, shell_text, task_text, unnumbered};
 
 use serde::Serialize;
 
-/// Which tool a call uses.
+/// The tool of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
@@ -48,7 +48,7 @@ pub enum ToolName {
     Unknown,
 }
 
-/// What a call does, in one of few words.
+/// Kind of the action of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
@@ -68,7 +68,7 @@ pub enum ToolKind {
 }
 
 impl ToolKind {
-    /// Reads an agent's word; an unknown one is none.
+    /// Parses an agent's word; none if it is unknown.
     pub fn parse(word: &str) -> Option<ToolKind> {
         Some(match word {
             "search" => ToolKind::Search,
@@ -87,7 +87,7 @@ impl ToolKind {
     }
 }
 
-/// How far a call is.
+/// Progress of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "snake_case")]
@@ -101,7 +101,7 @@ pub enum ToolStatus {
 }
 
 impl ToolStatus {
-    /// Reads an agent's word; an unknown one is none, and keeps what was known.
+    /// Parses an agent's word; none if it is unknown, which keeps the old status.
     pub fn parse(word: &str) -> Option<ToolStatus> {
         Some(match word {
             "pending" => ToolStatus::Pending,
@@ -113,12 +113,12 @@ impl ToolStatus {
         })
     }
 
-    /// Whether the call is over.
+    /// Whether the call has ended.
     pub fn is_final(self) -> bool {
         self.rank() == 2
     }
 
-    /// A status moves only to a higher rank.
+    /// Rank of the status; a status only moves to a higher rank.
     pub(crate) fn rank(self) -> u8 {
         match self {
             ToolStatus::Pending => 0,

@@ -1,16 +1,16 @@
-//! Which tool a call uses: by its name, or by the shape of its input.
+//! Identifies the tool of a call by its name or by the shape of its input.
 
 use super::{ToolKind, ToolName, Tri};
 use crate::json::{Json, Kind};
 
-/// The tool of an agent's own tool name. `kind` tells apart tools that do several things.
+/// The tool with this name of an agent; `kind` distinguishes tools that share a name.
 pub fn by_name(name: &str, kind: Option<ToolKind>) -> Option<ToolName> {
     let mut word = [0u8; 32];
-    let plain = name.bytes().filter(|c| !matches!(c, b'_' | b'-' | b' '));
+    let letters = name.bytes().filter(|c| !matches!(c, b'_' | b'-' | b' '));
     let mut len = 0;
-    for c in plain {
-        if let Some(place) = word.get_mut(len) {
-            *place = c.to_ascii_lowercase();
+    for c in letters {
+        if let Some(slot) = word.get_mut(len) {
+            *slot = c.to_ascii_lowercase();
         }
         len += 1;
     }
@@ -24,7 +24,7 @@ pub fn by_name(name: &str, kind: Option<ToolKind>) -> Option<ToolName> {
         b"write" | b"writefile" => ToolName::Write,
         b"edit" | b"multiedit" | b"replace" => ToolName::Edit,
         b"bash" | b"shell" | b"runshellcommand" | b"localshell" => ToolName::Bash,
-        // Codex runs everything through one command and says what it is for by the kind.
+        // Codex runs everything through one tool and tells the purpose by the kind.
         b"execcommand" => match kind {
             Some(ToolKind::Read) => ToolName::Read,
             Some(ToolKind::Search) => ToolName::Grep,
@@ -47,8 +47,8 @@ pub fn by_name(name: &str, kind: Option<ToolKind>) -> Option<ToolName> {
     })
 }
 
-/// The tool of a call whose name nobody tells, by its input and the notes in its output.
-pub fn by_shape(input: Option<Json<'_>>, notes: Option<Json<'_>>) -> Option<ToolName> {
+/// The tool of a call without a name, by its input and by the metadata of its output.
+pub fn by_shape(input: Option<Json<'_>>, metadata: Option<Json<'_>>) -> Option<ToolName> {
     let input = input?;
     let (mut file, mut old, mut content, mut pattern, mut url, mut query) =
         (false, false, false, false, false, false);
@@ -82,24 +82,24 @@ pub fn by_shape(input: Option<Json<'_>>, notes: Option<Json<'_>>) -> Option<Tool
         () if file && old => Some(ToolName::Edit),
         () if file && content => Some(ToolName::Write),
         () if file => Some(ToolName::Read),
-        () if pattern => by_notes(notes),
+        () if pattern => by_notes(metadata),
         () if url => Some(ToolName::WebFetch),
         () if query => Some(ToolName::WebSearch),
         () => None,
     }
 }
 
-/// Which search it was: only its result tells.
-pub fn by_notes(notes: Option<Json<'_>>) -> Option<ToolName> {
-    let notes = notes?;
-    if notes.get("matches").is_some() {
+/// The search tool, by the metadata of its output.
+pub fn by_notes(metadata: Option<Json<'_>>) -> Option<ToolName> {
+    let metadata = metadata?;
+    if metadata.get("matches").is_some() {
         return Some(ToolName::Grep);
     }
-    notes.get("count").map(|_| ToolName::Glob)
+    metadata.get("count").map(|_| ToolName::Glob)
 }
 
 impl ToolName {
-    /// The kind that this name decides; names of many uses decide none.
+    /// The kind that the tool implies; none for tools with several uses.
     pub fn kind(self) -> Option<ToolKind> {
         Some(match self {
             ToolName::Glob | ToolName::Grep | ToolName::WebSearch => ToolKind::Search,
@@ -118,27 +118,27 @@ impl ToolName {
     }
 }
 
-/// Whether an agent that means `tool` would send `kind`. A title is a name only if it does.
+/// Whether an agent that means `tool` would send `kind`. A title counts as a tool name only if so.
 pub fn agrees(tool: ToolName, kind: Option<ToolKind>) -> bool {
     let Some(kind) = kind else { return true };
     if tool.kind() == Some(kind) {
         return true;
     }
-    let loose = matches!(kind, ToolKind::Other | ToolKind::Think);
+    let is_generic = matches!(kind, ToolKind::Other | ToolKind::Think);
     match tool {
-        ToolName::Task | ToolName::TodoWrite => loose,
+        ToolName::Task | ToolName::TodoWrite => is_generic,
         ToolName::WebFetch | ToolName::ApplyPatch => kind == ToolKind::Other,
         ToolName::WebSearch => matches!(kind, ToolKind::Other | ToolKind::Fetch),
         ToolName::List => matches!(kind, ToolKind::Other | ToolKind::Read | ToolKind::Search),
-        ToolName::Skill | ToolName::Lsp | ToolName::Question | ToolName::PlanMode => loose,
+        ToolName::Skill | ToolName::Lsp | ToolName::Question | ToolName::PlanMode => is_generic,
         _ => false,
     }
 }
 
-/// What a call is called on the screen.
-pub fn title_of(tool: ToolName, kind: ToolKind, new: Tri) -> &'static str {
+/// The title of a call.
+pub fn title_of(tool: ToolName, kind: ToolKind, is_new: Tri) -> &'static str {
     if kind == ToolKind::Edit {
-        return match (new, tool) {
+        return match (is_new, tool) {
             (Tri::Yes, _) | (Tri::Unknown, ToolName::Write) => "Writing",
             _ => "Editing",
         };

@@ -1,57 +1,60 @@
-//! What a tool gave, out of the wrappings that agents put around it.
+//! Removes the wrappers that agents put around tool output.
 
-/// The text of a file that was read, without wrapper and line numbers.
+/// The text of a file that was read, without its wrapper and line numbers; none if there is no
+/// wrapper.
 ///
-/// Three agents wrap it three ways: `<file>` with `00001| `, `<content>` with `1: `, and a fenced
-/// block with `1⇥`. Numbers are stripped only if they count up line by line: a file may itself
-/// hold lines that begin so.
-/// None when nothing is wrapped around the text.
+/// Agents use three wrappers: `<file>` with `00001| `, `<content>` with `1: `, and a fenced block
+/// with `1⇥`. Numbers are removed only if they are consecutive, because a file may itself have
+/// lines that start like this.
 pub fn file_text(text: &str) -> Option<String> {
     if text.starts_with("<file>") {
-        let body = between(text, "<file>\n", "</file>").unwrap_or_default();
-        return Some(without_numbers(body, "| "));
+        let body = text_between(text, "<file>\n", "</file>").unwrap_or_default();
+        return Some(strip_line_numbers(body, "| "));
     }
     if text.starts_with("<path>") {
-        let body = between(text, "<content>\n", "</content>")?;
-        return Some(without_numbers(body, ": "));
+        let body = text_between(text, "<content>\n", "</content>")?;
+        return Some(strip_line_numbers(body, ": "));
     }
-    fenced(text).and_then(|body| numbered(body, "\t").or_else(|| numbered(body, "→")))
+    fence_content(text).and_then(|body| {
+        strip_consecutive_numbers(body, "\t").or_else(|| strip_consecutive_numbers(body, "→"))
+    })
 }
 
-/// The text of a file whose lines are numbered as Claude Code numbers them for the model.
+/// The text of a file without the line numbers that Claude Code adds for the model.
 pub fn unnumbered(text: &str) -> String {
-    let arrow = || numbered(text, "→");
-    numbered(text, "\t").or_else(arrow).unwrap_or_else(|| text.to_owned())
+    let arrow = || strip_consecutive_numbers(text, "→");
+    strip_consecutive_numbers(text, "\t").or_else(arrow).unwrap_or_else(|| text.to_owned())
 }
 
-/// A body without its line numbers, or as it is when they do not count up.
-fn without_numbers(body: &str, mark: &str) -> String {
-    numbered(body, mark).unwrap_or_else(|| body.to_owned())
+/// The body without its line numbers, or unchanged if they are not consecutive.
+fn strip_line_numbers(body: &str, separator: &str) -> String {
+    strip_consecutive_numbers(body, separator).unwrap_or_else(|| body.to_owned())
 }
 
-/// The text from behind `open` up to the last `close`, which may be missing in a cut text.
-fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+/// The text between `open` and the last `close`; truncated text may lack `close`.
+fn text_between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     let start = text.find(open)? + open.len();
     let rest = text.get(start..)?;
     Some(rest.rfind(close).and_then(|end| rest.get(..end)).unwrap_or(rest))
 }
 
-/// The inside of a text that is one fenced block.
-fn fenced(text: &str) -> Option<&str> {
+/// The content of a text that is one fenced block.
+fn fence_content(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("```")?;
     let body = rest.get(rest.find('\n')? + 1..)?;
     body.trim_end().strip_suffix("```").map(|b| b.strip_suffix('\n').unwrap_or(b))
 }
 
-/// Strips line numbers that count up by one; none when some line is not numbered so.
-fn numbered(body: &str, mark: &str) -> Option<String> {
+/// Removes consecutive line numbers; none if a line has no number or the wrong one.
+fn strip_consecutive_numbers(body: &str, separator: &str) -> Option<String> {
     let mut out = String::with_capacity(body.len());
     let mut last: Option<u64> = None;
     let mut rest = body;
     loop {
         let end = memchr::memchr(b'\n', rest.as_bytes());
         let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-        match number(line, mark).filter(|(n, _)| last.is_none_or(|last| *n == last + 1)) {
+        match split_number(line, separator).filter(|(n, _)| last.is_none_or(|last| *n == last + 1))
+        {
             Some((n, text)) => {
                 if last.is_some() {
                     out.push('\n');
@@ -59,8 +62,8 @@ fn numbered(body: &str, mark: &str) -> Option<String> {
                 out.push_str(text);
                 last = Some(n);
             }
-            // What follows may only be the agent's own note about the end.
-            None => return rest.lines().all(is_note).then_some(out),
+            // Only the agent's own note at the end may follow.
+            None => return rest.lines().all(is_agent_note).then_some(out),
         }
         let Some(end) = end else { return Some(out) };
         rest = rest.get(end + 1..).unwrap_or_default();
@@ -68,7 +71,7 @@ fn numbered(body: &str, mark: &str) -> Option<String> {
 }
 
 /// The number and the text of a numbered line.
-fn number<'a>(line: &'a str, mark: &str) -> Option<(u64, &'a str)> {
+fn split_number<'a>(line: &'a str, separator: &str) -> Option<(u64, &'a str)> {
     let b = line.as_bytes();
     let blank = b.iter().take_while(|c| **c == b' ').count();
     let digits = b[blank..].iter().take(18).take_while(|c| c.is_ascii_digit());
@@ -77,41 +80,41 @@ fn number<'a>(line: &'a str, mark: &str) -> Option<(u64, &'a str)> {
         number = number * 10 + u64::from(c - b'0');
         at += 1;
     }
-    let text = line.get(at..)?.strip_prefix(mark)?;
+    let text = line.get(at..)?.strip_prefix(separator)?;
     (at > blank).then_some((number, text))
 }
 
-/// A line that an agent adds to what it read.
-fn is_note(line: &str) -> bool {
+/// Whether a line is a note that an agent adds to a file.
+fn is_agent_note(line: &str) -> bool {
     let line = line.trim();
     line.is_empty() || line == "..." || (line.starts_with('(') && line.ends_with(')'))
 }
 
-/// A command's output, out of the fenced block some agents put it in, and without the words that
-/// Claude Code has for none.
+/// The output of a command, without the fenced block that some agents put around it and without
+/// Claude Code's words for empty output.
 pub fn shell_text(text: &str) -> &str {
     if text == "(Bash completed with no output)" {
         return "";
     }
     match text.strip_prefix("```console\n") {
-        Some(_) => fenced(text).unwrap_or(text),
+        Some(_) => fence_content(text).unwrap_or(text),
         None => text,
     }
 }
 
-/// The exit code that Claude Code writes before a failed command's output.
+/// The exit code that Claude Code puts before the output of a failed command.
 pub fn exit_code(text: &str) -> Option<i64> {
     let text = text.strip_prefix("Error: ").unwrap_or(text);
     text.strip_prefix("Exit code ")?.lines().next()?.trim().parse().ok()
 }
 
-/// What a subagent answered, without the notes its caller added. None when nothing is left.
+/// The answer of a subagent without the notes that the agent adds; none if nothing is left.
 pub fn task_text(text: &str) -> Option<String> {
     let mut text = text.trim();
     if text.starts_with("<task ") {
-        text = between(text, "<task_result>", "</task_result>").unwrap_or(text);
+        text = text_between(text, "<task_result>", "</task_result>").unwrap_or(text);
     }
-    // Notes stand at the end; a mention in the middle of the answer is the answer's own.
+    // Notes are at the end; a mention in the middle of the answer belongs to the answer.
     if let Some(at) = text.rfind("<task_metadata>") {
         let tail = text.get(at..).unwrap_or_default();
         if !tail.contains("</task_metadata>") || tail.trim_end().ends_with("</task_metadata>") {
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_are_unwrapped() {
+    fn file_text_removes_wrapper_and_line_numbers() {
         let old = "<file>\n00001| a\n00002| \n00003| b\n\n(End of file - total 3 lines)\n</file>";
         let file_text = |text: &str| super::file_text(text).unwrap_or_else(|| text.to_owned());
         assert_eq!(file_text(old), "a\n\nb");
@@ -143,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_only_looks_numbered_stays() {
+    fn file_text_keeps_nonconsecutive_numbers() {
         let file_text = |text: &str| super::file_text(text).unwrap_or_else(|| text.to_owned());
         let doc = "# Doc\nUse:\n<file>\nname\n</file>\nand more";
         assert_eq!(file_text(doc), doc);
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_lose_only_their_notes() {
+    fn task_text_removes_only_notes() {
         assert_eq!(
             task_text("done\n<task_metadata>\nid\n</task_metadata>").as_deref(),
             Some("done")
