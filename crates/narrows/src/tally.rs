@@ -2,8 +2,8 @@
 
 use crate::model::event::{Body, Event};
 
-/// Counts of packets by outcome. An input of which nothing was understood has no items; the counts tell
-/// it apart from an empty session.
+/// Counts of packets by outcome. An input of which nothing was understood has no items; the counts
+/// distinguish it from an empty session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Packets, and lines that are no packets.

@@ -42,11 +42,11 @@ pub struct Fold {
     last: BTreeMap<u32, EventId>,
     /// Order of the next item.
     next_order: u64,
-    open_text: Option<text::OpenText>,
+    open_text: Option<text::StreamingText>,
     /// Texts with an id of their own that are still streaming.
     open_blocks: Vec<blocks::OpenBlock>,
     /// The text of the last item, if the last item is one.
-    last_text: Option<text::OpenText>,
+    last_text: Option<text::StreamingText>,
     /// The text or prompt that started last: held-back text of it may come late.
     last_started: Option<text_items::TextItems>,
     last_prompt: Option<prompts::LastPrompt>,
@@ -133,9 +133,9 @@ impl Fold {
         let mut copy = Fold {
             info: self.info.clone(),
             next_order: self.next_order,
-            open_text: self.open_text.as_ref().map(text::OpenText::without_text),
+            open_text: self.open_text.as_ref().map(text::StreamingText::without_text),
             open_blocks: self.open_blocks.iter().map(blocks::OpenBlock::without_text).collect(),
-            last_text: self.last_text.as_ref().map(text::OpenText::without_text),
+            last_text: self.last_text.as_ref().map(text::StreamingText::without_text),
             last_started: self.last_started.clone(),
             ..Fold::default()
         };

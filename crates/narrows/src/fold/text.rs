@@ -13,7 +13,7 @@ pub(super) const MAX_RETAINED_TEXT: usize = 1 << 20;
 
 /// The text that the next chunk may extend.
 #[derive(Debug, Clone)]
-pub(super) struct OpenText {
+pub(super) struct StreamingText {
     pub(super) items: TextItems,
     /// Order of its last item.
     pub(super) order: u64,
@@ -30,10 +30,10 @@ pub(super) struct OpenText {
     pub(super) started_ms: Option<i64>,
 }
 
-impl OpenText {
+impl StreamingText {
     /// Copies everything but the text.
-    pub(super) fn without_text(&self) -> OpenText {
-        OpenText {
+    pub(super) fn without_text(&self) -> StreamingText {
+        StreamingText {
             items: self.items.clone(),
             order: self.order,
             kind: self.kind,
@@ -119,9 +119,9 @@ impl Fold {
         &mut self,
         event: &Event,
         chunk: &Chunk,
-        mut open: OpenText,
+        mut open: StreamingText,
         out: &mut Vec<Change>,
-    ) -> OpenText {
+    ) -> StreamingText {
         if !chunk.text.is_empty() {
             retain_text(&mut open.text, &chunk.text);
             let (kind, streams) = (open.kind, !open.shown_as_done);
@@ -130,7 +130,8 @@ impl Fold {
             if self.append_text(event, items, "content", text, &make, out) {
                 (open.order, open.images) = (self.next_order - 1, Vec::new());
                 self.last_started = Some(open.items.clone());
-                self.last_text = Some(OpenText { text: None, shown_as_done: true, ..open.clone() });
+                self.last_text =
+                    Some(StreamingText { text: None, shown_as_done: true, ..open.clone() });
             }
         }
         let last_text = self.last_text.as_mut();
@@ -155,7 +156,7 @@ impl Fold {
         kind: TextKind,
         out: &mut Vec<Change>,
     ) {
-        let replaces = |open: &OpenText| {
+        let replaces = |open: &StreamingText| {
             let has_id = open.block_id.is_some();
             let extends =
                 open.text.as_ref().is_some_and(|text| chunk.text.starts_with(text.as_str()));
@@ -189,7 +190,7 @@ impl Fold {
         let make = |text, is_last| text_body(chunk, kind, text, is_last, is_last && is_streaming);
         let items = self.put_text(event, id, &chunk.text, &make, out);
         let open = self.open_text_of(event, chunk, kind, items.clone());
-        self.last_text = Some(OpenText { text: None, shown_as_done: true, ..open });
+        self.last_text = Some(StreamingText { text: None, shown_as_done: true, ..open });
         self.last_started = Some(items.clone());
         items
     }
@@ -200,8 +201,8 @@ impl Fold {
         chunk: &Chunk,
         kind: TextKind,
         items: TextItems,
-    ) -> OpenText {
-        OpenText {
+    ) -> StreamingText {
+        StreamingText {
             items,
             order: self.next_order - 1,
             shown_as_done: self.info.answered,

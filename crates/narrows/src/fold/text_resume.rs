@@ -3,7 +3,7 @@
 use super::Fold;
 use super::blocks::{OpenBlock, block_item_id};
 use super::prompts::{LastPrompt, text_to_echo};
-use super::text::{MAX_RETAINED_TEXT, OpenText};
+use super::text::{MAX_RETAINED_TEXT, StreamingText};
 use super::text_items::{TextItems, TextKind, is_streaming};
 use crate::model::item::{Item, ItemBody};
 use crate::model::time::Time;
@@ -56,7 +56,7 @@ impl Fold {
             _ => return,
         };
         let retains = !shown_as_done && items.is_single() && content.len() <= MAX_RETAINED_TEXT;
-        let open = OpenText {
+        let open = StreamingText {
             items,
             order: item.order,
             kind,
@@ -68,7 +68,8 @@ impl Fold {
             started_ms: item.time.as_ref().map(Time::millis),
         };
         if is_last {
-            self.last_text = Some(OpenText { text: None, shown_as_done: true, ..open.clone() });
+            self.last_text =
+                Some(StreamingText { text: None, shown_as_done: true, ..open.clone() });
         }
         if shown_as_done || is_streaming(&item.body) {
             self.open_text = Some(open);

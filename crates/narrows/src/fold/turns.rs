@@ -31,7 +31,7 @@ impl Fold {
         self.info.ended = true;
         self.info.cost_usd = response.cost_usd.or(self.info.cost_usd);
         if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
-            self.info.record_usage(|ledger| ledger.turn(usage));
+            self.info.record_usage(|ledger| ledger.end_turn(usage));
         }
         // Background work may still wait for a permission; a cancelled turn withdraws its requests.
         let withdrawn = response.stop_reason.as_deref() == Some("cancelled");

@@ -2,7 +2,7 @@
 
 /// The artifact that a file belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Made {
+pub struct ArtifactMatch {
     /// `file`, `image`, `web_app` or `nextjs_app`.
     pub kind: &'static str,
     /// Where its name starts in the path of the file.
@@ -19,7 +19,7 @@ pub struct Made {
 /// assert_eq!((artifact.kind, &path[..artifact.end]), ("nextjs_app", "outputs/web"));
 /// assert!(narrows::artifact::of("src/main.rs").is_none());
 /// ```
-pub fn of(path: &str) -> Option<Made> {
+pub fn of(path: &str) -> Option<ArtifactMatch> {
     let inside = path.strip_prefix("outputs/").filter(|path| !path.is_empty())?;
     let (folder, file) = path.rsplit_once('/')?;
     let app = match file {
@@ -29,14 +29,14 @@ pub fn of(path: &str) -> Option<Made> {
     };
     if let Some(kind) = app.filter(|_| inside.contains('/')) {
         let name = folder.rfind('/').map_or(0, |at| at + 1);
-        return Some(Made { kind, name, end: folder.len() });
+        return Some(ArtifactMatch { kind, name, end: folder.len() });
     }
     let extension = file.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     let kind = match extension.as_deref() {
         Some("png" | "jpg" | "jpeg" | "gif" | "webp" | "svg" | "avif") => "image",
         _ => "file",
     };
-    (!file.is_empty()).then_some(Made { kind, name: folder.len() + 1, end: path.len() })
+    (!file.is_empty()).then_some(ArtifactMatch { kind, name: folder.len() + 1, end: path.len() })
 }
 
 #[cfg(test)]

@@ -211,7 +211,7 @@ impl Serialize for Item {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Shape<'a> {
+        struct ItemJson<'a> {
             r#type: &'static str,
             id: &'a Clean,
             order: u64,
@@ -223,7 +223,7 @@ impl Serialize for Item {
             #[serde(flatten)]
             body: &'a ItemBody,
         }
-        Shape {
+        ItemJson {
             r#type: self.body.kind(),
             id: &self.id,
             order: self.order,

@@ -92,9 +92,9 @@ pub struct SessionInfo {
 
 impl SessionInfo {
     /// The usage of the turn's last answer, corrected by the response that ends the turn
-    /// ([`Ledger::rest`]).
+    /// ([`Ledger::correct_last`]).
     pub fn rest(&self, response: &Response) -> Option<AnswerUsage> {
-        self.ledger.rest(response)
+        self.ledger.correct_last(response)
     }
 
     /// Records usage in the ledger and updates the sums.

@@ -64,18 +64,18 @@ impl Time {
     /// Milliseconds since `earlier`; none if the clock stepped back. If only one of the two is from
     /// the source, both are measured by their arrival, as far as it is known.
     pub fn since(&self, earlier: &Time) -> Option<u64> {
-        let (end, start) = self.on_one_clock(earlier).unwrap_or((self.millis, earlier.millis));
+        let (end, start) = self.on_same_clock(earlier).unwrap_or((self.millis, earlier.millis));
         u64::try_from(end - start).ok()
     }
 
     /// Like [`Time::since`], but none if the two are from different clocks.
-    pub fn since_by_one_clock(&self, earlier: &Time) -> Option<u64> {
-        let (end, start) = self.on_one_clock(earlier)?;
+    pub fn since_on_same_clock(&self, earlier: &Time) -> Option<u64> {
+        let (end, start) = self.on_same_clock(earlier)?;
         u64::try_from(end - start).ok()
     }
 
     /// Both times by the same clock, if there is one.
-    fn on_one_clock(&self, earlier: &Time) -> Option<(i64, i64)> {
+    fn on_same_clock(&self, earlier: &Time) -> Option<(i64, i64)> {
         if self.is_arrival() || earlier.is_arrival() {
             return self.arrived.zip(earlier.arrived);
         }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn since_measures_by_one_clock() {
+    fn since_on_same_clock_is_none_across_clocks() {
         let timed = |t: &str, arrived: i64| {
             Time::parse(t).expect("a time").arrived_with(Some(&Time::arrival(arrived)))
         };
@@ -194,8 +194,8 @@ mod tests {
         assert_eq!(end.since(&Time::arrival(5_500)), Some(500));
         let stored = Time::parse("1970-01-01T00:00:01Z").expect("a time");
         assert_eq!(arrived.since(&stored), Some(6_000));
-        assert_eq!(arrived.since_by_one_clock(&stored), None);
-        assert_eq!(end.since_by_one_clock(&start), Some(9_000));
+        assert_eq!(arrived.since_on_same_clock(&stored), None);
+        assert_eq!(end.since_on_same_clock(&start), Some(9_000));
     }
 
     #[test]

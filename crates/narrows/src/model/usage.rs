@@ -57,7 +57,7 @@ impl Ledger {
     /// Ends a turn with the usage that the agent reports for it, which includes answers whose end
     /// was not seen. If it is less than the sum of the answers, the agent missed some, and the sum
     /// stays.
-    pub fn turn(&mut self, usage: &Usage) {
+    pub fn end_turn(&mut self, usage: &Usage) {
         let Some(counted) = self.turn.take() else { return };
         if let Some(session) = &mut self.session {
             *session = combine(session, &counted, u64::saturating_sub);
@@ -68,7 +68,7 @@ impl Ledger {
 
     /// The turn's last answer, corrected by what the turn used beyond its answers: the usage of a
     /// streamed answer may be an estimate. None if the response adds nothing.
-    pub fn rest(&self, response: &Response) -> Option<AnswerUsage> {
+    pub fn correct_last(&self, response: &Response) -> Option<AnswerUsage> {
         let usage = response.usage.as_ref().filter(|_| response.settles)?;
         let counted = self.turn.as_ref()?;
         let beyond = combine(&combine(counted, usage, u64::max), counted, u64::saturating_sub);
@@ -135,11 +135,11 @@ impl Totals {
                 }
             }
             Body::PromptResponse(response) => {
-                if let Some(last) = ledger.rest(response) {
+                if let Some(last) = ledger.correct_last(response) {
                     self.add(&last, sub, kept);
                 }
                 if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
-                    ledger.turn(usage);
+                    ledger.end_turn(usage);
                 }
             }
             _ => {}
@@ -154,14 +154,14 @@ impl Totals {
         // The output stream carries no request id: it matches any request of the message.
         let is_same =
             |c: &&mut AnswerCount| c.request == request || c.request.is_none() || request.is_none();
-        if let Some(counted) = counts.iter_mut().find(is_same) {
-            if kept == counted.kept {
-                counted.usage = combine(&counted.usage, &answer.usage, u64::max);
+        if let Some(count) = counts.iter_mut().find(is_same) {
+            if kept == count.kept {
+                count.usage = combine(&count.usage, &answer.usage, u64::max);
             } else if kept {
-                (counted.usage, counted.kept) = (answer.usage.clone(), true);
+                (count.usage, count.kept) = (answer.usage.clone(), true);
             }
-            counted.request = counted.request.take().or(request);
-            counted.sub |= sub;
+            count.request = count.request.take().or(request);
+            count.sub |= sub;
         } else {
             counts.push(AnswerCount { request, usage: answer.usage.clone(), sub, kept });
         }
@@ -169,9 +169,9 @@ impl Totals {
 
     /// The number of answers and their usage: of sessions themselves, or of subagents if `subs`.
     pub fn sum(&self, subs: bool) -> (usize, Usage) {
-        let counts = self.answers.values().flatten().filter(|counted| counted.sub == subs);
-        let sum = |(n, total): (usize, Usage), counted: &AnswerCount| {
-            (n + 1, combine(&total, &counted.usage, u64::saturating_add))
+        let counts = self.answers.values().flatten().filter(|count| count.sub == subs);
+        let sum = |(n, total): (usize, Usage), count: &AnswerCount| {
+            (n + 1, combine(&total, &count.usage, u64::saturating_add))
         };
         counts.fold((0, Usage::default()), sum)
     }

@@ -99,23 +99,23 @@ fn boxed_payload<T: DeserializeOwned>(json: &str) -> Result<Box<T>, Error> {
 fn tool_event(json: &str) -> Result<Box<ToolEvent>, Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Id {
+    struct CallIdField {
         tool_call_id: Clean,
     }
-    let Id { tool_call_id: id } = serde_json::from_str(json)?;
+    let CallIdField { tool_call_id: id } = serde_json::from_str(json)?;
     let call = tool::call(json)?;
     Ok(Box::new(ToolEvent::new(id, call)))
 }
 
 fn malformed(json: &str) -> Result<Malformed, Error> {
     #[derive(Deserialize)]
-    struct Fields<'a> {
+    struct MalformedFields<'a> {
         #[serde(borrow)]
         reason: Cow<'a, str>,
         position: Position,
         length: u64,
     }
-    let Fields { reason, position, length } = serde_json::from_str(json)?;
-    let known = MALFORMED_REASONS.into_iter().find(|known| *known == reason);
-    Ok(Malformed { reason: known.unwrap_or("unreadable"), position, length, source: 0 })
+    let MalformedFields { reason, position, length } = serde_json::from_str(json)?;
+    let reason = MALFORMED_REASONS.into_iter().find(|known| *known == reason);
+    Ok(Malformed { reason: reason.unwrap_or("unreadable"), position, length, source: 0 })
 }

@@ -31,11 +31,11 @@ pub(super) fn tool_item<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<Box<ToolItem>>, D::Error> {
     #[derive(Deserialize)]
-    struct Id {
+    struct ItemId {
         id: Clean,
     }
     let json = <&RawValue>::deserialize(d)?.get();
-    let Id { id } = serde_json::from_str(json).map_err(D::Error::custom)?;
+    let ItemId { id } = serde_json::from_str(json).map_err(D::Error::custom)?;
     let call = call(json).map_err(D::Error::custom)?;
     Ok(Some(Box::new(ToolItem { id, call })))
 }

@@ -74,7 +74,7 @@ mod tests {
         let mut packets = Packets::new(1 << 20);
         let mut steps = Vec::new();
         let mut read = |pipeline: &mut Pipeline, text: &str| {
-            packets.push(text.as_bytes(), |given| pipeline.push(given, &mut steps));
+            packets.push(text.as_bytes(), |framed| pipeline.push(framed, &mut steps));
         };
         let many = 3 * ENDED_CALLS;
         let all: String = (0..many).map(|n| call(n, true)).collect();

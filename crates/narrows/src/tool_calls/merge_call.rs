@@ -11,14 +11,14 @@ use crate::model::tool::{Diff, Fresh, Output, ToolCall, ToolKind, ToolName, Tool
 use crate::sanitize::Clean;
 
 impl Calls {
-    /// Merges a tool event and fills it with what is known of the call; `changes` gets the files that
+    /// Merges a tool event and fills it with what is known of the call; `edits` gets the files that
     /// the call changed. Returns false if the event changes nothing.
     pub(super) fn merge_call(
         &mut self,
         tool: &mut ToolEvent,
         time: Option<&Time>,
         parent: Option<&Clean>,
-        changes: &mut Vec<FileChange>,
+        edits: &mut Vec<FileChange>,
     ) -> bool {
         self.evict_for(&tool.id);
         let (state, is_new) = self.calls.get_or_insert_shared(&tool.id);
@@ -51,7 +51,7 @@ impl Calls {
             changed =
                 changed.union(state.call.merge(ToolCall { duration_ms, ..ToolCall::default() }));
             if state.call.status == Some(ToolStatus::Completed) {
-                file_changes(&tool.id, &state.call, changes);
+                file_changes(&tool.id, &state.call, edits);
             }
         }
         if state.call.status == Some(ToolStatus::Completed) {

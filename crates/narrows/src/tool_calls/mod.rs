@@ -249,15 +249,15 @@ impl Calls {
         if change.action == FileAction::Deleted {
             return None;
         }
-        let found = artifact::of(change.path.as_str())?;
-        let path = change.path.before(found.end)?;
+        let matched = artifact::of(change.path.as_str())?;
+        let path = change.path.before(matched.end)?;
         if !self.artifacts.get_or_insert_shared(&path).1 {
             return None;
         }
         let artifact = ArtifactInfo {
             id: path.clone(),
-            r#type: Clean::literal(found.kind),
-            name: path.after(found.name)?,
+            r#type: Clean::literal(matched.kind),
+            name: path.after(matched.name)?,
             path,
             preview_url: None,
         };

@@ -1,6 +1,6 @@
 //! The `activity` view: messages for a dashboard about calls, results, output, files and progress.
 
-use super::progress::Progress;
+use super::progress::TurnProgress;
 use crate::bounded_map::BoundedMap;
 use crate::model::change::Items;
 use crate::model::event::{Body, Event, FileAction, ToolEvent};
@@ -103,8 +103,8 @@ pub(super) enum ActivityPayload {
 pub struct Activity {
     config: ActivityConfig,
     calls: BoundedMap<SentCall>,
-    open_output: Option<OpenOutput>,
-    progress: Progress,
+    open_block: Option<OutputBlock>,
+    progress: TurnProgress,
     /// The turn was answered, and no prompt came since.
     answered: bool,
 }
@@ -116,7 +116,7 @@ struct SentCall {
 }
 
 #[derive(Debug)]
-struct OpenOutput {
+struct OutputBlock {
     last: Event,
     text: Clean,
     thinking: bool,
@@ -125,11 +125,11 @@ struct OpenOutput {
 impl Activity {
     /// The view of one run.
     pub fn new(config: ActivityConfig) -> Self {
-        let progress = Progress::new(config.interval_ms);
+        let progress = TurnProgress::new(config.interval_ms);
         Activity {
             config,
             calls: BoundedMap::new(MAX_CALLS),
-            open_output: None,
+            open_block: None,
             progress,
             answered: false,
         }
@@ -193,7 +193,7 @@ impl Activity {
         match &event.body {
             Body::TextChunk(c) | Body::ThinkingChunk(c) => {
                 let thinking = matches!(event.body, Body::ThinkingChunk(_));
-                let block = self.open_output.get_or_insert_with(|| OpenOutput {
+                let block = self.open_block.get_or_insert_with(|| OutputBlock {
                     last: event.clone(),
                     text: Clean::default(),
                     thinking,
@@ -240,12 +240,12 @@ impl Activity {
 
     fn continues_output(&self, event: &Event) -> bool {
         let is_same =
-            |b: &OpenOutput| b.last.body.same_block(&event.body) && b.last.parent == event.parent;
-        self.open_output.as_ref().is_some_and(is_same)
+            |b: &OutputBlock| b.last.body.same_block(&event.body) && b.last.parent == event.parent;
+        self.open_block.as_ref().is_some_and(is_same)
     }
 
     fn close_output(&mut self, seq: u64, out: &mut Vec<Message>) {
-        let Some(block) = self.open_output.take() else {
+        let Some(block) = self.open_block.take() else {
             return;
         };
         if !block.text.trim().is_empty() {

@@ -11,7 +11,7 @@ use crate::model::tool::{Todo, ToolKind, ToolName, ToolStatus};
 const RESULTS_PER_MESSAGE: u64 = 10;
 
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct TurnProgress {
     interval_ms: u64,
     turn: u64,
     started: Option<Time>,
@@ -30,9 +30,9 @@ pub(super) struct Progress {
     answered: bool,
 }
 
-impl Progress {
+impl TurnProgress {
     pub(super) fn new(interval_ms: u64) -> Self {
-        Progress {
+        TurnProgress {
             interval_ms,
             turn: 0,
             started: None,
@@ -75,7 +75,7 @@ impl Progress {
     fn measure(&mut self, time: Option<&Time>) {
         let Some(now) = time else { return };
         let from = self.measured_from.get_or_insert_with(|| now.clone());
-        if let Some(ms) = now.since_by_one_clock(from) {
+        if let Some(ms) = now.since_on_same_clock(from) {
             self.elapsed_ms = self.elapsed_ms.max(self.base_ms + ms);
         }
     }
@@ -93,7 +93,7 @@ impl Progress {
                     // Work before the first visible prompt counts as a turn before it.
                     let had_work = self.turn == 0 && self.started.is_some();
                     let turn = self.turn + 1 + u64::from(had_work);
-                    *self = Progress { turn, ..Progress::new(self.interval_ms) };
+                    *self = TurnProgress { turn, ..TurnProgress::new(self.interval_ms) };
                 }
                 self.started = self.started.take().or_else(|| event.time.clone());
                 self.measure(event.time.as_ref());
@@ -132,7 +132,7 @@ impl Progress {
         self.measure(event.time.as_ref());
         let since = self.last_sent.as_ref().or(self.measured_from.as_ref());
         let since_last = event.time.as_ref().zip(since);
-        let since_last = since_last.and_then(|(now, then)| now.since_by_one_clock(then));
+        let since_last = since_last.and_then(|(now, then)| now.since_on_same_clock(then));
         if !due && since_last.is_none_or(|ms| ms < self.interval_ms) {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Title and description of a call, derived from its fields.
 
-use super::{ToolCall, ToolKind, ToolName, Tri, by_name, title_of};
+use super::{ToolCall, ToolKind, ToolName, Tri, by_name, display_title};
 use crate::sanitize::Clean;
 
 const SUBAGENT: &str = "Running subagent";
@@ -10,7 +10,7 @@ impl ToolCall {
     /// The title and the description, from what is known by now.
     pub(crate) fn derived_labels(&self) -> ToolCall {
         let is_new = self.is_new_file.unwrap_or(Tri::Unknown);
-        let title = title_of(self.tool_name, self.kind, is_new);
+        let title = display_title(self.tool_name, self.kind, is_new);
         let non_empty = |text: &Option<Clean>| text.clone().filter(|t| !t.is_empty());
         // A title that is the name of the tool describes nothing.
         let is_name = |t: &Clean| by_name(t, Some(self.kind)).is_some_and(|n| n != ToolName::Mcp);

@@ -14,7 +14,7 @@ pub use diff::{Diff, DiffAction, Hunk, Scope};
 pub use fields::{Image, Location, Output, Permission, Todo, Tri};
 pub use line_counts::ChangedFile;
 pub use merge::Fresh;
-pub use names::{agrees, by_name, by_notes, by_shape, title_of};
+pub use names::{agrees, by_name, by_notes, by_shape, display_title};
 pub use output_text::{exit_code, file_text, shell_text, task_text, unnumbered};
 
 use serde::Serialize;

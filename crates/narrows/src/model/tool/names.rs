@@ -24,7 +24,7 @@ pub fn by_name(name: &str, kind: Option<ToolKind>) -> Option<ToolName> {
         b"write" | b"writefile" => ToolName::Write,
         b"edit" | b"multiedit" | b"replace" => ToolName::Edit,
         b"bash" | b"shell" | b"runshellcommand" | b"localshell" => ToolName::Bash,
-        // Codex runs everything through one tool and tells the purpose by the kind.
+        // Codex runs everything through one tool and states the purpose by the kind.
         b"execcommand" => match kind {
             Some(ToolKind::Read) => ToolName::Read,
             Some(ToolKind::Search) => ToolName::Grep,
@@ -136,7 +136,7 @@ pub fn agrees(tool: ToolName, kind: Option<ToolKind>) -> bool {
 }
 
 /// The title of a call.
-pub fn title_of(tool: ToolName, kind: ToolKind, is_new: Tri) -> &'static str {
+pub fn display_title(tool: ToolName, kind: ToolKind, is_new: Tri) -> &'static str {
     if kind == ToolKind::Edit {
         return match (is_new, tool) {
             (Tri::Yes, _) | (Tri::Unknown, ToolName::Write) => "Writing",

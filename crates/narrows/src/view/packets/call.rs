@@ -21,7 +21,7 @@ pub(super) struct CallBody<'a> {
     status: ToolStatus,
     raw_input: RawInput,
     raw_output: Option<RawOutput<'a>>,
-    content: Option<Vec<ContentBlock<'a>>>,
+    content: Option<Vec<CallContent<'a>>>,
     locations: Option<Vec<CallLocation<'a>>>,
     #[serde(rename = "_meta")]
     meta: (),
@@ -35,7 +35,7 @@ enum RawInput {
 }
 
 #[derive(Debug)]
-enum ContentBlock<'a> {
+enum CallContent<'a> {
     Content(TextContent<'a>),
     Diff { diff: &'a Diff, old: Option<&'a str>, new: &'a str },
 }
@@ -48,15 +48,15 @@ struct CallLocation<'a> {
     meta: (),
 }
 
-impl Serialize for ContentBlock<'_> {
+impl Serialize for CallContent<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut map = s.serialize_map(None)?;
         match self {
-            ContentBlock::Content(text) => {
+            CallContent::Content(text) => {
                 map.serialize_entry("type", "content")?;
                 map.serialize_entry("content", text)?;
             }
-            ContentBlock::Diff { diff, old, new } => {
+            CallContent::Diff { diff, old, new } => {
                 map.serialize_entry("type", "diff")?;
                 map.serialize_entry("path", &diff.path)?;
                 // An empty old text means a new file; an unknown one is omitted.
@@ -140,12 +140,12 @@ fn location_body(l: &Location) -> CallLocation<'_> {
     CallLocation { path: &l.path, line: l.line, meta: () }
 }
 
-fn content<'a>(c: &'a ToolCall, ended: bool) -> Option<Vec<ContentBlock<'a>>> {
+fn content<'a>(c: &'a ToolCall, ended: bool) -> Option<Vec<CallContent<'a>>> {
     let mut blocks = Vec::new();
     if ended {
         let text = shown_output(c);
         if !text.is_empty() {
-            blocks.push(ContentBlock::Content(TextContent(text)));
+            blocks.push(CallContent::Content(TextContent(text)));
         }
     }
     let is_new = c.is_new_file == Some(Tri::Yes);
@@ -155,7 +155,7 @@ fn content<'a>(c: &'a ToolCall, ended: bool) -> Option<Vec<ContentBlock<'a>>> {
         let old = diff.old_text.as_deref().or_else(|| call_text(&c.old_content));
         let old = old.or(is_new.then_some(""));
         let new = diff.new_text.as_deref().or_else(|| call_text(&c.new_content));
-        blocks.push(ContentBlock::Diff { diff, old, new: new.unwrap_or_default() });
+        blocks.push(CallContent::Diff { diff, old, new: new.unwrap_or_default() });
     }
     (!blocks.is_empty()).then_some(blocks)
 }

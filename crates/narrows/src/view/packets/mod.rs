@@ -85,7 +85,7 @@ enum PacketBody<'a> {
 #[derive(Debug, Clone, Copy, Serialize)]
 struct EmptyObject {}
 
-/// TextContent content.
+/// The content of a text block.
 #[derive(Debug, Clone)]
 struct TextContent<'a>(std::borrow::Cow<'a, Clean>);
 
@@ -217,8 +217,8 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
 /// Whether the event ended its call, or was the first with its answer.
 fn has_new_answer(changes: &[Change]) -> bool {
     changes.iter().any(|change| match change {
-        Change::Set { set: Set::ToolCall(news), .. } => {
-            news.status.is_some() || news.task_output.is_some()
+        Change::Set { set: Set::ToolCall(patch), .. } => {
+            patch.status.is_some() || patch.task_output.is_some()
         }
         Change::Put { .. } => true,
         _ => false,
