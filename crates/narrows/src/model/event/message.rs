@@ -51,7 +51,7 @@ pub struct Chunk<T = Clean> {
     pub whole: bool,
     /// `block_id` is an id of the agent: all chunks with it and the full text are one block,
     /// whatever comes in between.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    #[serde(rename = "keyed", skip_serializing_if = "std::ops::Not::not", default)]
     pub keyed: bool,
     /// The agent was thinking and does not show its thoughts.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
