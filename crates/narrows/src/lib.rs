@@ -1,15 +1,15 @@
-//! One typed pipeline from the packets of a coding agent to a clean transcript.
+//! A typed pipeline from the packets of a coding agent to a clean transcript.
 //!
-//! Agents emit packets, in one shape live and in another in what they store. This crate reads
-//! them all through one entry, hides host paths, and gives the same items either way:
+//! Agents emit packets in one format live and in another in their session files. This crate reads both
+//! through one entry, redacts host paths and secrets, and produces the same items from either:
 //!
 //! ```text
 //! bytes ─ Packets ─▶ packet ─ Adapter ─▶ raw event ─ Sanitizer ─▶ event ─ Calls ─▶ event ─ Fold ─▶ change
 //! ```
 //!
-//! [`Pipeline`] is all of it: give it what [`Packets`] finds, take [`Step`]s, apply their changes to
-//! [`Items`]. Nothing here does I/O or reads a clock; parsing never fails and never panics: a bad
-//! line is a `malformed` event, a kind that nobody modelled an `unknown` one.
+//! [`Pipeline`] is all of it: push the output of [`Packets`] into it, and apply the changes of its
+//! [`Step`]s to [`Items`]. Nothing here does I/O or reads a clock. Parsing never fails and never panics:
+//! an invalid line becomes a `malformed` event, an unknown kind an `unknown` one.
 //!
 //! ```
 //! use narrows::{Config, Items, Packets, Pipeline};
@@ -33,35 +33,36 @@
 //! assert_eq!(json["toolCall"]["status"], "completed");
 //! ```
 //!
-//! Read on in [`event`] (what can happen), [`tool`] (calls), [`item`] (what is seen),
-//! [`change`] (how it changes), [`sanitize`] (what is hidden), [`view`] (other shapes of the same
-//! events).
+//! Continue in [`model`] (events, items, changes), [`sanitize`] (redaction), [`tool_calls`] and [`fold`]
+//! (the stages after it) and [`view`] (projections for clients).
 
 pub mod adapter;
-pub mod artifact;
-mod beside;
-pub mod calls;
-pub mod change;
+mod bounded_map;
 pub mod check;
-pub mod event;
 pub mod fold;
 pub mod frame;
-pub mod id;
-pub mod item;
 #[doc(hidden)]
 pub mod json;
 pub mod limits;
-pub mod pipeline;
-mod recent;
-mod redact;
-pub mod session;
+pub mod model;
 #[cfg(feature = "stored")]
-pub mod stored;
+pub mod persisted;
+pub mod pipeline;
+mod redact;
+mod subagent_files;
 mod tally;
-pub mod time;
-pub mod tool;
-pub mod usage;
+pub mod tool_calls;
 pub mod view;
+
+pub use model::{artifact, change, event, id, item, session, time, tool, usage};
+#[cfg(feature = "stored")]
+pub use persisted as stored;
+pub use tool_calls as calls;
+
+/// The old name of [`bounded_map`].
+mod recent {
+    pub(crate) use crate::bounded_map::BoundedMap as Recent;
+}
 
 /// The former path of [`frame::packets`] and [`Format`].
 #[doc(hidden)]
@@ -71,7 +72,6 @@ pub mod packet {
 }
 
 pub use adapter::{Format, UnknownFormat, looks_like};
-pub use beside::Beside;
 pub use calls::Doing;
 pub use change::{Change, Items};
 pub use check::{drift, parity};
@@ -86,10 +86,11 @@ pub use pipeline::{Config, Pipeline, Step};
 pub use sanitize::{
     Clean, Paths, Raw, Secrets, TextCleaner, Tree, sanitize_paths_in_text, strip_session_prefix,
 };
+pub use subagent_files::Beside;
 pub use tally::Tally;
 
-/// Grows when sessions that were read by an older version should be read again, since this one
-/// understands more of them.
+/// Version of the parser. It increases when this version understands more of a session than older ones,
+/// so that stored sessions should be parsed again.
 pub const PARSER: u32 = 4;
 
 /// Redaction: the types of the crate `narrows-sanitize` and the stage that applies them to events.

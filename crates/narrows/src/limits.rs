@@ -1,14 +1,14 @@
-//! What the pipeline of one session keeps in memory at most, whatever the session's size.
+//! Memory limits of the pipeline of one session, independent of the size of the session.
 
-/// Bytes of one item's text; what comes after is the next item, which says that it continues this one.
+/// Bytes of text in one item; longer text continues in the next item.
 pub const TEXT_PART: usize = 1 << 20;
-/// Bytes of a call's output that its item shows; the events tell all of it.
+/// Bytes of output in the item of a call; the events have the full output.
 pub const OUTPUT: usize = 8 << 20;
-/// Calls that are known whole: those that have not ended.
+/// Calls whose full state is in memory.
 pub const CALLS: usize = 1 << 12;
-/// Calls that have ended and are known whole: news of them come soon after.
+/// Ended calls whose full state is in memory; updates of a call come soon after its end.
 pub const ENDED_CALLS: usize = 256;
-/// Requests of one agent, for leave or with questions, that wait for their answers.
+/// Open requests of one agent: for permission, or with questions.
 pub const REQUESTS: usize = 256;
-/// Calls of which little more is known than which tool they used and how they ended.
+/// Calls of which only the tool and the status are remembered.
 pub const KNOWN_CALLS: usize = 1 << 14;

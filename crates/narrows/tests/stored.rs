@@ -127,7 +127,7 @@ fn every_reason_for_a_bad_line_is_known() {
         include_str!("../src/json/index.rs"),
         include_str!("../src/adapter/salvage.rs"),
         include_str!("../src/frame/packets.rs"),
-        include_str!("../src/beside.rs"),
+        include_str!("../src/subagent_files.rs"),
     ];
     let mut found = 0;
     for line in sources.iter().flat_map(|s| s.lines()) {

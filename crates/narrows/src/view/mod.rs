@@ -1,4 +1,5 @@
-//! Other shapes of the same events. A view projects clean events; it never parses.
+//! Projections of the events for different kinds of clients. A view takes clean events and never
+//! parses.
 
 mod activity;
 mod packets;
