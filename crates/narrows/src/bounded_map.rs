@@ -17,7 +17,7 @@ impl<V: Default> BoundedMap<V> {
         BoundedMap { capacity, map: HashMap::new(), order: VecDeque::new() }
     }
 
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub(crate) fn contains_key(&self, key: &str) -> bool {
         self.map.contains_key(key)
     }
 
@@ -47,11 +47,11 @@ impl<V: Default> BoundedMap<V> {
     }
 
     /// The entry of `key`, inserted if it is missing, and whether it was inserted.
-    pub(crate) fn open(&mut self, key: &str) -> (&mut V, bool) {
+    pub(crate) fn get_or_insert(&mut self, key: &str) -> (&mut V, bool) {
         self.get_or_insert_with_key(key, || key.into())
     }
 
-    /// Like [`BoundedMap::open`], sharing the text of the key where possible.
+    /// Like [`BoundedMap::get_or_insert`], sharing the text of the key where possible.
     pub(crate) fn get_or_insert_shared(&mut self, key: &Clean) -> (&mut V, bool) {
         self.get_or_insert_with_key(key, || key.shared())
     }
@@ -77,7 +77,7 @@ impl<V: Default> BoundedMap<V> {
     }
 
     /// The keys of the values that match, oldest first.
-    pub(crate) fn keys(&self, matches: impl Fn(&V) -> bool) -> Vec<EcoString> {
+    pub(crate) fn keys_where(&self, matches: impl Fn(&V) -> bool) -> Vec<EcoString> {
         let is_match = |key: &&EcoString| self.map.get(*key).is_some_and(&matches);
         let mut keys: Vec<EcoString> = self.order.iter().filter(is_match).cloned().collect();
         // A key that was removed and inserted again is in `order` twice.
@@ -86,7 +86,7 @@ impl<V: Default> BoundedMap<V> {
         keys
     }
 
-    pub(crate) fn take(&mut self, key: &str) -> Option<V> {
+    pub(crate) fn remove(&mut self, key: &str) -> Option<V> {
         self.map.remove(key)
     }
 }

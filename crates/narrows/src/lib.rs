@@ -59,11 +59,6 @@ pub use model::{artifact, change, event, id, item, session, time, tool, usage};
 pub use persisted as stored;
 pub use tool_calls as calls;
 
-/// The old name of [`bounded_map`].
-mod recent {
-    pub(crate) use crate::bounded_map::BoundedMap as Recent;
-}
-
 /// The former path of [`frame::packets`] and [`Format`].
 #[doc(hidden)]
 pub mod packet {

@@ -1,6 +1,6 @@
 //! Decodes the images in packets and names them by their content.
 
-use crate::tool::Image;
+use crate::model::tool::Image;
 use base64::Engine;
 use sha2::{Digest, Sha256};
 

@@ -1,7 +1,7 @@
 //! Elicitation forms: an agent, or an MCP server behind it, asks the user for values. A form is a
 //! question like any other. ACP and Claude Code send the same JSON schema.
 
-use crate::event::{Body, GivenAnswer, Question, QuestionAnswer, QuestionOption, QuestionPart};
+use crate::model::event::{Body, GivenAnswer, Question, QuestionAnswer, QuestionOption, QuestionPart};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
 

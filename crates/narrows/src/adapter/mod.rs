@@ -4,8 +4,8 @@
 //! `packet_shape.rs`.
 //!
 //! An adapter never fails and never shows text: a packet that cannot be parsed is a
-//! [`Malformed`](crate::event::Malformed) event, one of an unknown kind an
-//! [`Unknown`](crate::event::Unknown) event. Its state is bounded. It knows nothing of redaction and
+//! [`Malformed`](crate::model::event::Malformed) event, one of an unknown kind an
+//! [`Unknown`](crate::model::event::Unknown) event. Its state is bounded. It knows nothing of redaction and
 //! of the fold. Read next: `format.rs`, then the `mod.rs` of a
 //! format.
 
@@ -36,7 +36,7 @@ pub(crate) use packet_shape::{PacketShape, is_name};
 pub use side::Side;
 pub use unsupported::looks_like;
 
-use crate::change::Items;
+use crate::model::change::Items;
 use crate::frame::packets::Packet;
 use output::AdapterOutput;
 

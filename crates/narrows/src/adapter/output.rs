@@ -1,11 +1,11 @@
 //! The output of an adapter for one packet.
 
 use super::Blob;
-use crate::event::{Body, Event, Malformed, Position};
+use crate::model::event::{Body, Event, Malformed, Position};
 use crate::frame::packets::Packet;
-use crate::id::EventId;
+use crate::model::id::EventId;
 use crate::sanitize::Raw;
-use crate::time::Time;
+use crate::model::time::Time;
 
 /// The longest text to which another chunk is joined, in bytes.
 const MAX_COALESCED_BYTES: usize = 16 << 10;

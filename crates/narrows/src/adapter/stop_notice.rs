@@ -1,6 +1,6 @@
 //! Notices for answers and turns that ended early.
 
-use crate::event::Note;
+use crate::model::event::Note;
 use crate::sanitize::Raw;
 
 /// Returns the notice for a stop reason; none for a regular end. Agents have two names for the turn

@@ -2,7 +2,7 @@
 
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
-use crate::tool::{Todo, ToolCall, ToolName, ToolStatus};
+use crate::model::tool::{Todo, ToolCall, ToolName, ToolStatus};
 
 /// The number of locations, todos or edits that are read from one packet.
 pub(super) const MAX_LIST: usize = 10_000;

@@ -5,8 +5,8 @@
 
 pub use crate::adapter::Side;
 
-use crate::change::Items;
-use crate::item::Item;
+use crate::model::change::Items;
+use crate::model::item::Item;
 use serde_json::{Map, Value};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::BTreeMap;

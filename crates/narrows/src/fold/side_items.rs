@@ -100,12 +100,12 @@ impl Fold {
         out: &mut Vec<Change>,
         body: impl FnOnce(Option<ItemBody>) -> ItemBody,
     ) {
-        let old = self.side_items.open(id).0.take();
+        let old = self.side_items.get_or_insert(id).0.take();
         let Some(mut item) = old else {
             let from = out.len();
             self.put_item(event, id.clone(), body(None), out);
             if let Some(Change::Put { item }) = out.get(from) {
-                *self.side_items.open(id).0 = Some((**item).clone());
+                *self.side_items.get_or_insert(id).0 = Some((**item).clone());
             }
             return;
         };
@@ -114,7 +114,7 @@ impl Fold {
             item.body = new;
             out.push(Change::Put { item: Box::new(item.clone()) });
         }
-        *self.side_items.open(id).0 = Some(item);
+        *self.side_items.get_or_insert(id).0 = Some(item);
     }
 
     pub(super) fn resume_side_item(&mut self, item: &Item) {

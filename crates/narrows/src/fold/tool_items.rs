@@ -40,7 +40,7 @@ impl Fold {
         let ended = status.is_some_and(ToolStatus::is_final);
         if tool.call.is_todo && status != Some(ToolStatus::Failed) {
             // It may have looked like another tool before its arguments came.
-            if self.open_calls.take(&tool.id).is_some() {
+            if self.open_calls.remove(&tool.id).is_some() {
                 out.push(Change::Remove { id: tool.id.clone() });
             }
             if let Some(todos) = &tool.call.todos {
@@ -60,7 +60,7 @@ impl Fold {
         }
         self.fold_plan_document(event, tool, out);
         if ended {
-            self.open_calls.take(&tool.id);
+            self.open_calls.remove(&tool.id);
             // Only its end closes the requests of a call: opencode reports a call as running while it
             // still waits for permission.
             self.close_permissions(out, |open| open.call == tool.id);
@@ -155,7 +155,7 @@ impl Fold {
                 }
             }
             ItemBody::Plan { tool_call_id, content } => {
-                *self.plans.open(tool_call_id).0 = Some(content.clone());
+                *self.plans.get_or_insert(tool_call_id).0 = Some(content.clone());
             }
             _ => {}
         }

@@ -1,9 +1,9 @@
 //! Splits a source into packets: native messages, byte for byte.
 
 use super::lines::{Line, Lines, MAX_LINE};
-use crate::event::{Body, Malformed, Position};
+use crate::model::event::{Body, Malformed, Position};
 use crate::sanitize::Raw;
-use crate::time::Time;
+use crate::model::time::Time;
 
 /// The [parent](Packet::parent) of an orphan subagent, one that no tool call started, such as those
 /// with which Claude Code warms up: its text is not shown, its usage is counted.

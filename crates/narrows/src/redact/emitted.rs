@@ -1,9 +1,9 @@
 //! The text that a session had emitted before a restart, as its log and its items know it.
 
-use crate::change::Items;
-use crate::event::{Body, Event, ToolEvent};
-use crate::id::EventId;
-use crate::item::{Item, ItemBody};
+use crate::model::change::Items;
+use crate::model::event::{Body, Event, ToolEvent};
+use crate::model::id::EventId;
+use crate::model::item::{Item, ItemBody};
 use narrows_sanitize::Clean;
 
 /// Text that a session had emitted before a restart.

@@ -1,13 +1,13 @@
 //! How each field of an event is redacted. Every field of every event passes here, and only here.
 
 use super::tool_fields::redact_tool;
-use crate::event::{
+use crate::model::event::{
     AgentFile, Answer, AnswerUsage, Artifact, ArtifactInfo, Ask, Background, Body, Choice, Chunk,
     Command, Event, Failure, FileChange, Gauge, GivenAnswer, Info, Message, Note, Plan, PlanEntry,
     Question, QuestionAnswer, QuestionOption, QuestionPart, Response, Summary, ToolEvent, Unknown,
 };
-use crate::id::EventId;
-use crate::tool::{Fresh, ToolCall, ToolKind, ToolName};
+use crate::model::id::EventId;
+use crate::model::tool::{Fresh, ToolCall, ToolKind, ToolName};
 use narrows_sanitize::{Clean, Mode, Raw, Redactor, Tree};
 
 /// Largest kept tree of an unknown packet, in bytes.

@@ -8,8 +8,8 @@
 
 use super::fields::empty_tool_event;
 use super::snapshots::mask_end;
-use crate::event::Event;
-use crate::tool::{Diff, Output, ToolCall};
+use crate::model::event::Event;
+use crate::model::tool::{Diff, Output, ToolCall};
 use narrows_sanitize::{ELLIPSIS, PartialLevel, Raw, Redactor, Tree};
 use std::collections::VecDeque;
 

@@ -52,9 +52,9 @@ mod tool_fields;
 
 pub(crate) use emitted::EmittedText;
 
-use crate::event::{Body, Event};
-use crate::time::Time;
-use crate::tool::{Output, ToolKind, ToolStatus};
+use crate::model::event::{Body, Event};
+use crate::model::time::Time;
+use crate::model::tool::{Output, ToolKind, ToolStatus};
 use fields::{empty_tool_event, redact_event};
 use growing_fields::GrowingFields;
 use narrows_sanitize::{

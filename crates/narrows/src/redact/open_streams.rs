@@ -1,8 +1,8 @@
 //! The text block and the tool outputs that are open, each with its hold-back buffer.
 
-use crate::event::{Body, Event};
-use crate::id::EventId;
-use crate::tool::Output;
+use crate::model::event::{Body, Event};
+use crate::model::id::EventId;
+use crate::model::tool::Output;
 use narrows_sanitize::{Clean, Raw, StreamRedactor};
 
 /// The text block whose end may still be held back.

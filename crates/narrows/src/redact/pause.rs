@@ -3,10 +3,10 @@
 //! Evident partial matches stay held back, because later text would complete them.
 
 use super::{EmittedText, RedactionStage, redact_event};
-use crate::change::Items;
-use crate::event::{Body, Event};
-use crate::item::ItemBody;
-use crate::tool::Output;
+use crate::model::change::Items;
+use crate::model::event::{Body, Event};
+use crate::model::item::ItemBody;
+use crate::model::tool::Output;
 use narrows_sanitize::{Clean, PartialLevel, StreamRedactor, ends_with_placeholder};
 
 /// Tool outputs in a preview, the newest ones.

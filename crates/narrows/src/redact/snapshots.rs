@@ -5,7 +5,7 @@
 //! evident partial matches are left out. The same holds for commands, modes and unknown packets,
 //! because nothing says when these are complete.
 
-use crate::event::{Body, Event, Info};
+use crate::model::event::{Body, Event, Info};
 use narrows_sanitize::{ELLIPSIS, PartialLevel, Raw, Redactor, Tree, is_path_key};
 
 #[derive(Debug, Default)]

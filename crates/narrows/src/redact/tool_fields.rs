@@ -1,8 +1,8 @@
 //! How the fields of a tool call are redacted.
 
 use super::fields::{FieldRedactor, MAX_TREE_BYTES};
-use crate::event::ToolEvent;
-use crate::tool::{Diff, Hunk, Location, Output, Permission, Todo, ToolCall, ToolKind};
+use crate::model::event::ToolEvent;
+use crate::model::tool::{Diff, Hunk, Location, Output, Permission, Todo, ToolCall, ToolKind};
 use narrows_sanitize::{Clean, Raw};
 
 /// Redacts a tool call; `ready` is output that was already redacted as a stream.

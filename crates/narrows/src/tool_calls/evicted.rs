@@ -72,7 +72,7 @@ impl Calls {
         while self.ended.len() > ENDED_CALLS
             && let Some(id) = self.ended.pop_front()
         {
-            if let Some(state) = self.calls.take(&id) {
+            if let Some(state) = self.calls.remove(&id) {
                 self.heavy_bytes -= state.heavy_bytes;
                 self.evicted.insert(&id, &state.call);
             }

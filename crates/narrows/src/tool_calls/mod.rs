@@ -233,7 +233,7 @@ impl Calls {
     /// same change again.
     fn push_file_change(&mut self, event: Event, out: &mut Vec<Event>) {
         let Body::FileChanged(change) = &event.body else { return };
-        if self.edited_files.take(&change.path).is_some() {
+        if self.edited_files.remove(&change.path).is_some() {
             return;
         }
         // A change that no call made is not the agent's work: no artifact.

@@ -149,7 +149,7 @@ impl Activity {
         for event in &events {
             // A call is of an earlier turn if its item is older than the first event of it here.
             if let Some(tool) = event.body.tool()
-                && !activity.calls.has(&tool.id)
+                && !activity.calls.contains_key(&tool.id)
                 && items.get(&tool.id).is_some_and(|item| item.time != event.time)
             {
                 activity.calls.get_or_insert_shared(&tool.id).0.called = true;
@@ -179,7 +179,7 @@ impl Activity {
         let is_answer = matches!(event.body, Body::PromptResponse(_));
         // A stored event does not record whether it is the first of its call.
         let ends_text = match &event.body {
-            Body::ToolCallProgress(tool) => !self.calls.has(&tool.id),
+            Body::ToolCallProgress(tool) => !self.calls.contains_key(&tool.id),
             body => body.ends_text(),
         };
         if is_answer || (ends_text && !self.continues_output(event)) {

@@ -5,11 +5,11 @@ use super::AcpParser;
 use super::content::content_parts;
 use super::fields::MessageFields;
 use crate::adapter::output::AdapterOutput;
-use crate::event::{Body, Note, Summary};
+use crate::model::event::{Body, Note, Summary};
 use crate::json::{Json, Kind};
-use crate::recent::Recent;
+use crate::bounded_map::BoundedMap;
 use crate::sanitize::Raw;
-use crate::tool::ToolStatus;
+use crate::model::tool::ToolStatus;
 
 /// The number of compactions that are tracked.
 const MAX_COMPACTIONS: usize = 8;
@@ -62,7 +62,7 @@ impl AcpParser {
         } else if object.fields().any(|(key, value)| key == "summary" && value.is_null()) {
             self.edit_summary(&id, String::clear);
         }
-        let (known, is_new) = self.compactions.open(&id);
+        let (known, is_new) = self.compactions.get_or_insert(&id);
         let status = if is_chunk { None } else { parse_status(kind, object, &known.text) };
         let status = status.unwrap_or(CompactionStatus::Running);
         let error = get(&["error", "message"]).and_then(|e| {
@@ -84,7 +84,7 @@ impl AcpParser {
         f: &MessageFields<'_>,
         out: &mut AdapterOutput,
     ) -> Option<String> {
-        let is_tracked = self.compactions.has(id);
+        let is_tracked = self.compactions.contains_key(id);
         if !is_tracked && !self.is_compaction_call(id, f) {
             return None;
         }
@@ -92,7 +92,7 @@ impl AcpParser {
         if !text.is_empty() {
             self.edit_summary(id, |summary| *summary = text.to_string());
         }
-        self.open_requests += u32::from(self.compactions.open(id).1);
+        self.open_requests += u32::from(self.compactions.get_or_insert(id).1);
         let call_status = f.status().and_then(Json::str).and_then(|s| ToolStatus::parse(&s));
         let status = match call_status {
             Some(ToolStatus::Completed) => CompactionStatus::Completed,
@@ -108,11 +108,11 @@ impl AcpParser {
         f.title().and_then(Json::str).as_deref() == Some("Compact conversation")
             && f.name().or_else(|| f.tool_name()).is_none()
             && f.meta().is_none_or(|m| m.get("claudeCode").is_none())
-            && !self.tool_calls.has(id)
+            && !self.tool_calls.contains_key(id)
     }
 
     fn edit_summary(&mut self, id: &str, edit: impl FnOnce(&mut String)) {
-        let (known, is_new) = self.compactions.open(id);
+        let (known, is_new) = self.compactions.get_or_insert(id);
         // An edit after the end is emitted with the next end.
         self.open_requests += u32::from(std::mem::take(&mut known.done) || is_new);
         edit(&mut known.text);
@@ -136,7 +136,7 @@ impl AcpParser {
             out.ignore();
             return;
         }
-        let (known, _) = self.compactions.open(id);
+        let (known, _) = self.compactions.get_or_insert(id);
         let has_summary = matches!(status, CompactionStatus::Completed | CompactionStatus::CutOff);
         if has_summary && known.emitted >= MAX_EMITTED {
             out.ignore();
@@ -165,14 +165,14 @@ impl AcpParser {
         }
         // The next compaction without an id is another one.
         if id.is_empty() || !has_summary {
-            self.compactions.take(id);
+            self.compactions.remove(id);
         }
     }
 
     /// Closes the open compactions at the end of a turn. At the end of the input only those with a
     /// summary are emitted.
     pub(super) fn close_compactions(&mut self, turn_ended: bool, out: &mut AdapterOutput) {
-        for id in self.compactions.keys(|known| !known.done) {
+        for id in self.compactions.keys_where(|known| !known.done) {
             let known = self.compactions.get(&id);
             let has_summary = known.is_some_and(|k| !k.text.trim().is_empty());
             if !turn_ended && !has_summary {
@@ -180,14 +180,14 @@ impl AcpParser {
             }
             let status =
                 if has_summary { CompactionStatus::CutOff } else { CompactionStatus::Cancelled };
-            self.compactions.open(&id).0.emitted = 0;
+            self.compactions.get_or_insert(&id).0.emitted = 0;
             self.emit_compaction(&id, status, None, (None, None), out);
         }
     }
 }
 
-pub(super) fn no_compactions() -> Recent<CompactionState> {
-    Recent::new(MAX_COMPACTIONS)
+pub(super) fn no_compactions() -> BoundedMap<CompactionState> {
+    BoundedMap::new(MAX_COMPACTIONS)
 }
 
 /// Parses the status of a compaction from an update.

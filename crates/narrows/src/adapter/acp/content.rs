@@ -3,7 +3,7 @@
 use crate::adapter::blob::{Blob, decode_data_url, decode_image};
 use crate::adapter::output::AdapterOutput;
 use crate::json::{Json, Kind};
-use crate::tool::Image;
+use crate::model::tool::Image;
 use ecow::{EcoString, eco_format};
 
 /// The text and images of content: a string, a block or a list of blocks.

@@ -6,7 +6,7 @@ use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::MAX_LIST;
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
-use crate::tool::{Diff, DiffAction, Image, Location, Scope, ToolCall, ToolKind, ToolName, Tri};
+use crate::model::tool::{Diff, DiffAction, Image, Location, Scope, ToolCall, ToolKind, ToolName, Tri};
 
 /// Collects the changed files of a call: from the content, the metadata of the output, or as a last
 /// resort the arguments.

@@ -3,7 +3,7 @@
 use super::AcpParser;
 use crate::adapter::elicitation_form::ElicitationForm;
 use crate::adapter::output::AdapterOutput;
-use crate::event::Body;
+use crate::model::event::Body;
 use crate::json::Json;
 
 /// Whether a method is an elicitation, under its current or an earlier name.
@@ -21,7 +21,7 @@ impl AcpParser {
     ) {
         let (form, question) = ElicitationForm::parse(id, params);
         out.push(Body::QuestionRequest(Box::new(question)));
-        let (entry, is_new) = self.forms.open(id);
+        let (entry, is_new) = self.forms.get_or_insert(id);
         *entry = form;
         self.open_requests += u32::from(is_new);
     }
@@ -33,7 +33,7 @@ impl AcpParser {
         result: Option<Json<'_>>,
         out: &mut AdapterOutput,
     ) -> bool {
-        let Some(form) = self.forms.take(id) else { return false };
+        let Some(form) = self.forms.remove(id) else { return false };
         self.open_requests = self.open_requests.saturating_sub(1);
         out.push(form.answer(result));
         true

@@ -24,12 +24,12 @@ pub(super) use envelope::{EnvelopeKeys, packet_shape};
 use super::elicitation_form::ElicitationForm;
 use super::output::AdapterOutput;
 use super::{Format, FormatParser, salvage};
-use crate::change::Items;
+use crate::model::change::Items;
 use crate::frame::packets::Packet;
 use crate::json::{Index, Json, Kind};
-use crate::recent::Recent;
+use crate::bounded_map::BoundedMap;
 use crate::sanitize::Raw;
-use crate::time::Time;
+use crate::model::time::Time;
 use fields::MessageFields;
 use tool_call::ToolIdentity;
 
@@ -54,25 +54,25 @@ enum MessageSender {
 #[derive(Debug)]
 pub(super) struct AcpParser {
     index: Index,
-    tool_calls: Recent<ToolIdentity>,
+    tool_calls: BoundedMap<ToolIdentity>,
     /// The agent process, if the recorder knows it: each numbers its requests from the start.
     process: Option<Box<str>>,
     /// The unique name of the request that the message is, or is about: agents reuse ids.
     request_name: Option<Box<str>>,
     /// The requests of the client, by id.
-    client_requests: Recent<rpc::ClientRequest>,
+    client_requests: BoundedMap<rpc::ClientRequest>,
     /// The permission requests of the agent, by id.
-    permissions: Recent<permission::PendingPermission>,
+    permissions: BoundedMap<permission::PendingPermission>,
     /// The elicitation requests of the agent, by id.
-    forms: Recent<ElicitationForm>,
+    forms: BoundedMap<ElicitationForm>,
     /// The other requests of the agent, whose responses are not part of the transcript.
-    other_requests: Recent<()>,
+    other_requests: BoundedMap<()>,
     /// The high surrogate of a pair that was split over two chunks, and its text block.
     pending_surrogate: Option<(u32, update::TextBlockKey)>,
     /// The id of the last text block.
     last_block: Raw,
     /// The compactions, by id.
-    compactions: Recent<compaction::CompactionState>,
+    compactions: BoundedMap<compaction::CompactionState>,
     /// Codex reported a failure; its message follows as text.
     codex_failing: bool,
     /// The number of open requests of this turn, other than the prompt.
@@ -86,13 +86,13 @@ impl Default for AcpParser {
     fn default() -> Self {
         AcpParser {
             index: Index::default(),
-            tool_calls: Recent::new(MAX_CALLS),
+            tool_calls: BoundedMap::new(MAX_CALLS),
             process: None,
             request_name: None,
-            client_requests: Recent::new(MAX_PENDING),
-            permissions: Recent::new(MAX_PENDING),
-            forms: Recent::new(MAX_PENDING),
-            other_requests: Recent::new(MAX_PENDING),
+            client_requests: BoundedMap::new(MAX_PENDING),
+            permissions: BoundedMap::new(MAX_PENDING),
+            forms: BoundedMap::new(MAX_PENDING),
+            other_requests: BoundedMap::new(MAX_PENDING),
             pending_surrogate: None,
             last_block: Raw::default(),
             compactions: compaction::no_compactions(),
@@ -179,9 +179,9 @@ impl AcpParser {
         self.cancel_permissions(is_gone, out);
         // Before the first process all requests are restored ones, which may be its own.
         if self.process.is_some() {
-            self.client_requests = Recent::new(MAX_PENDING);
-            self.forms = Recent::new(MAX_PENDING);
-            self.other_requests = Recent::new(MAX_PENDING);
+            self.client_requests = BoundedMap::new(MAX_PENDING);
+            self.forms = BoundedMap::new(MAX_PENDING);
+            self.other_requests = BoundedMap::new(MAX_PENDING);
             self.prompt_time = None;
         }
         self.process = process.map(|process| process.as_ref().into());

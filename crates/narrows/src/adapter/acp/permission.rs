@@ -5,7 +5,7 @@ use super::rpc::unknown;
 use super::tool_call::ToolUpdate;
 use super::{AcpParser, MessageSender};
 use crate::adapter::output::AdapterOutput;
-use crate::event::{Answer, Ask, Body, Choice, Decision};
+use crate::model::event::{Answer, Ask, Body, Choice, Decision};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
 
@@ -71,7 +71,7 @@ impl AcpParser {
             options: options.iter().map(choice).collect(),
             call: None,
         })));
-        let (entry, is_new) = self.permissions.open(id);
+        let (entry, is_new) = self.permissions.get_or_insert(id);
         *entry = PendingPermission { call_id, options };
         self.open_requests += u32::from(is_new);
     }
@@ -88,7 +88,7 @@ impl AcpParser {
         if sender == MessageSender::Client || self.close_form(&id, None, out) {
             return;
         }
-        if let Some(permission) = self.permissions.take(&id) {
+        if let Some(permission) = self.permissions.remove(&id) {
             self.open_requests = self.open_requests.saturating_sub(1);
             decide(&id, permission, None, out);
         }
@@ -100,9 +100,9 @@ impl AcpParser {
         is_gone: impl Fn(&str) -> bool,
         out: &mut AdapterOutput,
     ) {
-        for id in self.permissions.keys(|_| true) {
+        for id in self.permissions.keys_where(|_| true) {
             if is_gone(&id)
-                && let Some(permission) = self.permissions.take(&id)
+                && let Some(permission) = self.permissions.remove(&id)
             {
                 self.open_requests = self.open_requests.saturating_sub(1);
                 decide(&id, permission, None, out);

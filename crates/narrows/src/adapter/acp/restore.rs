@@ -5,12 +5,12 @@ use super::compaction::CompactionState;
 use super::permission::{OfferedOption, PendingPermission};
 use super::tool_call::ToolIdentity;
 use crate::calls::said_of;
-use crate::change::Items;
-use crate::event::{Choice, Origin};
-use crate::item::{Item, ItemBody};
+use crate::model::change::Items;
+use crate::model::event::{Choice, Origin};
+use crate::model::item::{Item, ItemBody};
 use crate::sanitize::Clean;
-use crate::session::Status;
-use crate::tool::{ToolCall, ToolName};
+use crate::model::session::Status;
+use crate::model::tool::{ToolCall, ToolName};
 
 impl AcpParser {
     /// Whether no character, failure or request is open.
@@ -24,7 +24,7 @@ impl AcpParser {
         for item in before() {
             match &item.body {
                 ItemBody::ToolCall { tool_call } => {
-                    *self.tool_calls.open(&item.id).0 = tool_identity(&tool_call.call);
+                    *self.tool_calls.get_or_insert(&item.id).0 = tool_identity(&tool_call.call);
                 }
                 ItemBody::Permission { request_id, tool_call_id, options, .. } => {
                     let option = |o: &Choice| OfferedOption {
@@ -32,7 +32,7 @@ impl AcpParser {
                         name: o.name.to_string(),
                         kind: o.kind.to_string(),
                     };
-                    *self.permissions.open(request_id).0 = PendingPermission {
+                    *self.permissions.get_or_insert(request_id).0 = PendingPermission {
                         call_id: tool_call_id.to_string(),
                         options: options.iter().map(option).collect(),
                     };
@@ -40,7 +40,7 @@ impl AcpParser {
                 ItemBody::Compaction(summary) => {
                     if let Some(id) = &summary.id {
                         let text = summary.text.to_string();
-                        *self.compactions.open(id).0 =
+                        *self.compactions.get_or_insert(id).0 =
                             CompactionState { text, done: true, emitted: 0 };
                     }
                 }

@@ -6,10 +6,10 @@ use super::permission::decide;
 use super::{AcpParser, MessageSender, content, session_info};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
-use crate::event::{Body, Failure, Info, Response, Unknown, Usage};
+use crate::model::event::{Body, Failure, Info, Response, Unknown, Usage};
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
-use crate::time::Time;
+use crate::model::time::Time;
 use std::borrow::Cow;
 
 /// The error code of a request that its sender cancelled.
@@ -48,7 +48,7 @@ impl AcpParser {
             if is_client_method(method) {
                 if sender != MessageSender::Agent {
                     let request = ClientRequest { method: method.into(), time: out.time.clone() };
-                    let (entry, is_new) = self.client_requests.open(id);
+                    let (entry, is_new) = self.client_requests.get_or_insert(id);
                     *entry = request;
                     if method == "session/prompt" {
                         self.prompt_time = None;
@@ -57,7 +57,7 @@ impl AcpParser {
                     }
                 }
             } else if method != "session/request_permission" && !is_elicitation(method) {
-                self.open_requests += u32::from(self.other_requests.open(id).1);
+                self.open_requests += u32::from(self.other_requests.get_or_insert(id).1);
             }
         }
         if method == "initialize" && sender != MessageSender::Agent {
@@ -107,7 +107,7 @@ impl AcpParser {
     /// Whether the id of this message is that of an open request of the client.
     pub(super) fn is_client_request(&self, f: &MessageFields<'_>) -> bool {
         let id = f.id().and_then(Json::scalar);
-        id.is_some_and(|id| self.client_requests.has(&self.scoped_id(id)))
+        id.is_some_and(|id| self.client_requests.contains_key(&self.scoped_id(id)))
     }
 
     /// Handles the response to a request of either side.
@@ -121,13 +121,13 @@ impl AcpParser {
         let id = self.scoped_id(f.id().and_then(Json::scalar).unwrap_or_default());
         let get = |name: &str| f.result().and_then(|r| r.get(name));
         // The ids of the two sides overlap: when the sender is unknown, the shape decides.
-        let is_other = self.other_requests.take(&id).is_some();
+        let is_other = self.other_requests.remove(&id).is_some();
         self.open_requests = self.open_requests.saturating_sub(u32::from(is_other));
         let to_agent = match sender {
             MessageSender::Client => true,
             MessageSender::Agent => false,
             MessageSender::Unknown => {
-                get("outcome").is_some() || (is_other && !self.client_requests.has(&id))
+                get("outcome").is_some() || (is_other && !self.client_requests.contains_key(&id))
             }
         };
         // The response to a form has an action.
@@ -137,7 +137,7 @@ impl AcpParser {
             return;
         }
         if to_agent {
-            let permission = self.permissions.take(&id);
+            let permission = self.permissions.remove(&id);
             let is_open = u32::from(permission.is_some());
             self.open_requests = self.open_requests.saturating_sub(is_open);
             return match (permission, get("outcome")) {
@@ -149,7 +149,7 @@ impl AcpParser {
                 _ => out.ignore(),
             };
         }
-        let request = self.client_requests.take(&id);
+        let request = self.client_requests.remove(&id);
         let method = request.as_ref().map(|r| &*r.method);
         let is_counted = method.is_some_and(|m| m != "session/prompt");
         self.open_requests = self.open_requests.saturating_sub(u32::from(is_counted));
@@ -307,10 +307,10 @@ pub(super) fn prompt(prompt: Option<Json<'_>>, out: &mut AdapterOutput) {
         out.ignore();
         return;
     }
-    out.push(Body::UserMessage(crate::event::Message {
+    out.push(Body::UserMessage(crate::model::event::Message {
         text: Raw::new(parts.text),
         images: parts.images,
-        origin: crate::event::Origin::Client,
+        origin: crate::model::event::Origin::Client,
         block_id: None,
         whole: false,
     }));

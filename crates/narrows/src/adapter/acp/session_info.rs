@@ -1,7 +1,7 @@
 //! Messages about the session itself: agent, model, mode, title, commands, usage.
 
 use crate::adapter::output::AdapterOutput;
-use crate::event::{Body, Command, Gauge, Info, Note};
+use crate::model::event::{Body, Command, Gauge, Info, Note};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
 

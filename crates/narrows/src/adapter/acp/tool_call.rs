@@ -6,10 +6,10 @@ use super::fields::MessageFields;
 use super::tool_output::{OutputSource, parse_output};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::{read_input, todo_list};
-use crate::event::{Body, ToolEvent};
+use crate::model::event::{Body, ToolEvent};
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
-use crate::tool::{
+use crate::model::tool::{
     Fresh, Todo, ToolCall, ToolKind, ToolName, ToolStatus, agrees, by_name, by_notes, by_shape,
 };
 
@@ -52,7 +52,7 @@ impl AcpParser {
         if let Some(id) = self.compaction_call(&id, f, out) {
             return id;
         }
-        let (known, first) = self.tool_calls.open(&id);
+        let (known, first) = self.tool_calls.get_or_insert(&id);
         let meta = ToolMeta::read(f.meta());
         let input = f.input().filter(|i| i.kind() == Kind::Object);
         let kind_text = f.tool_kind().and_then(Json::str);

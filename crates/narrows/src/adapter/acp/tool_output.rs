@@ -3,7 +3,7 @@
 use super::tool_call::{ToolIdentity, ToolMeta};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
-use crate::tool::{
+use crate::model::tool::{
     Output, ToolCall, ToolKind, ToolName, ToolStatus, exit_code, file_text, shell_text, task_text,
 };
 

@@ -9,7 +9,7 @@ use super::{AcpParser, rpc, session_info};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::{SyntheticKind, classify};
 use crate::adapter::tool_input::todo_status;
-use crate::event::{
+use crate::model::event::{
     Artifact, ArtifactInfo, Body, Chunk, Failure, Message, Note, Origin, Plan, PlanEntry, Summary,
 };
 use crate::json::{Json, Kind};
@@ -196,7 +196,7 @@ impl AcpParser {
             Speaker::Agent => {
                 // Gemini reports its mode as text.
                 if let Some(mode) = text.strip_prefix("[MODE_UPDATE] ") {
-                    let info = crate::event::Info {
+                    let info = crate::model::event::Info {
                         mode: Some(Raw::new(mode.trim())),
                         ..Default::default()
                     };

@@ -3,7 +3,7 @@
 use super::record::{ClaudeRecord, ContentBlocks};
 use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
-use crate::event::{Body, Chunk, Failure, Note};
+use crate::model::event::{Body, Chunk, Failure, Note};
 use crate::json::{Json, Kind};
 use crate::sanitize::{Raw, Tree};
 use std::collections::VecDeque;

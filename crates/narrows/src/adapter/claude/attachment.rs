@@ -5,7 +5,7 @@ use super::user::{TextSource, UserInput, is_task_notification};
 use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
-use crate::event::{Body, Note};
+use crate::model::event::{Body, Note};
 use crate::json::Json;
 use crate::sanitize::Raw;
 

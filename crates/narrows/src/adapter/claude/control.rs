@@ -7,10 +7,10 @@ use super::{ClaudeParser, suggestion, unknown};
 use crate::adapter::elicitation_form::ElicitationForm;
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::read_input;
-use crate::event::{Answer, Ask, Body, Choice, Decision, Info, Question, ToolEvent};
+use crate::model::event::{Answer, Ask, Body, Choice, Decision, Info, Question, ToolEvent};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
-use crate::tool::{Fresh, ToolCall};
+use crate::model::tool::{Fresh, ToolCall};
 
 /// The id and the label of the options that every request has.
 const ALLOW_OPTION: (&str, &str) = ("allow", "Allow once");
@@ -99,7 +99,7 @@ impl ClaudeParser {
             _ => return unknown("control_request", object, out),
         }
         let call = request.text("tool_use_id").unwrap_or_default();
-        self.control_requests.open(id).0.call_id = call.clone().into_owned();
+        self.control_requests.get_or_insert(id).0.call_id = call.clone().into_owned();
         let tool_call_id = Raw::new(call.clone());
         let request_id = Raw::new(id);
         if request.text("tool_name").as_deref() == Some("AskUserQuestion") {
@@ -125,7 +125,7 @@ impl ClaudeParser {
             kind: Raw::new(*kind),
         };
         let options = offered.iter().map(choice).collect();
-        self.control_requests.open(id).0.options =
+        self.control_requests.get_or_insert(id).0.options =
             offered.into_iter().map(|(id, name, _)| (id, name)).collect();
         // The model's description of its command is not a description by the program.
         let by_model = request.path(&["input", "description"]).and_then(Json::str);
@@ -140,7 +140,7 @@ impl ClaudeParser {
     /// An MCP server asks the user to fill in a form.
     fn elicitation_request(&mut self, id: &str, request: Json<'_>, out: &mut AdapterOutput) {
         // The request may be repeated for a client that connects later.
-        if self.forms.has(id) {
+        if self.forms.contains_key(id) {
             out.ignore();
             return;
         }
@@ -149,14 +149,14 @@ impl ClaudeParser {
         if let Some(first) = question.questions.first_mut() {
             first.header = first.header.take().or(server.map(Raw::new));
         }
-        *self.forms.open(id).0 = form;
+        *self.forms.get_or_insert(id).0 = form;
         self.open_forms += 1;
         out.push(Body::QuestionRequest(Box::new(question)));
     }
 
     /// Closes a form with the user's answer, if any; returns false when there is no such form.
     fn close_form(&mut self, id: &str, answer: Option<Json<'_>>, out: &mut AdapterOutput) -> bool {
-        let Some(form) = self.forms.take(id) else { return false };
+        let Some(form) = self.forms.remove(id) else { return false };
         self.open_forms = self.open_forms.saturating_sub(1);
         out.push(form.answer(answer));
         true
@@ -170,8 +170,8 @@ impl ClaudeParser {
         out: &mut AdapterOutput,
     ) -> Option<Raw> {
         let input = request.get("input").filter(|i| i.kind() == Kind::Object);
-        let is_known = self.tool_uses.has(id);
-        let (known, _) = self.tool_uses.open(id);
+        let is_known = self.tool_uses.contains_key(id);
+        let (known, _) = self.tool_uses.get_or_insert(id);
         known.identify(&request.text("tool_name").unwrap_or_default());
         let mut call: ToolCall<Raw> = ToolCall::unknown();
         known.describe(&mut call);
@@ -206,7 +206,7 @@ impl ClaudeParser {
         option: Option<String>,
         out: &mut AdapterOutput,
     ) {
-        let Some(request) = self.control_requests.take(id) else {
+        let Some(request) = self.control_requests.remove(id) else {
             out.ignore();
             return;
         };

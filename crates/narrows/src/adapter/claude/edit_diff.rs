@@ -3,7 +3,7 @@
 use crate::adapter::tool_input::MAX_LIST;
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
-use crate::tool::{Diff, Hunk, Scope};
+use crate::model::tool::{Diff, Hunk, Scope};
 
 /// The longest file that is computed by applying an edit, in bytes.
 const MAX_FILE_BYTES: usize = 64 << 20;

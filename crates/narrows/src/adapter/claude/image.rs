@@ -2,7 +2,7 @@
 
 use crate::adapter::blob::{Blob, decode_image};
 use crate::json::Json;
-use crate::tool::Image;
+use crate::model::tool::Image;
 
 /// Decodes a block `{type: image, source}`; the error is text that replaces the image.
 pub(super) fn image_block(block: Json<'_>, blobs: &mut Vec<Blob>) -> Result<Image, String> {

@@ -36,11 +36,11 @@ pub(crate) use usage::recorded_usage;
 use super::elicitation_form::ElicitationForm;
 use super::output::AdapterOutput;
 use super::{Format, FormatParser, salvage};
-use crate::change::Items;
-use crate::event::{Body, Info, Unknown};
+use crate::model::change::Items;
+use crate::model::event::{Body, Info, Unknown};
 use crate::frame::packets::{ORPHAN_PARENT, Packet};
 use crate::json::{Index, Json};
-use crate::recent::Recent;
+use crate::bounded_map::BoundedMap;
 use crate::sanitize::{Raw, Tree};
 use record::ClaudeRecord;
 use record_owner::RecordOwner;
@@ -60,9 +60,9 @@ pub(super) struct ClaudeParser {
     line: u64,
     /// The session header so far.
     info: Info<Raw>,
-    tool_uses: Recent<tool_use::ToolUseState>,
+    tool_uses: BoundedMap<tool_use::ToolUseState>,
     /// The calls that started subagents, by the subagent's id.
-    subagent_calls: Recent<String>,
+    subagent_calls: BoundedMap<String>,
     /// The unfinished calls whose subagents were identified by their prompt.
     calls_matched_by_prompt: Vec<String>,
     /// The call of the subagent whose records are among the session's own, as in old files.
@@ -72,15 +72,15 @@ pub(super) struct ClaudeParser {
     held_text: Option<truncation::HeldProgramText>,
     streamed_messages: Vec<stream_event::StreamedMessage>,
     tasks: tasks::Tasks,
-    control_requests: Recent<control::PendingControlRequest>,
+    control_requests: BoundedMap<control::PendingControlRequest>,
     /// The elicitation forms of MCP servers, by the id of their request.
-    forms: Recent<ElicitationForm>,
+    forms: BoundedMap<ElicitationForm>,
     /// The number of forms of this turn without an answer.
     open_forms: u32,
     /// A compaction whose summary has not arrived.
     compaction: Option<system::CompactBoundary>,
     /// The calls whose output was moved to a file, by the name of the file.
-    offloaded_files: Recent<String>,
+    offloaded_files: BoundedMap<String>,
     usage: usage::UsageTracker,
     /// The user gave the session its title.
     has_user_title: bool,
@@ -105,8 +105,8 @@ impl ClaudeParser {
             seen_records: seen_records::SeenRecords::default(),
             line: 0,
             info: Info::default(),
-            tool_uses: Recent::new(MAX_CALLS),
-            subagent_calls: Recent::new(MAX_TRACKED),
+            tool_uses: BoundedMap::new(MAX_CALLS),
+            subagent_calls: BoundedMap::new(MAX_TRACKED),
             calls_matched_by_prompt: Vec::new(),
             sidechain_call: None,
             blocks: assistant::BlockCounter::default(),
@@ -114,11 +114,11 @@ impl ClaudeParser {
             held_text: None,
             streamed_messages: Vec::new(),
             tasks: tasks::Tasks::default(),
-            control_requests: Recent::new(MAX_TRACKED),
-            forms: Recent::new(MAX_TRACKED),
+            control_requests: BoundedMap::new(MAX_TRACKED),
+            forms: BoundedMap::new(MAX_TRACKED),
             open_forms: 0,
             compaction: None,
-            offloaded_files: Recent::new(MAX_TRACKED),
+            offloaded_files: BoundedMap::new(MAX_TRACKED),
             usage: usage::UsageTracker::default(),
             has_user_title: false,
             is_history: false,

@@ -2,7 +2,7 @@
 
 use crate::json::{Index, Json, Kind};
 use crate::sanitize::Raw;
-use crate::tool::{Diff, Scope};
+use crate::model::tool::{Diff, Scope};
 
 /// The number of cells that are read.
 const MAX_CELLS: usize = 10_000;

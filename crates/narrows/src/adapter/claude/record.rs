@@ -1,7 +1,7 @@
 //! Reads the fields of one record. The live stream and the session file spell some differently.
 
 use crate::json::{Json, Kind};
-use crate::time::Time;
+use crate::model::time::Time;
 use std::borrow::Cow;
 
 /// The fields of a record. Absent and null are the same.

@@ -42,7 +42,7 @@ impl ClaudeParser {
             && let Some(call) = self.tasks.take_call_of_prompt(&prompt)
         {
             if let Some(agent) = agent {
-                self.subagent_calls.open(&agent).0.clone_from(&call);
+                self.subagent_calls.get_or_insert(&agent).0.clone_from(&call);
                 self.calls_matched_by_prompt.push(call.clone());
                 return RecordOwner::Subagent(Raw::new(call));
             }

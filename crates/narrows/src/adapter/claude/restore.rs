@@ -4,12 +4,12 @@ use super::ClaudeParser;
 use super::stream_event::StreamedMessage;
 use super::tool_use::{ToolUseState, truncate};
 use crate::calls::said_of;
-use crate::change::Items;
-use crate::event::{Choice, Info};
-use crate::item::ItemBody;
+use crate::model::change::Items;
+use crate::model::event::{Choice, Info};
+use crate::model::item::ItemBody;
 use crate::sanitize::{Clean, Raw};
-use crate::session::SessionInfo;
-use crate::tool::{Output, ToolCall, ToolName, ToolStatus};
+use crate::model::session::SessionInfo;
+use crate::model::tool::{Output, ToolCall, ToolName, ToolStatus};
 use std::collections::HashSet;
 
 impl ClaudeParser {
@@ -45,9 +45,9 @@ impl ClaudeParser {
                 }
                 ItemBody::ToolCall { tool_call } if item.order < since => {
                     let (id, call) = (&item.id, &tool_call.call);
-                    *self.tool_uses.open(id).0 = restored_tool_use(call);
+                    *self.tool_uses.get_or_insert(id).0 = restored_tool_use(call);
                     if let Some(agent) = &call.child_session_id {
-                        *self.subagent_calls.open(agent).0 = id.to_string();
+                        *self.subagent_calls.get_or_insert(agent).0 = id.to_string();
                     }
                     let is_open = !call.status.is_some_and(ToolStatus::is_final);
                     if let Some(Output::Whole(prompt)) = &call.output
@@ -62,7 +62,7 @@ impl ClaudeParser {
                 ItemBody::BackgroundTask(task) => self.tasks.add_background(&task.task_id),
                 ItemBody::Permission { request_id, tool_call_id, options, .. } => {
                     let option = |o: &Choice| (o.option_id.to_string(), o.name.to_string());
-                    let request = self.control_requests.open(request_id).0;
+                    let request = self.control_requests.get_or_insert(request_id).0;
                     request.call_id = tool_call_id.to_string();
                     request.options = options.iter().map(option).collect();
                 }
@@ -72,7 +72,7 @@ impl ClaudeParser {
                     answers: None,
                     ..
                 } if !tool_call_id.starts_with("elicitation-") => {
-                    self.control_requests.open(request_id).0.call_id = tool_call_id.to_string();
+                    self.control_requests.get_or_insert(request_id).0.call_id = tool_call_id.to_string();
                 }
                 _ => {}
             }

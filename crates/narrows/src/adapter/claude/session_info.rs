@@ -3,7 +3,7 @@
 use super::ClaudeParser;
 use super::record::ClaudeRecord;
 use crate::adapter::output::AdapterOutput;
-use crate::event::{Body, Info};
+use crate::model::event::{Body, Info};
 use crate::json::Json;
 use crate::sanitize::Raw;
 

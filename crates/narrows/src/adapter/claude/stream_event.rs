@@ -3,10 +3,10 @@
 use super::record::ClaudeRecord;
 use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
-use crate::event::{Body, Chunk, ToolEvent};
+use crate::model::event::{Body, Chunk, ToolEvent};
 use crate::json::Json;
 use crate::sanitize::Raw;
-use crate::tool::{Fresh, ToolCall, ToolStatus};
+use crate::model::tool::{Fresh, ToolCall, ToolStatus};
 
 /// The number of messages that may stream at once.
 const MAX_STREAMS: usize = 64;
@@ -151,8 +151,8 @@ impl ClaudeParser {
             out.ignore();
             return;
         };
-        let first = !self.tool_uses.has(&id);
-        let known = self.tool_uses.open(&id).0;
+        let first = !self.tool_uses.contains_key(&id);
+        let known = self.tool_uses.get_or_insert(&id).0;
         known.identify(&name);
         let mut call = ToolCall::unknown();
         known.describe(&mut call);

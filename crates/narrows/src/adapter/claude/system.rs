@@ -7,7 +7,7 @@ use super::user::UserInput;
 use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::tagged;
-use crate::event::{Body, Command, Info, Note, Summary};
+use crate::model::event::{Body, Command, Info, Note, Summary};
 use crate::json::Json;
 use crate::sanitize::Raw;
 

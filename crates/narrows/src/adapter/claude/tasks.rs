@@ -5,11 +5,11 @@ use super::{ClaudeParser, MAX_TRACKED};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::tagged;
 use crate::adapter::tool_input::todo_status;
-use crate::event::{Background, Body};
+use crate::model::event::{Background, Body};
 use crate::json::Json;
-use crate::recent::Recent;
+use crate::bounded_map::BoundedMap;
 use crate::sanitize::Raw;
-use crate::tool::{Todo, ToolStatus};
+use crate::model::tool::{Todo, ToolStatus};
 use std::collections::VecDeque;
 
 /// The number of entries of a todo list.
@@ -22,14 +22,14 @@ const MAX_PROMPTS: usize = 64;
 pub(super) struct Tasks {
     list: Vec<TaskEntry>,
     /// The ids of background tasks.
-    background: Recent<()>,
+    background: BoundedMap<()>,
     /// The prompts of subagents that have not been seen yet, with the calls that started them.
     prompts: VecDeque<(Box<str>, String)>,
 }
 
 impl Default for Tasks {
     fn default() -> Self {
-        Tasks { list: Vec::new(), background: Recent::new(MAX_TRACKED), prompts: VecDeque::new() }
+        Tasks { list: Vec::new(), background: BoundedMap::new(MAX_TRACKED), prompts: VecDeque::new() }
     }
 }
 
@@ -95,7 +95,7 @@ impl Tasks {
 
     /// Adds a background task.
     pub(super) fn add_background(&mut self, task: &str) {
-        self.background.open(task);
+        self.background.get_or_insert(task);
     }
 
     /// Applies the edit of a finished call; returns the complete list.
@@ -154,7 +154,7 @@ impl ClaudeParser {
         let text = |name: &str| object.get(name).and_then(Json::scalar);
         let id = text("task_id").unwrap_or_default();
         // Foreground calls are reported too: their results contain the same.
-        if !self.tasks.background.has(&id) {
+        if !self.tasks.background.contains_key(&id) {
             out.ignore();
             return;
         }

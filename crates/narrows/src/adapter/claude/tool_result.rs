@@ -12,10 +12,10 @@ use super::tasks::without_reminders;
 use super::tool_use::ToolUseState;
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::todo_list;
-use crate::event::{AgentFile, Background, Body, GivenAnswer, QuestionAnswer, ToolEvent};
+use crate::model::event::{AgentFile, Background, Body, GivenAnswer, QuestionAnswer, ToolEvent};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
-use crate::tool::{
+use crate::model::tool::{
     Fresh, Image, Output, Permission, ToolCall, ToolName, ToolStatus, Tri, exit_code, shell_text,
     task_text, unnumbered,
 };
@@ -37,7 +37,7 @@ impl ClaudeParser {
     ) {
         let id = block.get("tool_use_id").and_then(Json::scalar).unwrap_or_default().into_owned();
         self.calls_matched_by_prompt.retain(|call| *call != id);
-        let (known, first) = self.tool_uses.open(&id);
+        let (known, first) = self.tool_uses.get_or_insert(&id);
         let value = structured.filter(|s| s.kind() == Kind::Object);
         let is_error = is_true(block.get("is_error"))
             || (known.task_change.is_some() && is_unsuccessful(value));
@@ -62,11 +62,11 @@ impl ClaudeParser {
         let mut bodies: Vec<Body<Raw>> = Vec::new();
         if let Some(value) = value.filter(|_| !is_error) {
             if let Some(agent) = value.text("agentId") {
-                self.subagent_calls.open(&agent).0.clone_from(&id);
+                self.subagent_calls.get_or_insert(&agent).0.clone_from(&id);
             }
             if let Some(path) = value.text("persistedOutputPath") {
                 let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-                self.offloaded_files.open(name).0.clone_from(&id);
+                self.offloaded_files.get_or_insert(name).0.clone_from(&id);
                 call.truncated = Some(true);
             }
             bodies.extend(
@@ -103,7 +103,7 @@ impl ClaudeParser {
     pub(super) fn offloaded_output(&mut self, name: &str, text: &str, out: &mut AdapterOutput) {
         let Some(id) = self.offloaded_files.get_mut(name).cloned() else { return };
         let mut call: ToolCall<Raw> = ToolCall::unknown();
-        self.tool_uses.open(&id).0.describe(&mut call);
+        self.tool_uses.get_or_insert(&id).0.describe(&mut call);
         call.output = Some(Output::Whole(Raw::new(text)));
         call.truncated = Some(false);
         out.time = None;

@@ -4,10 +4,10 @@ use super::ClaudeParser;
 use super::tasks::TaskListChange;
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::{MAX_LIST, read_input, todo_list};
-use crate::event::{Body, Question, QuestionOption, QuestionPart, ToolEvent};
+use crate::model::event::{Body, Question, QuestionOption, QuestionPart, ToolEvent};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
-use crate::tool::{Diff, Fresh, Output, Scope, ToolCall, ToolKind, ToolName, ToolStatus, by_name};
+use crate::model::tool::{Diff, Fresh, Output, Scope, ToolCall, ToolKind, ToolName, ToolStatus, by_name};
 
 /// The number of questions of a call, and of options of a question.
 const MAX_QUESTIONS: usize = 64;
@@ -68,7 +68,7 @@ impl ClaudeParser {
             None => format!("line-{}", self.line),
         };
         let input = block.get("input").filter(|i| i.kind() == Kind::Object);
-        let (known, first) = self.tool_uses.open(&id);
+        let (known, first) = self.tool_uses.get_or_insert(&id);
         known.identify(&name);
         let mut call: ToolCall<Raw> = ToolCall::unknown();
         known.describe(&mut call);

@@ -7,7 +7,7 @@ use super::usage::parse_usage;
 use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
-use crate::event::{Body, Response};
+use crate::model::event::{Body, Response};
 use crate::json::{Json, Kind};
 use crate::sanitize::Raw;
 use std::borrow::Cow;

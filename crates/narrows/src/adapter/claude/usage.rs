@@ -3,12 +3,12 @@
 use super::ClaudeParser;
 use super::record::ClaudeRecord;
 use crate::adapter::output::AdapterOutput;
-use crate::event::{AnswerUsage, Body, Event, Gauge, Usage};
+use crate::model::event::{AnswerUsage, Body, Event, Gauge, Usage};
 use crate::frame::packets::Packet;
-use crate::id::EventId;
+use crate::model::id::EventId;
 use crate::json::{Index, Json, Kind};
 use crate::sanitize::Raw;
-use crate::session::SessionInfo;
+use crate::model::session::SessionInfo;
 use std::collections::VecDeque;
 
 /// The number of messages whose request id is tracked.

@@ -7,10 +7,10 @@ use super::tool_result::has_no_parent_dir;
 use super::{ClaudeParser, system, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::{SyntheticKind, classify, tagged};
-use crate::event::{AgentFile, Body, Message, Note, Origin};
+use crate::model::event::{AgentFile, Body, Message, Note, Origin};
 use crate::json::Json;
 use crate::sanitize::Raw;
-use crate::tool::Image;
+use crate::model::tool::Image;
 
 impl ClaudeParser {
     pub(super) fn user(
