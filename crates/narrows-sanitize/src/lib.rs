@@ -51,7 +51,7 @@ pub use paths::{Mode, Paths};
 pub use redactor::Redactor;
 pub use redactor::partial::PartialLevel;
 pub use report::RedactionCounts;
-pub use secrets::{MIN_KEYWORD, MIN_KNOWN, Rule, RuleError, Secrets, UserRule};
+pub use secrets::{MIN_KEYWORD_LEN, MIN_KNOWN_LEN, Rule, RuleError, Secrets, UserRule};
 pub use stream_redactor::{StreamRedactor, ends_with_placeholder};
 pub use text::{Clean, Raw};
 pub use text_stream::TextStream;

@@ -4,7 +4,7 @@
 //! through one entry, redacts host paths and secrets, and produces the same items from either:
 //!
 //! ```text
-//! bytes ─ Packets ─▶ packet ─ Adapter ─▶ raw event ─ Sanitizer ─▶ event ─ Calls ─▶ event ─ Fold ─▶ change
+//! bytes ─ Packets ─▶ packet ─ Adapter ─▶ raw event ─ RedactionStage ─▶ event ─ ToolCallTracker ─▶ event ─ Fold ─▶ change
 //! ```
 //!
 //! [`Pipeline`] is all of it: push the output of [`Packets`] into it, and apply the changes of its
@@ -54,47 +54,51 @@ mod tally;
 pub mod tool_calls;
 pub mod view;
 
-pub use model::{artifact, change, event, id, item, session, time, tool, usage};
-#[cfg(feature = "stored")]
-pub use persisted as stored;
-pub use tool_calls as calls;
-
-/// The former path of [`frame::packets`] and [`Format`].
-#[doc(hidden)]
-pub mod packet {
-    pub use crate::adapter::Format;
-    pub use crate::frame::packets::{Framed as Given, HostEvent as Told, Packet};
-}
-
 pub use adapter::{Format, UnknownFormat, looks_like};
-pub use calls::Doing;
-pub use change::{Change, Items};
 pub use check::{drift, parity};
-pub use event::{Body, Event, Row};
+pub use event::{Body, Event, PrintedEvent};
 pub use fold::Fold;
 pub use frame::lines::{self, Lines};
-pub use frame::packets::{
-    Framed as Given, HostEvent as Told, ORPHAN_PARENT as NOBODY, Packet, Packets,
-};
-pub use item::Item;
+pub use frame::packets::{Framed, HostEvent, ORPHAN_PARENT, Packet, Packets};
+pub use model::change::{Change, Items};
+pub use model::item::Item;
+pub use model::{artifact, change, event, id, item, session, time, tool, usage};
 pub use pipeline::{Config, Pipeline, Step};
 pub use sanitize::{
-    Clean, Paths, Raw, Secrets, TextCleaner, Tree, sanitize_paths_in_text, strip_session_prefix,
+    Clean, Paths, Raw, Redactor, Secrets, Tree, sanitize_paths_in_text, strip_session_prefix,
 };
-pub use subagent_files::Beside;
+pub use subagent_files::SubagentFiles;
 pub use tally::Tally;
+pub use tool_calls::CallActivity;
+
+// Former names, for the crates that still use them.
+#[cfg(feature = "stored")]
+#[doc(hidden)]
+pub use persisted as stored;
+#[doc(hidden)]
+pub use {
+    PARSER_VERSION as PARSER, event::PrintedEvent as Row, frame::packets::Framed as Given,
+    frame::packets::HostEvent as Told, frame::packets::ORPHAN_PARENT as NOBODY,
+    sanitize::Redactor as TextCleaner, subagent_files::SubagentFiles as Beside,
+    tool_calls as calls, tool_calls::CallActivity as Doing,
+};
 
 /// Version of the parser. It increases when this version understands more of a session than older ones,
 /// so that stored sessions should be parsed again.
-pub const PARSER: u32 = 4;
+pub const PARSER_VERSION: u32 = 4;
 
 /// Redaction: the types of the crate `narrows-sanitize` and the stage that applies them to events.
 pub mod sanitize {
-    pub(crate) use crate::redact::EmittedText as Shown;
-    pub use crate::redact::RedactionStage as Sanitizer;
+    pub use crate::redact::RedactionStage;
     pub use narrows_sanitize::{
-        Clean, MIN_KEYWORD, MIN_KNOWN, Mode, Paths, Raw, RedactionCounts as Removed,
-        Redactor as TextCleaner, Rule, RuleError, Secrets, TextStream, Tree, UserRule,
-        sanitize_paths_in_text, strip_session_prefix,
+        Clean, MIN_KEYWORD_LEN, MIN_KNOWN_LEN, Mode, Paths, Raw, RedactionCounts, Redactor, Rule,
+        RuleError, Secrets, TextStream, Tree, UserRule, sanitize_paths_in_text,
+        strip_session_prefix,
+    };
+
+    // Former names, for the crates that still use them.
+    #[doc(hidden)]
+    pub use narrows_sanitize::{
+        MIN_KNOWN_LEN as MIN_KNOWN, RedactionCounts as Removed, Redactor as TextCleaner,
     };
 }

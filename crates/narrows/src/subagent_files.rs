@@ -1,29 +1,29 @@
 //! Merges the files of subagents into the session's own file, in the order of time.
 
-use crate::lines::{Line, Lines};
+use crate::frame::lines::{Line, Lines};
+use crate::frame::packets::{Framed, Packet};
 use crate::model::event::{Malformed, Position};
 use crate::model::time::Time;
-use crate::packet::{Given, Packet};
 use memchr::{memchr, memmem};
 
 /// The files of subagents, each with the call that started it.
 ///
 /// ```
-/// use narrows::{Beside, Given, Packet};
+/// use narrows::{Framed, Packet, SubagentFiles};
 ///
-/// let mut files = Beside::default();
+/// let mut files = SubagentFiles::default();
 /// files.add("toolu_1", br#"{"type":"user","timestamp":"2026-01-01T00:00:05Z"}"#.to_vec());
 /// let mut packets = 0;
 /// let early = br#"{"type":"user","timestamp":"2026-01-01T00:00:01Z"}"#;
 /// files.before(early, |_| packets += 1);
 /// assert_eq!(packets, 0);
 /// files.rest(|framed| match framed {
-///     Given::Packet(packet) => assert_eq!(packet.parent, Some("toolu_1")),
-///     Given::Fault(_) => unreachable!(),
+///     Framed::Packet(packet) => assert_eq!(packet.parent, Some("toolu_1")),
+///     Framed::Fault(_) => unreachable!(),
 /// });
 /// ```
 #[derive(Debug, Default)]
-pub struct Beside {
+pub struct SubagentFiles {
     files: Vec<SubagentFile>,
 }
 
@@ -49,7 +49,7 @@ impl std::fmt::Debug for SubagentFile {
     }
 }
 
-impl Beside {
+impl SubagentFiles {
     /// Adds the file of the subagent that `call` started.
     pub fn add(&mut self, call: impl Into<String>, bytes: Vec<u8>) {
         let source = self.files.len() as u32 + 1;
@@ -78,7 +78,7 @@ impl Beside {
     }
 
     /// Emits the packets that were written before a line of the session's own file.
-    pub fn before(&mut self, line: &[u8], emit: impl FnMut(Given<'_>)) {
+    pub fn before(&mut self, line: &[u8], emit: impl FnMut(Framed<'_>)) {
         if !self.files.is_empty()
             && let Some(time_ms) = time_of(line)
         {
@@ -87,11 +87,11 @@ impl Beside {
     }
 
     /// Emits the remaining packets.
-    pub fn rest(&mut self, emit: impl FnMut(Given<'_>)) {
+    pub fn rest(&mut self, emit: impl FnMut(Framed<'_>)) {
         self.emit_until(i64::MAX, emit);
     }
 
-    fn emit_until(&mut self, time_ms: i64, mut emit: impl FnMut(Given<'_>)) {
+    fn emit_until(&mut self, time_ms: i64, mut emit: impl FnMut(Framed<'_>)) {
         loop {
             let files = self.files.iter_mut();
             let unread = files.filter(|f| f.at < f.bytes.len() && f.time_ms <= time_ms);
@@ -113,7 +113,7 @@ impl SubagentFile {
         }
     }
 
-    fn emit_line(&mut self, emit: &mut impl FnMut(Given<'_>)) {
+    fn emit_line(&mut self, emit: &mut impl FnMut(Framed<'_>)) {
         let end = self.line_end();
         self.line += 1;
         let (source, number) = (self.source, self.line);
@@ -124,10 +124,14 @@ impl SubagentFile {
             let position = Position { line: number, column: 0, offset };
             if line.cut {
                 let (reason, length) = ("line too long", line.length);
-                emit(Given::Fault(Malformed { reason, position, length, source }));
+                emit(Framed::Fault(Malformed { reason, position, length, source }));
             } else if !line.bytes.trim_ascii().is_empty() {
                 let parent = Some(self.call.as_str());
-                emit(Given::Packet(Packet { source, parent, ..Packet::new(line.bytes, position) }));
+                emit(Framed::Packet(Packet {
+                    source,
+                    parent,
+                    ..Packet::new(line.bytes, position)
+                }));
             }
         };
         lines.push(&self.bytes[self.at..end], &mut on_line);

@@ -33,9 +33,9 @@ use table::compile;
 use vendors::VENDORS;
 
 /// Shortest known value that is redacted, in bytes.
-pub const MIN_KNOWN: usize = 8;
+pub const MIN_KNOWN_LEN: usize = 8;
 /// Shortest keyword of a user rule, in bytes.
-pub const MIN_KEYWORD: usize = 3;
+pub const MIN_KEYWORD_LEN: usize = 3;
 /// Memory limit of the regex of one rule, in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 /// Memory that one regex keeps between two searches, in bytes.
@@ -166,9 +166,9 @@ impl Secrets {
                 "the kind is not 1 to 32 lower-case letters, digits and hyphens".to_owned(),
             ));
         }
-        if rule.keyword.len() < MIN_KEYWORD || rule.keyword.contains(char::is_whitespace) {
+        if rule.keyword.len() < MIN_KEYWORD_LEN || rule.keyword.contains(char::is_whitespace) {
             return Err(refuse(format!(
-                "the keyword needs at least {MIN_KEYWORD} characters and no blanks"
+                "the keyword needs at least {MIN_KEYWORD_LEN} characters and no blanks"
             )));
         }
         let regex = compile(&rule.regex).map_err(|e| refuse(e.to_string()))?;
@@ -192,7 +192,7 @@ impl Secrets {
     /// Redacts each line of this value wherever it stands. Returns whether any line is long enough.
     pub fn add_known(&mut self, value: &str) -> bool {
         let mut added = false;
-        for line in value.lines().map(str::trim).filter(|l| l.len() >= MIN_KNOWN) {
+        for line in value.lines().map(str::trim).filter(|l| l.len() >= MIN_KNOWN_LEN) {
             added = true;
             if !self.known_values.iter().any(|k| k == line) {
                 self.known_values.push(line.to_owned());

@@ -1,8 +1,10 @@
 //! Elicitation forms: an agent, or an MCP server behind it, asks the user for values. A form is a
 //! question like any other. ACP and Claude Code send the same JSON schema.
 
-use crate::model::event::{Body, GivenAnswer, Question, QuestionAnswer, QuestionOption, QuestionPart};
 use crate::json::{Json, Kind};
+use crate::model::event::{
+    Body, Question, QuestionAnswer, QuestionOption, QuestionPart, QuestionResponse,
+};
 use crate::sanitize::Raw;
 
 /// The number of form fields that are read.
@@ -115,12 +117,12 @@ impl ElicitationForm {
         let field_answer = |field: &FormField| {
             let answer = labeled(content?.get(&field.name)?, &field.labels);
             let question = Raw::new(field.question.as_str());
-            Some(GivenAnswer { question, answer: Raw::new(answer) })
+            Some(QuestionResponse { question, answer: Raw::new(answer) })
         };
         let mut answers: Vec<_> = form.fields.iter().filter_map(field_answer).collect();
         if answers.is_empty() {
             let action = Raw::new(action.unwrap_or_else(|| "cancel".to_owned()));
-            answers.push(GivenAnswer { question: Raw::new(form.message), answer: action });
+            answers.push(QuestionResponse { question: Raw::new(form.message), answer: action });
         }
         let tool_call_id = Raw::new(form.call_id);
         Body::QuestionAnswer(Box::new(QuestionAnswer { tool_call_id, answers }))

@@ -5,7 +5,7 @@
 //!
 //! An adapter never fails and never shows text: a packet that cannot be parsed is a
 //! [`Malformed`](crate::model::event::Malformed) event, one of an unknown kind an
-//! [`Unknown`](crate::model::event::Unknown) event. Its state is bounded. It knows nothing of redaction and
+//! [`UnknownPacket`](crate::model::event::UnknownPacket) event. Its state is bounded. It knows nothing of redaction and
 //! of the fold. Read next: `format.rs`, then the `mod.rs` of a
 //! format.
 
@@ -26,19 +26,20 @@ mod unsupported;
 
 pub use blob::Blob;
 pub(crate) use claude::FORM_DIFFERENCES;
-pub(crate) use claude::recorded_usage as used_again;
+pub(crate) use claude::recorded_usage;
+pub use claude::{describe_suggestion, record_hash, subagent_launch};
+#[doc(hidden)]
 pub use claude::{
     describe_suggestion as suggested, record_hash as record_of, subagent_launch as launched,
 };
 pub use format::{Format, UnknownFormat};
-pub use output::AdapterOutput as Yield;
+pub use output::AdapterOutput;
 pub(crate) use packet_shape::{PacketShape, is_name};
 pub use side::Side;
 pub use unsupported::looks_like;
 
-use crate::model::change::Items;
 use crate::frame::packets::Packet;
-use output::AdapterOutput;
+use crate::model::change::Items;
 
 /// The parser of one family of formats. Its state belongs to one session.
 trait FormatParser: std::fmt::Debug + Send + Sync {
@@ -128,32 +129,32 @@ impl Adapter {
 
     /// Restores the calls and questions of a session from its items; the packets of items from the
     /// order `since` on are parsed again.
-    pub(crate) fn recall(&mut self, items: &Items, since: u64) {
+    pub(crate) fn restore(&mut self, items: &Items, since: u64) {
         self.parser.restore(items, since);
     }
 
     /// Returns the hashes of the record ids parsed since the last call.
-    pub(crate) fn records(&mut self) -> Vec<u64> {
+    pub(crate) fn take_seen_records(&mut self) -> Vec<u64> {
         self.parser.take_seen_records()
     }
 
     /// Marks records as parsed before.
-    pub(crate) fn recall_records(&mut self, mut hashes: impl Iterator<Item = u64>) {
+    pub(crate) fn restore_seen_records(&mut self, mut hashes: impl Iterator<Item = u64>) {
         self.parser.restore_seen_records(&mut hashes);
     }
 
     /// Ends the replay of packets that were parsed before; the next packet is new.
-    pub(crate) fn caught_up(&mut self) {
+    pub(crate) fn finish_replay(&mut self) {
         self.parser.finish_replay();
     }
 
     /// Whether no message is half parsed.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_quiescent(&self) -> bool {
         self.parser.is_quiescent()
     }
 
     /// Whether the last packet came from a session file, whose records have times of their own.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub(crate) fn is_history(&self) -> bool {
         self.parser.is_history()
     }
 
@@ -163,7 +164,7 @@ impl Adapter {
     }
 
     /// Accepts the text of the file `name`, to which the agent moved the output of a tool call.
-    pub fn offloaded(&mut self, name: &str, text: &str, out: &mut AdapterOutput) {
+    pub fn push_offloaded(&mut self, name: &str, text: &str, out: &mut AdapterOutput) {
         self.parser.push_offloaded(name, text, out);
     }
 }

@@ -1,11 +1,11 @@
 //! The output of an adapter for one packet.
 
 use super::Blob;
-use crate::model::event::{Body, Event, Malformed, Position};
 use crate::frame::packets::Packet;
+use crate::model::event::{Body, Event, Malformed, Position};
 use crate::model::id::EventId;
-use crate::sanitize::Raw;
 use crate::model::time::Time;
+use crate::sanitize::Raw;
 
 /// The longest text to which another chunk is joined, in bytes.
 const MAX_COALESCED_BYTES: usize = 16 << 10;
@@ -18,9 +18,9 @@ pub struct AdapterOutput {
     /// The images that the events refer to.
     pub blobs: Vec<Blob>,
     /// The number of packets that are bookkeeping and have no event.
-    pub quiet: u64,
+    pub ignored: u64,
     /// Working directories of the agent that packets mention in passing: paths to redact.
-    pub roots: Vec<Raw>,
+    pub working_dirs: Vec<Raw>,
     /// The time of the packet that is being parsed.
     pub(super) time: Option<Time>,
 }
@@ -28,12 +28,12 @@ pub struct AdapterOutput {
 impl AdapterOutput {
     /// Counts a packet, or a part of one, that has no event.
     pub(super) fn ignore(&mut self) {
-        self.quiet += 1;
+        self.ignored += 1;
     }
 
     /// Adds directories to redact.
     pub(super) fn add_working_dirs(&mut self, dirs: impl IntoIterator<Item = Raw>) {
-        self.roots.extend(dirs);
+        self.working_dirs.extend(dirs);
     }
 
     /// Emits an event of the session itself.
@@ -54,7 +54,7 @@ impl AdapterOutput {
 
     /// Joins the single event after the first `pending` events with the one before, if both are
     /// chunks of one text; returns whether it did.
-    pub(crate) fn join_last(&mut self, pending: usize) -> bool {
+    pub(crate) fn coalesce_last(&mut self, pending: usize) -> bool {
         if pending == 0 || self.events.len() != pending + 1 {
             return false;
         }
@@ -63,10 +63,10 @@ impl AdapterOutput {
         };
         let same_text = before.body.is_streamed()
             && last.body.is_streamed()
-            && !before.body.is_whole()
-            && !last.body.is_whole()
+            && !before.body.is_final_text()
+            && !last.body.is_final_text()
             && !last.body.has_images()
-            && before.body.same_block(&last.body)
+            && before.body.is_same_block(&last.body)
             && before.parent == last.parent;
         let (Some(text), Some(chunk)) = (before.body.text_mut(), last.body.text_mut()) else {
             return false;

@@ -1,11 +1,11 @@
 //! Notices for answers and turns that ended early.
 
-use crate::model::event::Note;
+use crate::model::event::Notice;
 use crate::sanitize::Raw;
 
 /// Returns the notice for a stop reason; none for a regular end. Agents have two names for the turn
 /// limit.
-pub(super) fn notice_for(reason: &str) -> Option<Note<Raw>> {
+pub(super) fn notice_for(reason: &str) -> Option<Notice<Raw>> {
     let (kind, text) = match reason {
         "max_tokens" => ("max_tokens", "The answer was cut off at the token limit."),
         "model_context_window_exceeded" => {
@@ -16,13 +16,13 @@ pub(super) fn notice_for(reason: &str) -> Option<Note<Raw>> {
         "max_budget" => ("max_budget", "The limit of cost was reached."),
         _ => return None,
     };
-    Some(Note { kind: Raw::new(kind), text: Raw::new(text) })
+    Some(Notice { kind: Raw::new(kind), text: Raw::new(text) })
 }
 
 /// Returns the notice for a turn that ended without a stop reason.
-pub(super) fn missing_reason() -> Note<Raw> {
+pub(super) fn missing_reason() -> Notice<Raw> {
     let text = "The agent did not say why its turn ended.";
-    Note { kind: Raw::new("no_stop_reason"), text: Raw::new(text) }
+    Notice { kind: Raw::new("no_stop_reason"), text: Raw::new(text) }
 }
 
 /// Whether a notice of this kind reports a truncated answer.

@@ -1,8 +1,8 @@
 //! Parses the arguments of tool calls, for which agents use similar names.
 
 use crate::json::{Json, Kind};
-use crate::sanitize::{Raw, Tree};
 use crate::model::tool::{Todo, ToolCall, ToolName, ToolStatus};
+use crate::sanitize::{Raw, Tree};
 
 /// The number of locations, todos or edits that are read from one packet.
 pub(super) const MAX_LIST: usize = 10_000;

@@ -4,8 +4,8 @@
 use super::Fold;
 use super::text::retain_text;
 use super::text_items::{TextItems, TextKind, continuation_body, text_body};
-use crate::model::change::{Change, Set};
-use crate::model::event::{Chunk, Event};
+use crate::model::change::{Change, ItemPatch};
+use crate::model::event::{Event, TextChunk};
 use crate::sanitize::Clean;
 
 /// Blocks that may be open at once.
@@ -31,7 +31,7 @@ impl Fold {
     pub(super) fn fold_block_chunk(
         &mut self,
         event: &Event,
-        chunk: &Chunk,
+        chunk: &TextChunk,
         kind: TextKind,
         block_id: &Clean,
         out: &mut Vec<Change>,
@@ -77,7 +77,7 @@ impl Fold {
     pub(super) fn close_blocks(&mut self, n: usize, out: &mut Vec<Change>) {
         let n = n.min(self.open_blocks.len());
         for open in self.open_blocks.drain(..n) {
-            out.push(Change::Set { id: open.items.last_id(), set: Set::IsStreaming(false) });
+            out.push(Change::Set { id: open.items.last_id(), set: ItemPatch::IsStreaming(false) });
         }
     }
 }

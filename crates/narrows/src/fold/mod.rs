@@ -16,12 +16,12 @@ mod tool_items;
 mod turns;
 
 use crate::bounded_map::BoundedMap;
-use crate::limits::CALLS;
+use crate::limits::MAX_TRACKED_CALLS;
 use crate::model::change::{Change, Items};
 use crate::model::event::{Body, Event};
 use crate::model::id::EventId;
 use crate::model::item::{Item, ItemBody};
-use crate::model::session::{SessionInfo, Status};
+use crate::model::session::{SessionInfo, SessionStatus};
 use crate::sanitize::Clean;
 use std::collections::BTreeMap;
 
@@ -74,8 +74,8 @@ impl Default for Fold {
             last_started: None,
             last_prompt: None,
             open_todos: None,
-            open_calls: BoundedMap::new(CALLS),
-            shown_output: BoundedMap::new(CALLS),
+            open_calls: BoundedMap::new(MAX_TRACKED_CALLS),
+            shown_output: BoundedMap::new(MAX_TRACKED_CALLS),
             open_permissions: Vec::new(),
             plans: BoundedMap::new(MAX_PLANS),
             side_items: BoundedMap::new(MAX_SIDE_ITEMS),
@@ -211,9 +211,9 @@ impl Fold {
         if event.parent.is_some() || self.info.answered && !starts_turn {
             return;
         }
-        if self.info.answered || self.info.status != Status::Running {
+        if self.info.answered || self.info.status != SessionStatus::Running {
             self.info.answered = false;
-            self.info.status = Status::Running;
+            self.info.status = SessionStatus::Running;
             self.header_dirty = true;
         }
     }

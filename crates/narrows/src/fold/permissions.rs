@@ -2,7 +2,7 @@
 
 use super::Fold;
 use crate::model::change::Change;
-use crate::model::event::{Answer, Ask, Event};
+use crate::model::event::{Event, PermissionDecision, PermissionRequest};
 use crate::model::item::{Item, ItemBody, ToolItem};
 use crate::model::tool::Permission;
 use crate::sanitize::Clean;
@@ -22,7 +22,7 @@ impl Fold {
     pub(super) fn fold_permission_request(
         &mut self,
         event: &Event,
-        request: &Ask,
+        request: &PermissionRequest,
         out: &mut Vec<Change>,
     ) {
         self.close_permissions(out, |open| open.request == request.request_id);
@@ -45,7 +45,11 @@ impl Fold {
     }
 
     /// Removes the item of a decided request; the decision stays on its call.
-    pub(super) fn fold_permission_decision(&mut self, answer: &Answer, out: &mut Vec<Change>) {
+    pub(super) fn fold_permission_decision(
+        &mut self,
+        answer: &PermissionDecision,
+        out: &mut Vec<Change>,
+    ) {
         self.close_permissions(out, |open| open.request == answer.request_id);
         if let Some(open) = self.open_calls.get_mut(&answer.tool_call_id) {
             let set = open.set_permission(Permission::from(answer));

@@ -2,8 +2,8 @@
 
 use super::Fold;
 use super::text_items::{TextItems, prompt_body};
-use crate::model::change::{Change, Set};
-use crate::model::event::{Event, Message, Origin};
+use crate::model::change::{Change, ItemPatch};
+use crate::model::event::{Event, PromptOrigin, UserMessage};
 use crate::model::tool::Image;
 use crate::sanitize::Clean;
 
@@ -13,7 +13,7 @@ pub(super) struct LastPrompt {
     pub(super) items: TextItems,
     pub(super) block_id: Option<Clean>,
     pub(super) parent: Option<Clean>,
-    pub(super) origin: Origin,
+    pub(super) origin: PromptOrigin,
     /// The text, if a client sent it: the agent may repeat it.
     pub(super) text: String,
     pub(super) images: Vec<Image>,
@@ -21,14 +21,19 @@ pub(super) struct LastPrompt {
 
 impl Fold {
     /// Folds a prompt. Drops the echo of one that a client sent.
-    pub(super) fn fold_prompt(&mut self, event: &Event, message: &Message, out: &mut Vec<Change>) {
-        if message.origin == Origin::Agent
+    pub(super) fn fold_prompt(
+        &mut self,
+        event: &Event,
+        message: &UserMessage,
+        out: &mut Vec<Change>,
+    ) {
+        if message.origin == PromptOrigin::Agent
             && let Some(mut last) = self.last_prompt.take()
         {
-            let is_echo = last.origin == Origin::Client
+            let is_echo = last.origin == PromptOrigin::Client
                 && last.text.contains(message.text.as_str())
                 && message.images.iter().all(|i| last.images.contains(i));
-            let continues = last.origin == Origin::Agent
+            let continues = last.origin == PromptOrigin::Agent
                 && last.block_id == message.block_id
                 && last.parent == event.parent;
             if !is_echo && continues {
@@ -40,7 +45,7 @@ impl Fold {
                 if !message.images.is_empty() {
                     last.images.extend(message.images.iter().cloned());
                     let (id, images) = (last.items.last_id(), last.images.clone());
-                    out.push(Change::Set { id, set: Set::Images(images) });
+                    out.push(Change::Set { id, set: ItemPatch::Images(images) });
                 }
             }
             self.last_prompt = Some(last);
@@ -71,6 +76,6 @@ impl Fold {
 }
 
 /// The text that an agent could repeat: only what a client sent.
-pub(super) fn text_to_echo(text: &Clean, origin: Origin) -> String {
-    if origin == Origin::Client { text.to_string() } else { String::new() }
+pub(super) fn text_to_echo(text: &Clean, origin: PromptOrigin) -> String {
+    if origin == PromptOrigin::Client { text.to_string() } else { String::new() }
 }

@@ -3,7 +3,9 @@
 
 use super::Fold;
 use crate::model::change::Change;
-use crate::model::event::{ArtifactInfo, Background, Event, Question, QuestionAnswer, Summary};
+use crate::model::event::{
+    ArtifactInfo, BackgroundTask, Compaction, Event, Question, QuestionAnswer,
+};
 use crate::model::item::{Item, ItemBody};
 use crate::sanitize::Clean;
 
@@ -25,7 +27,7 @@ impl Fold {
     pub(super) fn fold_compaction(
         &mut self,
         event: &Event,
-        compaction: &Summary,
+        compaction: &Compaction,
         out: &mut Vec<Change>,
     ) {
         let body = ItemBody::Compaction(compaction.clone());
@@ -42,7 +44,7 @@ impl Fold {
     pub(super) fn fold_background_task(
         &mut self,
         event: &Event,
-        update: &Background,
+        update: &BackgroundTask,
         out: &mut Vec<Change>,
     ) {
         let id = Clean::concat(&[&Clean::literal("task-"), &update.task_id]);

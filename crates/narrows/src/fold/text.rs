@@ -2,8 +2,8 @@
 
 use super::Fold;
 use super::text_items::{TextItems, TextKind, continuation_body, text_body};
-use crate::model::change::{Change, Set};
-use crate::model::event::{Body, Chunk, Event};
+use crate::model::change::{Change, ItemPatch};
+use crate::model::event::{Body, Event, TextChunk};
 use crate::model::time::Time;
 use crate::model::tool::Image;
 use crate::sanitize::Clean;
@@ -76,7 +76,7 @@ impl Fold {
         // A text of an answered turn is shown as done already. It may continue until another item
         // follows it.
         if let Some(open) = self.open_text.take_if(|open| !open.shown_as_done) {
-            out.push(Change::Set { id: open.items.last_id(), set: Set::IsStreaming(false) });
+            out.push(Change::Set { id: open.items.last_id(), set: ItemPatch::IsStreaming(false) });
         }
     }
 
@@ -86,7 +86,7 @@ impl Fold {
         self.open_text = self.last_text.clone();
     }
 
-    pub(super) fn fold_chunk(&mut self, event: &Event, chunk: &Chunk, out: &mut Vec<Change>) {
+    pub(super) fn fold_chunk(&mut self, event: &Event, chunk: &TextChunk, out: &mut Vec<Change>) {
         let is_of_next_turn = self.is_of_next_turn(event);
         // In a stream without prompts, a text starts the next turn.
         self.mark_running(event, self.info.turns == 0 && self.is_past_late_window(event));
@@ -94,7 +94,7 @@ impl Fold {
             Body::ThinkingChunk(_) => TextKind::Thinking,
             _ => TextKind::Text,
         };
-        if let Some(block_id) = chunk.block_id.as_ref().filter(|_| chunk.keyed) {
+        if let Some(block_id) = chunk.block_id.as_ref().filter(|_| chunk.has_block_id) {
             return self.fold_block_chunk(event, chunk, kind, block_id, out);
         }
         if chunk.whole {
@@ -118,7 +118,7 @@ impl Fold {
     fn extend_text(
         &mut self,
         event: &Event,
-        chunk: &Chunk,
+        chunk: &TextChunk,
         mut open: StreamingText,
         out: &mut Vec<Change>,
     ) -> StreamingText {
@@ -139,7 +139,7 @@ impl Fold {
         if !chunk.images.is_empty() {
             open.images.extend(chunk.images.iter().cloned());
             let (id, images) = (open.items.last_id(), open.images.clone());
-            out.push(Change::Set { id, set: Set::Images(images) });
+            out.push(Change::Set { id, set: ItemPatch::Images(images) });
         }
         if let Some(last_text) = last_text {
             last_text.images.clone_from(&open.images);
@@ -152,7 +152,7 @@ impl Fold {
     fn fold_final_text(
         &mut self,
         event: &Event,
-        chunk: &Chunk,
+        chunk: &TextChunk,
         kind: TextKind,
         out: &mut Vec<Change>,
     ) {
@@ -181,7 +181,7 @@ impl Fold {
     fn start_text(
         &mut self,
         event: &Event,
-        chunk: &Chunk,
+        chunk: &TextChunk,
         kind: TextKind,
         is_streaming: bool,
         out: &mut Vec<Change>,
@@ -198,7 +198,7 @@ impl Fold {
     fn open_text_of(
         &self,
         event: &Event,
-        chunk: &Chunk,
+        chunk: &TextChunk,
         kind: TextKind,
         items: TextItems,
     ) -> StreamingText {

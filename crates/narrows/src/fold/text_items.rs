@@ -3,9 +3,9 @@
 //! Where an item ends depends on the bytes of the text alone, not on the chunks in which they came.
 
 use super::Fold;
-use crate::limits::TEXT_PART;
-use crate::model::change::{Change, Set};
-use crate::model::event::{Chunk, Event, Message};
+use crate::limits::MAX_ITEM_TEXT_BYTES;
+use crate::model::change::{Change, ItemPatch};
+use crate::model::event::{Event, TextChunk, UserMessage};
 use crate::model::item::{Item, ItemBody};
 use crate::sanitize::Clean;
 
@@ -80,7 +80,7 @@ impl TextItems {
 
     /// Moves the text that fits into the last item out of `rest`.
     fn fill(&mut self, rest: &mut Remaining<'_>) -> Clean {
-        let room = TEXT_PART.saturating_sub(self.last_bytes);
+        let room = MAX_ITEM_TEXT_BYTES.saturating_sub(self.last_bytes);
         let until = rest.text.as_str().floor_char_boundary(rest.from.saturating_add(room));
         let is_all = rest.from == 0 && until == rest.text.len();
         let fits =
@@ -149,7 +149,7 @@ impl Fold {
             return false;
         }
         if is_streaming(&make(Clean::default(), true)) {
-            out.push(Change::Set { id: items.last_id(), set: Set::IsStreaming(false) });
+            out.push(Change::Set { id: items.last_id(), set: ItemPatch::IsStreaming(false) });
         }
         self.put_remaining(event, items, rest, make, out);
         true
@@ -190,7 +190,7 @@ impl Fold {
         if !more.is_empty() {
             out.push(Change::Append { id: items.last_id(), field: "content", text: more });
         }
-        out.push(Change::Set { id: items.last_id(), set: Set::IsStreaming(false) });
+        out.push(Change::Set { id: items.last_id(), set: ItemPatch::IsStreaming(false) });
         self.put_remaining(event, &mut items, rest, make, out);
     }
 
@@ -206,7 +206,7 @@ impl Fold {
         let mut items = TextItems::new(old.first.clone());
         let mut rest = Remaining::all(text);
         loop {
-            let set = Set::Content(items.fill(&mut rest));
+            let set = ItemPatch::Content(items.fill(&mut rest));
             out.push(Change::Set { id: items.last_id(), set });
             if rest.is_empty() || items.count == old.count {
                 break;
@@ -216,7 +216,7 @@ impl Fold {
         for surplus in items.count + 1..=old.count {
             out.push(Change::Remove { id: old.id(surplus) });
         }
-        out.push(Change::Set { id: items.last_id(), set: Set::IsStreaming(false) });
+        out.push(Change::Set { id: items.last_id(), set: ItemPatch::IsStreaming(false) });
         self.put_remaining(event, &mut items, rest, make, out);
     }
 
@@ -237,7 +237,7 @@ pub(super) fn is_streaming(body: &ItemBody) -> bool {
 
 /// The body of a text item; the images of the chunk are in the last item of the text.
 pub(super) fn text_body(
-    chunk: &Chunk,
+    chunk: &TextChunk,
     kind: TextKind,
     content: Clean,
     is_last: bool,
@@ -254,7 +254,7 @@ pub(super) fn text_body(
 
 /// The body of an item that continues a text.
 pub(super) fn continuation_body(
-    chunk: &Chunk,
+    chunk: &TextChunk,
     kind: TextKind,
     content: Clean,
     is_streaming: bool,
@@ -268,7 +268,7 @@ pub(super) fn continuation_body(
     }
 }
 
-pub(super) fn prompt_body(message: &Message, text: Clean, is_last: bool) -> ItemBody {
+pub(super) fn prompt_body(message: &UserMessage, text: Clean, is_last: bool) -> ItemBody {
     ItemBody::UserMessage {
         text,
         images: if is_last { message.images.clone() } else { Vec::new() },

@@ -1,8 +1,8 @@
 //! The todo list of a turn, from plans and from todo tools.
 
 use super::Fold;
-use crate::model::change::{Change, Set};
-use crate::model::event::{Event, Plan};
+use crate::model::change::{Change, ItemPatch};
+use crate::model::event::{Event, PlanUpdate};
 use crate::model::item::{Item, ItemBody, TodoList};
 use crate::model::tool::{Todo, ToolStatus};
 use crate::sanitize::Clean;
@@ -16,7 +16,7 @@ pub(super) struct OpenTodos {
 
 impl Fold {
     /// Folds a plan into the same list as the todos of a tool.
-    pub(super) fn fold_plan(&mut self, event: &Event, plan: &Plan, out: &mut Vec<Change>) {
+    pub(super) fn fold_plan(&mut self, event: &Event, plan: &PlanUpdate, out: &mut Vec<Change>) {
         let before = self.open_todos.as_ref().map(|t| t.todos.as_slice()).unwrap_or_default();
         let todos = plan.entries.iter().enumerate().map(|(i, entry)| {
             let mut content = entry.content.clone();
@@ -50,7 +50,7 @@ impl Fold {
             Some(open) if open.id == id => {
                 if open.todos != todos {
                     open.todos.clone_from(&todos);
-                    let set = Set::TodoList(TodoList::new(id.clone(), todos));
+                    let set = ItemPatch::TodoList(TodoList::new(id.clone(), todos));
                     out.push(Change::Set { id, set });
                 }
             }

@@ -1,11 +1,11 @@
 //! Items of tool calls and of plan documents.
 
 use super::Fold;
-use crate::limits::OUTPUT;
-use crate::model::change::{Change, Set};
+use crate::limits::MAX_ITEM_OUTPUT_BYTES;
+use crate::model::change::{Change, ItemPatch};
 use crate::model::event::{Event, ToolEvent};
 use crate::model::item::{Item, ItemBody, ToolItem};
-use crate::model::tool::{Output, Permission, ToolCall, ToolKind, ToolName, ToolStatus};
+use crate::model::tool::{Permission, ToolCall, ToolKind, ToolName, ToolOutput, ToolStatus};
 use crate::sanitize::Clean;
 
 /// A call that has not ended.
@@ -25,10 +25,10 @@ impl Default for OpenCall {
 
 impl OpenCall {
     /// The patch that records a permission decision and leaves the other fields.
-    pub(super) fn set_permission(&self, permission: Permission) -> Set {
+    pub(super) fn set_permission(&self, permission: Permission) -> ItemPatch {
         let (tool_name, kind, permission) = (self.tool_name, self.kind, Some(permission));
         let call = ToolCall { tool_name, kind, permission, ..ToolCall::default() };
-        Set::ToolCall(Box::new(call))
+        ItemPatch::ToolCall(Box::new(call))
     }
 }
 
@@ -85,7 +85,7 @@ impl Fold {
             return;
         }
         if shown.replace(content.clone()).is_some() {
-            out.push(Change::Set { id, set: Set::Content(content) });
+            out.push(Change::Set { id, set: ItemPatch::Content(content) });
             return;
         }
         let body = ItemBody::Plan { tool_call_id: tool.id.clone(), content };
@@ -98,8 +98,8 @@ impl Fold {
         let mut more = None;
         if tool.fresh.has_output() {
             match (&tool.call.output, tool.grew_from) {
-                (Some(Output::Whole(text)), Some(from)) => more = text.after(from),
-                (Some(Output::More(text)), _) => more = Some(text.clone()),
+                (Some(ToolOutput::Whole(text)), Some(from)) => more = text.after(from),
+                (Some(ToolOutput::More(text)), _) => more = Some(text.clone()),
                 (output, _) => patch.output.clone_from(output),
             }
         }
@@ -107,7 +107,7 @@ impl Fold {
         let more = more.and_then(|text| self.cut_output(tool, text, &mut patch));
         let is_cut = patch.truncated.is_some();
         if !tool.fresh.without_output().is_empty() || patch.output.is_some() || is_cut {
-            out.push(Change::Set { id: id.clone(), set: Set::ToolCall(Box::new(patch)) });
+            out.push(Change::Set { id: id.clone(), set: ItemPatch::ToolCall(Box::new(patch)) });
         }
         if let Some(text) = more {
             out.push(Change::Append { id, field: "rawOutput", text });
@@ -115,8 +115,8 @@ impl Fold {
     }
 
     /// Records how many bytes of output the item of a call shows: they count against the limit.
-    fn note_shown_output(&mut self, id: &Clean, output: Option<&Output>) {
-        if let Some(Output::Whole(text) | Output::More(text)) = output {
+    fn note_shown_output(&mut self, id: &Clean, output: Option<&ToolOutput>) {
+        if let Some(ToolOutput::Whole(text) | ToolOutput::More(text)) = output {
             *self.shown_output.get_or_insert_shared(id).0 = text.len();
         }
     }
@@ -125,7 +125,7 @@ impl Fold {
     /// events have the full output.
     fn cut_output(&mut self, tool: &ToolEvent, text: Clean, patch: &mut ToolCall) -> Option<Clean> {
         let shown = self.shown_output.get_or_insert_shared(&tool.id).0;
-        let room = OUTPUT.saturating_sub(*shown);
+        let room = MAX_ITEM_OUTPUT_BYTES.saturating_sub(*shown);
         if text.len() <= room {
             *shown += text.len();
             return Some(text);
@@ -146,9 +146,9 @@ impl Fold {
                     self.note_shown_output(&item.id, call.output.as_ref());
                     // A truncated output this close to the limit (a character has up to 4 bytes) was
                     // cut by the fold and must not grow again.
-                    if let Some(Output::Whole(text)) = &call.output
+                    if let Some(ToolOutput::Whole(text)) = &call.output
                         && call.truncated == Some(true)
-                        && text.len() + 4 > OUTPUT
+                        && text.len() + 4 > MAX_ITEM_OUTPUT_BYTES
                     {
                         *self.shown_output.get_or_insert_shared(&item.id).0 = usize::MAX;
                     }
@@ -162,8 +162,8 @@ impl Fold {
     }
 }
 
-fn into_full(output: Output) -> Output {
+fn into_full(output: ToolOutput) -> ToolOutput {
     match output {
-        Output::Whole(text) | Output::More(text) => Output::Whole(text),
+        ToolOutput::Whole(text) | ToolOutput::More(text) => ToolOutput::Whole(text),
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Fold;
 use crate::model::change::Change;
-use crate::model::event::{Event, Failure, Gauge, Info, Response};
+use crate::model::event::{ErrorEvent, Event, SessionUpdate, TurnEnd, UsageUpdate};
 use crate::model::item::ItemBody;
-use crate::model::session::Status;
+use crate::model::session::SessionStatus;
 use crate::model::time::Time;
 use crate::sanitize::Clean;
 
@@ -13,7 +13,7 @@ impl Fold {
         self.header_dirty = true;
         self.info.turns += 1;
         self.info.answered = false;
-        self.info.status = Status::Running;
+        self.info.status = SessionStatus::Running;
         self.info.error = None;
     }
 
@@ -22,15 +22,15 @@ impl Fold {
     pub(super) fn fold_turn_end(
         &mut self,
         event: &Event,
-        response: &Response,
+        response: &TurnEnd,
         out: &mut Vec<Change>,
     ) {
         if !response.failed {
-            self.info.status = Status::Idle;
+            self.info.status = SessionStatus::Idle;
         }
         self.info.ended = true;
         self.info.cost_usd = response.cost_usd.or(self.info.cost_usd);
-        if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
+        if let Some(usage) = response.usage.as_ref().filter(|_| response.usage_is_exact) {
             self.info.record_usage(|ledger| ledger.end_turn(usage));
         }
         // Background work may still wait for a permission; a cancelled turn withdraws its requests.
@@ -38,7 +38,7 @@ impl Fold {
         self.end_turn(event, withdrawn, out);
     }
 
-    pub(super) fn fold_error(&mut self, event: &Event, error: &Failure, out: &mut Vec<Change>) {
+    pub(super) fn fold_error(&mut self, event: &Event, error: &ErrorEvent, out: &mut Vec<Change>) {
         let id = self.item_id("error", event);
         let body = ItemBody::Error {
             message: error.message.clone(),
@@ -49,7 +49,7 @@ impl Fold {
         self.put_item(event, id, body, out);
         // The error of a subagent is handled by its caller.
         if event.parent.is_none() {
-            self.info.status = Status::Failed;
+            self.info.status = SessionStatus::Failed;
             self.info.ended = false;
             self.info.error = Some(error.message.clone());
             self.end_turn(event, error.is_end, out);
@@ -67,7 +67,7 @@ impl Fold {
         self.close_permissions(out, |_| withdrawn);
     }
 
-    pub(super) fn fold_usage(&mut self, event: &Event, usage: &Gauge) {
+    pub(super) fn fold_usage(&mut self, event: &Event, usage: &UsageUpdate) {
         // The context of a subagent is not that of the session.
         if event.parent.is_none() {
             let info = &mut self.info;
@@ -83,7 +83,7 @@ impl Fold {
     }
 
     /// Copies the present fields of an update into the header.
-    pub(super) fn update_header(&mut self, update: &Info) {
+    pub(super) fn update_header(&mut self, update: &SessionUpdate) {
         self.header_dirty = true;
         let info = &mut self.info;
         let set = |field: &mut Option<Clean>, value: &Option<Clean>| {

@@ -2,8 +2,8 @@
 
 use super::lines::{Line, Lines, MAX_LINE};
 use crate::model::event::{Body, Malformed, Position};
-use crate::sanitize::Raw;
 use crate::model::time::Time;
+use crate::sanitize::Raw;
 
 /// The [parent](Packet::parent) of an orphan subagent, one that no tool call started, such as those
 /// with which Claude Code warms up: its text is not shown, its usage is counted.

@@ -12,4 +12,6 @@ mod writer;
 pub use decode::decode;
 pub use index::{Index, ParseError};
 pub use node::{Doc, Json, Kind};
-pub use writer::{SerializeError, to_writer as print};
+#[doc(hidden)]
+pub use writer::to_writer as print;
+pub use writer::{SerializeError, to_writer};

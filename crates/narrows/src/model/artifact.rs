@@ -15,11 +15,11 @@ pub struct ArtifactMatch {
 ///
 /// ```
 /// let path = "outputs/web/next.config.ts";
-/// let artifact = narrows::artifact::of(path).unwrap();
+/// let artifact = narrows::artifact::classify(path).unwrap();
 /// assert_eq!((artifact.kind, &path[..artifact.end]), ("nextjs_app", "outputs/web"));
-/// assert!(narrows::artifact::of("src/main.rs").is_none());
+/// assert!(narrows::artifact::classify("src/main.rs").is_none());
 /// ```
-pub fn of(path: &str) -> Option<ArtifactMatch> {
+pub fn classify(path: &str) -> Option<ArtifactMatch> {
     let inside = path.strip_prefix("outputs/").filter(|path| !path.is_empty())?;
     let (folder, file) = path.rsplit_once('/')?;
     let app = match file {
@@ -46,7 +46,8 @@ mod tests {
     #[test]
     fn artifact_below_outputs_has_kind_name_and_path() {
         let describe = |path: &str| {
-            of(path).map(|m| format!("{} {} {}", m.kind, &path[m.name..m.end], &path[..m.end]))
+            classify(path)
+                .map(|m| format!("{} {} {}", m.kind, &path[m.name..m.end], &path[..m.end]))
         };
         for (path, expected) in [
             ("outputs/report.md", Some("file report.md outputs/report.md")),

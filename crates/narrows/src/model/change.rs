@@ -2,7 +2,7 @@
 
 use crate::model::item::{Item, ItemBody, TodoList};
 use crate::model::session::SessionInfo;
-use crate::model::tool::{Image, Output, ToolCall, ToolName};
+use crate::model::tool::{Image, ToolCall, ToolName, ToolOutput};
 use crate::sanitize::Clean;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub enum Change {
         id: Clean,
         /// The new value.
         #[serde(flatten)]
-        set: Set,
+        set: ItemPatch,
     },
     /// Appends text to a field.
     Append {
@@ -59,7 +59,7 @@ impl Change {
 /// A new value of a field of an item.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Set {
+pub enum ItemPatch {
     /// Whether more text is coming.
     IsStreaming(bool),
     /// The full text.
@@ -142,7 +142,7 @@ impl Items {
     /// Marks all texts as no longer streaming, at the end of the source.
     pub fn settle(&mut self) {
         for item in self.list.iter_mut().flatten() {
-            apply_patch(&mut item.body, Set::IsStreaming(false));
+            apply_patch(&mut item.body, ItemPatch::IsStreaming(false));
         }
     }
 
@@ -222,8 +222,8 @@ fn append_to(body: &mut ItemBody, name: &str, more: Clean) {
         ItemBody::Text { content, .. } | ItemBody::Thinking { content, .. } => content,
         ItemBody::UserMessage { text, .. } => text,
         ItemBody::ToolCall { tool_call } if name == "rawOutput" => {
-            match tool_call.call.output.get_or_insert_with(|| Output::Whole(Clean::default())) {
-                Output::Whole(text) | Output::More(text) => text,
+            match tool_call.call.output.get_or_insert_with(|| ToolOutput::Whole(Clean::default())) {
+                ToolOutput::Whole(text) | ToolOutput::More(text) => text,
             }
         }
         _ => return,
@@ -235,23 +235,23 @@ fn append_to(body: &mut ItemBody, name: &str, more: Clean) {
     }
 }
 
-fn apply_patch(body: &mut ItemBody, set: Set) {
+fn apply_patch(body: &mut ItemBody, set: ItemPatch) {
     match (body, set) {
         (
             ItemBody::Text { is_streaming, .. } | ItemBody::Thinking { is_streaming, .. },
-            Set::IsStreaming(value),
+            ItemPatch::IsStreaming(value),
         ) => *is_streaming = value,
         (
             ItemBody::Text { content, .. } | ItemBody::Thinking { content, .. },
-            Set::Content(value),
+            ItemPatch::Content(value),
         ) => *content = value,
-        (ItemBody::UserMessage { text, .. }, Set::Content(value)) => *text = value,
-        (ItemBody::Plan { content, .. }, Set::Content(value)) => *content = value,
+        (ItemBody::UserMessage { text, .. }, ItemPatch::Content(value)) => *text = value,
+        (ItemBody::Plan { content, .. }, ItemPatch::Content(value)) => *content = value,
         (
             ItemBody::Text { images, .. } | ItemBody::UserMessage { images, .. },
-            Set::Images(value),
+            ItemPatch::Images(value),
         ) => *images = value,
-        (ItemBody::ToolCall { tool_call }, Set::ToolCall(mut patch)) => {
+        (ItemBody::ToolCall { tool_call }, ItemPatch::ToolCall(mut patch)) => {
             let call = &mut tool_call.call;
             if patch.tool_name != ToolName::Unknown {
                 call.tool_name = patch.tool_name;
@@ -263,7 +263,11 @@ fn apply_patch(body: &mut ItemBody, set: Set) {
             }
             let _ = call.merge(*patch);
         }
-        (ItemBody::TodoList { todo_list }, Set::TodoList(value)) => *todo_list = value,
+        (ItemBody::TodoList { todo_list }, ItemPatch::TodoList(value)) => *todo_list = value,
         _ => {}
     }
 }
+
+// Former names, for the crates that still use them.
+#[doc(hidden)]
+pub use self::ItemPatch as Set;

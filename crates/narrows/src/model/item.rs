@@ -1,10 +1,11 @@
 //! Items: the things a person sees in a transcript.
 
 use crate::model::event::{
-    ArtifactInfo, Background, Choice, GivenAnswer, Origin, QuestionPart, Summary,
+    ArtifactInfo, BackgroundTask, Compaction, PermissionOption, PromptOrigin, QuestionPart,
+    QuestionResponse,
 };
 use crate::model::time::Time;
-use crate::model::tool::{Image, Output, Todo, ToolCall, ToolStatus};
+use crate::model::tool::{Image, Todo, ToolCall, ToolOutput, ToolStatus};
 use crate::sanitize::{Clean, Tree};
 use serde::{Serialize, Serializer};
 
@@ -34,7 +35,7 @@ pub enum ItemBody {
     UserMessage {
         text: Clean,
         images: Vec<Image>,
-        origin: Origin,
+        origin: PromptOrigin,
         #[serde(skip_serializing_if = "Option::is_none")]
         block_id: Option<Clean>,
     },
@@ -73,7 +74,7 @@ pub enum ItemBody {
         request_id: Clean,
         tool_call_id: Clean,
         title: Option<Clean>,
-        options: Vec<Choice>,
+        options: Vec<PermissionOption>,
         #[serde(skip_serializing_if = "Option::is_none")]
         tool_call: Option<Box<ToolItem>>,
     },
@@ -89,10 +90,10 @@ pub enum ItemBody {
         tool_call_id: Clean,
         questions: Vec<QuestionPart>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        answers: Option<Vec<GivenAnswer>>,
+        answers: Option<Vec<QuestionResponse>>,
     },
-    BackgroundTask(Background),
-    Compaction(Summary),
+    BackgroundTask(BackgroundTask),
+    Compaction(Compaction),
     Notice {
         kind: Clean,
         text: Clean,
@@ -152,7 +153,7 @@ impl Item {
             _ => return 0,
         };
         let output = match &call.output {
-            Some(Output::Whole(text) | Output::More(text)) => text.len(),
+            Some(ToolOutput::Whole(text) | ToolOutput::More(text)) => text.len(),
             None => 0,
         };
         let diffs = call.diffs.iter().flatten();

@@ -1,7 +1,7 @@
 //! The header of a session.
 
-use crate::model::event::{AnswerUsage, Response, Usage};
-use crate::model::usage::Ledger;
+use crate::model::event::{MessageUsage, TurnEnd, Usage};
+use crate::model::usage::TokenLedger;
 use crate::sanitize::Clean;
 use serde::Serialize;
 
@@ -10,20 +10,20 @@ use serde::Serialize;
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Status {
+pub enum SessionStatus {
     #[default]
     Idle,
     Running,
     Failed,
 }
 
-impl Status {
+impl SessionStatus {
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Status::Idle => "idle",
-            Status::Running => "running",
-            Status::Failed => "failed",
+            SessionStatus::Idle => "idle",
+            SessionStatus::Running => "running",
+            SessionStatus::Failed => "failed",
         }
     }
 }
@@ -34,7 +34,7 @@ impl Status {
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
     /// Status.
-    pub status: Status,
+    pub status: SessionStatus,
     /// The last error.
     pub error: Option<Clean>,
     /// Name of the agent.
@@ -74,7 +74,7 @@ pub struct SessionInfo {
     pub malformed: u64,
     /// State of the token count.
     #[serde(skip)]
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: TokenLedger,
     /// Whether the last turn was answered.
     #[serde(skip)]
     pub answered: bool,
@@ -92,15 +92,19 @@ pub struct SessionInfo {
 
 impl SessionInfo {
     /// The usage of the turn's last answer, corrected by the response that ends the turn
-    /// ([`Ledger::correct_last`]).
-    pub fn rest(&self, response: &Response) -> Option<AnswerUsage> {
+    /// ([`TokenLedger::correct_last`]).
+    pub fn rest(&self, response: &TurnEnd) -> Option<MessageUsage> {
         self.ledger.correct_last(response)
     }
 
     /// Records usage in the ledger and updates the sums.
-    pub(crate) fn record_usage(&mut self, record: impl FnOnce(&mut Ledger)) {
+    pub(crate) fn record_usage(&mut self, record: impl FnOnce(&mut TokenLedger)) {
         record(&mut self.ledger);
         self.usage = self.ledger.session().cloned();
         self.subagent_usage = self.ledger.subagents().cloned();
     }
 }
+
+// Former names, for the crates that still use them.
+#[doc(hidden)]
+pub use self::SessionStatus as Status;

@@ -1,6 +1,6 @@
 //! Token usage of a session, with each answer of the model counted once.
 
-use crate::model::event::{AnswerUsage, Body, Event, Response, Usage};
+use crate::model::event::{Body, Event, MessageUsage, TurnEnd, Usage};
 use crate::sanitize::Clean;
 use std::collections::{HashMap, VecDeque};
 
@@ -16,20 +16,20 @@ const MAX_ANSWERS: usize = 16;
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "stored", derive(serde::Serialize, serde::Deserialize))]
-pub struct Ledger {
+pub struct TokenLedger {
     /// The newest answers, and whether each is of a subagent.
-    answers: VecDeque<(AnswerUsage, bool)>,
+    answers: VecDeque<(MessageUsage, bool)>,
     session: Option<Usage>,
     subagents: Option<Usage>,
     /// Usage of the session itself since the last turn ended.
     turn: Option<Usage>,
 }
 
-impl Ledger {
+impl TokenLedger {
     /// Counts an answer of a subagent or of the session itself. The same answer again replaces its
     /// earlier count.
-    pub fn add(&mut self, answer: &AnswerUsage, sub: bool) {
-        let key = |a: &AnswerUsage| -> (Clean, Option<Clean>) {
+    pub fn add(&mut self, answer: &MessageUsage, sub: bool) {
+        let key = |a: &MessageUsage| -> (Clean, Option<Clean>) {
             (a.message_id.clone(), a.request_id.clone())
         };
         let index = self.answers.iter().position(|(a, _)| key(a) == key(answer));
@@ -68,17 +68,17 @@ impl Ledger {
 
     /// The turn's last answer, corrected by what the turn used beyond its answers: the usage of a
     /// streamed answer may be an estimate. None if the response adds nothing.
-    pub fn correct_last(&self, response: &Response) -> Option<AnswerUsage> {
-        let usage = response.usage.as_ref().filter(|_| response.settles)?;
+    pub fn correct_last(&self, response: &TurnEnd) -> Option<MessageUsage> {
+        let usage = response.usage.as_ref().filter(|_| response.usage_is_exact)?;
         let counted = self.turn.as_ref()?;
         let beyond = combine(&combine(counted, usage, u64::max), counted, u64::saturating_sub);
         let (_, last) = self.last_of_session()?;
         let usage = combine(&last.usage, &beyond, u64::saturating_add);
-        (usage != last.usage).then(|| AnswerUsage { usage, ..last.clone() })
+        (usage != last.usage).then(|| MessageUsage { usage, ..last.clone() })
     }
 
     /// The last answer of the session itself, and its index.
-    fn last_of_session(&self) -> Option<(usize, &AnswerUsage)> {
+    fn last_of_session(&self) -> Option<(usize, &MessageUsage)> {
         let mut of_session = self.answers.iter().enumerate().rev().filter(|(_, (_, sub))| !sub);
         of_session.next().map(|(at, (answer, _))| (at, answer))
     }
@@ -87,11 +87,11 @@ impl Ledger {
     #[cfg(feature = "stored")]
     pub(crate) fn from_sums(session: Option<&Usage>, subagents: Option<&Usage>) -> Self {
         let (session, subagents) = (session.cloned(), subagents.cloned());
-        Ledger { session, subagents, ..Ledger::default() }
+        TokenLedger { session, subagents, ..TokenLedger::default() }
     }
 
     /// The newest answers, oldest first.
-    pub(crate) fn recent(&self) -> impl Iterator<Item = &AnswerUsage> {
+    pub(crate) fn recent_answers(&self) -> impl Iterator<Item = &MessageUsage> {
         self.answers.iter().map(|(answer, _)| answer)
     }
 
@@ -109,7 +109,7 @@ impl Ledger {
 /// Token usage of many sessions. An answer counts once, in however many sessions it occurs: a
 /// forked session has copies of its origin, and an agent stores what it also prints.
 #[derive(Debug, Default)]
-pub struct Totals {
+pub struct TokenTotals {
     /// By the id of the model's message; several if different requests have the same one.
     answers: HashMap<Clean, Vec<AnswerCount>>,
 }
@@ -122,10 +122,10 @@ struct AnswerCount {
     kept: bool,
 }
 
-impl Totals {
+impl TokenTotals {
     /// Counts the usage in an event, of a subagent if `sub`. `ledger` is that of the input being
     /// read; `kept` is [`Pipeline::is_kept`](crate::Pipeline::is_kept).
-    pub fn take(&mut self, event: &Event, sub: bool, kept: bool, ledger: &mut Ledger) {
+    pub fn take(&mut self, event: &Event, sub: bool, kept: bool, ledger: &mut TokenLedger) {
         match &event.body {
             Body::Usage(usage) => {
                 if let Some(answer) = &usage.answer {
@@ -138,7 +138,7 @@ impl Totals {
                 if let Some(last) = ledger.correct_last(response) {
                     self.add(&last, sub, kept);
                 }
-                if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
+                if let Some(usage) = response.usage.as_ref().filter(|_| response.usage_is_exact) {
                     ledger.end_turn(usage);
                 }
             }
@@ -148,7 +148,7 @@ impl Totals {
 
     /// Counts an answer. The usage that the agent stores is final and replaces the streamed one; of several
     /// values of the same kind the highest counts: they are estimates that only grow.
-    pub fn add(&mut self, answer: &AnswerUsage, sub: bool, kept: bool) {
+    pub fn add(&mut self, answer: &MessageUsage, sub: bool, kept: bool) {
         let request = answer.request_id.clone();
         let counts = self.answers.entry(answer.message_id.clone()).or_default();
         // The output stream carries no request id: it matches any request of the message.
@@ -194,3 +194,7 @@ fn combine(a: &Usage, b: &Usage, op: fn(u64, u64) -> u64) -> Usage {
         thought_tokens: field(a.thought_tokens, b.thought_tokens),
     }
 }
+
+// Former names, for the crates that still use them.
+#[doc(hidden)]
+pub use self::{TokenLedger as Ledger, TokenTotals as Totals};

@@ -1,7 +1,7 @@
 //! Reads changes.
 
-use super::{Error, info, item, tool};
-use crate::model::change::{Change, Set};
+use super::{ReadBackError, info, item, tool};
+use crate::model::change::{Change, ItemPatch};
 use crate::model::item::TodoList;
 use crate::model::tool::Image;
 use crate::sanitize::Clean;
@@ -34,43 +34,43 @@ struct ChangeFields<'a> {
 }
 
 /// Reads a printed list of changes.
-pub fn changes(json: &str) -> Result<Vec<Change>, Error> {
+pub fn changes(json: &str) -> Result<Vec<Change>, ReadBackError> {
     let list: Vec<ChangeFields<'_>> = serde_json::from_str(json)?;
     list.into_iter().map(change).collect()
 }
 
-fn change(f: ChangeFields<'_>) -> Result<Change, Error> {
+fn change(f: ChangeFields<'_>) -> Result<Change, ReadBackError> {
     Ok(match &*f.change {
         "put" => Change::Put { item: Box::new(item(required(f.item)?.get())?) },
         "set" => Change::Set { id: required(f.id.clone())?, set: set(f)? },
         "append" => {
             let name = required(f.field)?;
             let field = APPENDABLE_FIELDS.into_iter().find(|field| *field == name);
-            let field = field.ok_or_else(|| Error::new("unknown field"))?;
+            let field = field.ok_or_else(|| ReadBackError::new("unknown field"))?;
             Change::Append { id: required(f.id)?, field, text: required(f.text)? }
         }
         "remove" => Change::Remove { id: required(f.id)? },
         "info" => Change::Info { info: Box::new(info(required(f.info)?.get())?) },
-        _ => return Err(Error::new("unknown change")),
+        _ => return Err(ReadBackError::new("unknown change")),
     })
 }
 
-fn set(f: ChangeFields<'_>) -> Result<Set, Error> {
+fn set(f: ChangeFields<'_>) -> Result<ItemPatch, ReadBackError> {
     if let Some(now) = f.is_streaming {
-        return Ok(Set::IsStreaming(now));
+        return Ok(ItemPatch::IsStreaming(now));
     }
     if let Some(text) = f.content {
-        return Ok(Set::Content(text));
+        return Ok(ItemPatch::Content(text));
     }
     if let Some(images) = f.images {
-        return Ok(Set::Images(images));
+        return Ok(ItemPatch::Images(images));
     }
     if let Some(call) = f.tool_call {
-        return Ok(Set::ToolCall(Box::new(tool::call(call.get())?)));
+        return Ok(ItemPatch::ToolCall(Box::new(tool::call(call.get())?)));
     }
-    f.todo_list.map(Set::TodoList).ok_or_else(|| Error::new("a change sets no field"))
+    f.todo_list.map(ItemPatch::TodoList).ok_or_else(|| ReadBackError::new("a change sets no field"))
 }
 
-fn required<T>(field: Option<T>) -> Result<T, Error> {
-    field.ok_or_else(|| Error::new("a change lacks a field"))
+fn required<T>(field: Option<T>) -> Result<T, ReadBackError> {
+    field.ok_or_else(|| ReadBackError::new("a change lacks a field"))
 }

@@ -1,6 +1,6 @@
 //! Reads events from rows of the log.
 
-use super::{Error, tool};
+use super::{ReadBackError, tool};
 use crate::model::event::{Body, Event, Malformed, Position, ToolEvent};
 use crate::model::id::EventId;
 use crate::model::time::Time;
@@ -44,11 +44,11 @@ struct EventHeader<'a> {
     parent_tool_call_id: Option<Clean>,
 }
 
-/// Reads an event from a printed [`Row`](crate::Row).
+/// Reads an event from a [`PrintedEvent`](crate::PrintedEvent).
 ///
 /// A row lacks what only the first fold of the event needed: the start of its text, and which
 /// fields of a call changed.
-pub fn event(json: &str) -> Result<Event, Error> {
+pub fn event(json: &str) -> Result<Event, ReadBackError> {
     let header: EventHeader<'_> = serde_json::from_str(json)?;
     Ok(Event {
         id: header.id,
@@ -59,7 +59,7 @@ pub fn event(json: &str) -> Result<Event, Error> {
     })
 }
 
-fn body(kind: &str, json: &str) -> Result<Body, Error> {
+fn body(kind: &str, json: &str) -> Result<Body, ReadBackError> {
     Ok(match kind {
         "user_message" => Body::UserMessage(payload(json)?),
         "text_chunk" => Body::TextChunk(payload(json)?),
@@ -84,19 +84,19 @@ fn body(kind: &str, json: &str) -> Result<Body, Error> {
         "error" => Body::Error(Box::new(serde_json::from_str(json)?)),
         "unknown" => Body::Unknown(serde_json::from_str(json)?),
         "malformed" => Body::Malformed(malformed(json)?),
-        _ => return Err(Error::new("unknown event type")),
+        _ => return Err(ReadBackError::new("unknown event type")),
     })
 }
 
-fn payload<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
+fn payload<T: DeserializeOwned>(json: &str) -> Result<T, ReadBackError> {
     Ok(serde_json::from_str(json)?)
 }
 
-fn boxed_payload<T: DeserializeOwned>(json: &str) -> Result<Box<T>, Error> {
+fn boxed_payload<T: DeserializeOwned>(json: &str) -> Result<Box<T>, ReadBackError> {
     payload(json).map(Box::new)
 }
 
-fn tool_event(json: &str) -> Result<Box<ToolEvent>, Error> {
+fn tool_event(json: &str) -> Result<Box<ToolEvent>, ReadBackError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct CallIdField {
@@ -107,7 +107,7 @@ fn tool_event(json: &str) -> Result<Box<ToolEvent>, Error> {
     Ok(Box::new(ToolEvent::new(id, call)))
 }
 
-fn malformed(json: &str) -> Result<Malformed, Error> {
+fn malformed(json: &str) -> Result<Malformed, ReadBackError> {
     #[derive(Deserialize)]
     struct MalformedFields<'a> {
         #[serde(borrow)]

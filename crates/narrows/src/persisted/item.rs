@@ -1,8 +1,9 @@
 //! Reads items.
 
-use super::{Error, tool};
+use super::{ReadBackError, tool};
 use crate::model::event::{
-    ArtifactInfo, Background, Choice, GivenAnswer, Origin, QuestionPart, Summary,
+    ArtifactInfo, BackgroundTask, Compaction, PermissionOption, PromptOrigin, QuestionPart,
+    QuestionResponse,
 };
 use crate::model::item::{Item, ItemBody, TodoList, ToolItem};
 use crate::model::time::Time;
@@ -26,7 +27,7 @@ struct ItemFields<'a> {
     content: Option<Clean>,
     #[serde(default)]
     images: Vec<Image>,
-    origin: Option<Origin>,
+    origin: Option<PromptOrigin>,
     block_id: Option<Clean>,
     #[serde(default)]
     is_streaming: bool,
@@ -40,10 +41,10 @@ struct ItemFields<'a> {
     tool_call_id: Option<Clean>,
     title: Option<Clean>,
     #[serde(default)]
-    options: Vec<Choice>,
+    options: Vec<PermissionOption>,
     #[serde(default)]
     questions: Vec<QuestionPart>,
-    answers: Option<Vec<GivenAnswer>>,
+    answers: Option<Vec<QuestionResponse>>,
     task_id: Option<Clean>,
     description: Option<Clean>,
     status: Option<ToolStatus>,
@@ -59,7 +60,7 @@ struct ItemFields<'a> {
 }
 
 /// Reads a printed item.
-pub fn item(json: &str) -> Result<Item, Error> {
+pub fn item(json: &str) -> Result<Item, ReadBackError> {
     let f: ItemFields<'_> = serde_json::from_str(json)?;
     let body = match &*f.r#type {
         "user_message" => ItemBody::UserMessage {
@@ -100,14 +101,14 @@ pub fn item(json: &str) -> Result<Item, Error> {
             questions: f.questions,
             answers: f.answers,
         },
-        "background_task" => ItemBody::BackgroundTask(Background {
+        "background_task" => ItemBody::BackgroundTask(BackgroundTask {
             task_id: required(f.task_id)?,
             tool_call_id: f.tool_call_id,
             description: f.description,
             status: required(f.status)?,
             summary: f.summary,
         }),
-        "compaction" => ItemBody::Compaction(Summary {
+        "compaction" => ItemBody::Compaction(Compaction {
             unfinished: false,
             id: f.compaction_id,
             text: required(f.text)?,
@@ -121,7 +122,7 @@ pub fn item(json: &str) -> Result<Item, Error> {
             details: f.details,
             retryable: f.retryable,
         },
-        _ => return Err(Error::new("unknown item type")),
+        _ => return Err(ReadBackError::new("unknown item type")),
     };
     Ok(Item {
         id: f.id,
@@ -133,6 +134,6 @@ pub fn item(json: &str) -> Result<Item, Error> {
     })
 }
 
-fn required<T>(field: Option<T>) -> Result<T, Error> {
-    field.ok_or_else(|| Error::new("an item lacks a field"))
+fn required<T>(field: Option<T>) -> Result<T, ReadBackError> {
+    field.ok_or_else(|| ReadBackError::new("an item lacks a field"))
 }

@@ -2,7 +2,7 @@
 
 use super::Error;
 use crate::model::item::ToolItem;
-use crate::model::tool::{Output, ToolCall};
+use crate::model::tool::{ToolCall, ToolOutput};
 use crate::sanitize::Clean;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -16,12 +16,12 @@ struct OutputFields {
 }
 
 /// Reads a call from the object that has its fields.
-pub(super) fn call(json: &str) -> Result<ToolCall, Error> {
+pub(super) fn call(json: &str) -> Result<ToolCall, ReadBackError> {
     let mut call: ToolCall = serde_json::from_str(json)?;
     let outputs: OutputFields = serde_json::from_str(json)?;
     call.output = match (outputs.raw_output, outputs.raw_output_append) {
-        (Some(text), _) => Some(Output::Whole(text)),
-        (None, more) => more.map(Output::More),
+        (Some(text), _) => Some(ToolOutput::Whole(text)),
+        (None, more) => more.map(ToolOutput::More),
     };
     Ok(call)
 }

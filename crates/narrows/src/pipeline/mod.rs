@@ -7,15 +7,17 @@ mod pause;
 mod resume;
 mod status;
 
-use crate::adapter::{Adapter, Blob, Yield};
+use crate::adapter::Format;
+use crate::adapter::{Adapter, AdapterOutput, Blob};
 use crate::fold::Fold;
+use crate::frame::packets::{Framed, HostEvent, Packet};
 use crate::model::change::Change;
 use crate::model::event::{Body, Event, Malformed};
 use crate::model::id::EventId;
-use crate::packet::{Format, Given, Packet, Told};
-use crate::sanitize::{Paths, Sanitizer, Secrets, Shown};
+use crate::redact::{EmittedText, RedactionStage};
+use crate::sanitize::{Paths, Secrets};
 use crate::tally::Tally;
-use crate::tool_calls::Calls;
+use crate::tool_calls::ToolCallTracker;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -69,8 +71,8 @@ pub struct Step {
 #[derive(Debug)]
 pub struct Pipeline {
     adapter: Adapter,
-    sanitizer: Sanitizer,
-    calls: Calls,
+    sanitizer: RedactionStage,
+    calls: ToolCallTracker,
     fold: Option<Box<Fold>>,
     source: u32,
     join: bool,
@@ -83,7 +85,7 @@ pub struct Pipeline {
     ignored_packets: u64,
     tally: Tally,
     /// Output of the adapter that has not passed redaction.
-    adapter_output: Yield,
+    adapter_output: AdapterOutput,
     clean: Vec<Event>,
     completed: Vec<Event>,
     /// Images whose event has not come out of the pipeline.
@@ -95,7 +97,7 @@ pub struct Pipeline {
     /// The current packet is a replayed one.
     is_replaying: bool,
     /// During a replay, the text that was shown before the restart.
-    shown: Option<Box<Shown>>,
+    shown: Option<Box<EmittedText>>,
 }
 
 /// A source and the number of a packet in it.
@@ -112,8 +114,8 @@ impl Pipeline {
     pub fn new(config: Config) -> Self {
         Pipeline {
             adapter: Adapter::new(config.format, config.only),
-            sanitizer: Sanitizer::new(config.paths, config.secrets),
-            calls: Calls::default(),
+            sanitizer: RedactionStage::new(config.paths, config.secrets),
+            calls: ToolCallTracker::default(),
             fold: (!config.events_only).then(Box::default),
             source: config.source,
             join: config.join,
@@ -122,7 +124,7 @@ impl Pipeline {
             waiting_packet: (0, 0),
             ignored_packets: 0,
             tally: Tally::default(),
-            adapter_output: Yield::default(),
+            adapter_output: AdapterOutput::default(),
             clean: Vec::new(),
             completed: Vec::new(),
             blobs: Vec::new(),
@@ -134,10 +136,10 @@ impl Pipeline {
     }
 
     /// Reads the output of the framer.
-    pub fn push(&mut self, framed: Given<'_>, out: &mut Vec<Step>) {
+    pub fn push(&mut self, framed: Framed<'_>, out: &mut Vec<Step>) {
         match framed {
-            Given::Packet(packet) => self.push_packet(&packet, out),
-            Given::Fault(malformed) => self.push_malformed(malformed, out),
+            Framed::Packet(packet) => self.push_packet(&packet, out),
+            Framed::Fault(malformed) => self.push_malformed(malformed, out),
         }
     }
 
@@ -147,7 +149,7 @@ impl Pipeline {
         self.check_replay(id);
         let waiting = self.adapter_output.events.len();
         self.adapter.push(packet, &mut self.adapter_output);
-        let ignored = std::mem::take(&mut self.adapter_output.quiet);
+        let ignored = std::mem::take(&mut self.adapter_output.ignored);
         self.ignored_packets += ignored;
         let events = self.adapter_output.events.get_mut(waiting..).unwrap_or_default();
         self.tally.packet(events, ignored > 0);
@@ -155,10 +157,10 @@ impl Pipeline {
             event.began = EventId { source: id.0, packet: id.1.max(1), index: index as u32 };
         }
         self.blobs.append(&mut self.adapter_output.blobs);
-        for root in self.adapter_output.roots.drain(..) {
+        for root in self.adapter_output.working_dirs.drain(..) {
             self.sanitizer.add_root(root.peek());
         }
-        if self.join && self.adapter_output.join_last(waiting) {
+        if self.join && self.adapter_output.coalesce_last(waiting) {
             return;
         }
         self.redact_first(waiting, out);
@@ -189,7 +191,7 @@ impl Pipeline {
     }
 
     /// Reads an event of the host program. It passes the same stages as the agent's events.
-    pub fn tell(&mut self, host_event: Told, out: &mut Vec<Step>) {
+    pub fn tell(&mut self, host_event: HostEvent, out: &mut Vec<Step>) {
         let id = (self.source.saturating_add(host_event.source), host_event.line);
         self.finish_replay();
         self.flush(out);
@@ -205,7 +207,7 @@ impl Pipeline {
     pub fn offloaded(&mut self, name: &str, text: &str, out: &mut Vec<Step>) {
         self.finish_replay();
         self.flush(out);
-        self.adapter.offloaded(name, text, &mut self.adapter_output);
+        self.adapter.push_offloaded(name, text, &mut self.adapter_output);
         self.redact_first(usize::MAX, out);
     }
 

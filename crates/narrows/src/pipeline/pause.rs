@@ -1,10 +1,10 @@
 //! Pauses and ends of the input.
 
 use super::{Pipeline, Step};
-use crate::adapter::used_again;
+use crate::adapter::recorded_usage;
+use crate::frame::packets::Packet;
 use crate::model::change::Change;
 use crate::model::event::Event;
-use crate::packet::Packet;
 
 impl Pipeline {
     /// The held-back text that may be shown while its source pauses, as changes to show on top of the
@@ -32,7 +32,7 @@ impl Pipeline {
     /// be the start of a secret or path.
     pub fn suspend(&mut self, will_replay: bool, out: &mut Vec<Step>) {
         self.finish_adapter(out);
-        self.sanitizer.suspend(will_replay, &mut self.clean);
+        self.sanitizer.pause(will_replay, &mut self.clean);
         self.complete(out);
     }
 
@@ -49,19 +49,19 @@ impl Pipeline {
     /// stream before. The agent's own file has the final number; it is no event of the session.
     pub fn used_again(&mut self, packet: &Packet<'_>) -> Option<Event> {
         let mut clean = Vec::new();
-        self.sanitizer.push(used_again(packet)?, &mut clean);
+        self.sanitizer.push(recorded_usage(packet)?, &mut clean);
         clean.pop()
     }
 
     /// Whether text is held back although its turn was answered.
     pub fn waits_answered(&self) -> bool {
-        self.sanitizer.waits_answered()
+        self.sanitizer.holds_answered_text()
     }
 
     /// Emits the held-back text of an answered turn, after a pause in which nothing followed it.
     pub fn settle_answered(&mut self, out: &mut Vec<Step>) {
         self.flush(out);
-        self.sanitizer.settle_answered(&mut self.clean);
+        self.sanitizer.end_answered_text(&mut self.clean);
         self.complete(out);
     }
 }

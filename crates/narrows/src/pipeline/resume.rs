@@ -5,8 +5,8 @@ use crate::fold::Fold;
 use crate::model::change::Items;
 use crate::model::event::Event;
 use crate::model::id::EventId;
-use crate::sanitize::Shown;
-use crate::tool_calls::Calls;
+use crate::redact::EmittedText;
+use crate::tool_calls::ToolCallTracker;
 
 impl Pipeline {
     /// Continues where an earlier pipeline was [at rest](Pipeline::is_at_rest). The events up to
@@ -42,11 +42,11 @@ impl Pipeline {
         let last = pipeline.last_events.iter().copied();
         pipeline.fold = (!events_only).then(|| Box::new(Fold::resume(items, last)));
         if items.info().answered {
-            pipeline.sanitizer.resume_answered(items);
+            pipeline.sanitizer.resume_after_turn(items);
         }
-        pipeline.calls = Calls::resume(items);
-        pipeline.shown = Some(Box::new(Shown::of_items(items)));
-        pipeline.adapter.recall(items, since);
+        pipeline.calls = ToolCallTracker::resume(items);
+        pipeline.shown = Some(Box::new(EmittedText::from_items(items)));
+        pipeline.adapter.restore(items, since);
         pipeline
     }
 
@@ -63,13 +63,13 @@ impl Pipeline {
     /// Takes the ids of the records that were read since the last call, where the format has such
     /// ids: input of [`Pipeline::recall_records`] after a restart.
     pub fn records(&mut self) -> Vec<u64> {
-        self.adapter.records()
+        self.adapter.take_seen_records()
     }
 
     /// Restores the ids of the records that were read before the last checkpoint; these records are
     /// skipped wherever they occur.
     pub fn recall_records(&mut self, ids: impl IntoIterator<Item = u64>) {
-        self.adapter.recall_records(ids.into_iter());
+        self.adapter.restore_seen_records(ids.into_iter());
     }
 
     /// Restores the newest events of the log, in order, in a pipeline that
@@ -89,8 +89,8 @@ impl Pipeline {
     pub fn is_at_rest(&self) -> bool {
         self.adapter_output.events.is_empty()
             && self.blobs.is_empty()
-            && self.adapter.is_at_rest()
-            && self.sanitizer.is_at_rest()
+            && self.adapter.is_quiescent()
+            && self.sanitizer.is_quiescent()
             && self.calls.is_at_rest()
     }
 
@@ -116,11 +116,11 @@ impl Pipeline {
         self.is_replaying = false;
         self.replay_until.clear();
         if let Some(shown) = self.shown.take() {
-            self.sanitizer.recall_shown(&shown);
+            self.sanitizer.restore_emitted(&shown);
         }
         let is_current = |id: &&EventId| (id.source, id.packet) == self.packet;
         let last = std::mem::take(&mut self.last_events);
         self.index = last.iter().find(is_current).map_or(0, |id| id.index.saturating_add(1));
-        self.adapter.caught_up();
+        self.adapter.finish_replay();
     }
 }

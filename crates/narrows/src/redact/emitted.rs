@@ -19,7 +19,7 @@ pub(crate) struct EmittedText {
 
 impl EmittedText {
     /// Takes the last text of the items.
-    pub(crate) fn of_items(items: &Items) -> EmittedText {
+    pub(crate) fn from_items(items: &Items) -> EmittedText {
         let text = |item: &Item| match &item.body {
             ItemBody::Text { content: text, block_id, .. }
             | ItemBody::Thinking { content: text, block_id, .. }

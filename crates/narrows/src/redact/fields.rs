@@ -2,12 +2,14 @@
 
 use super::tool_fields::redact_tool;
 use crate::model::event::{
-    AgentFile, Answer, AnswerUsage, Artifact, ArtifactInfo, Ask, Background, Body, Choice, Chunk,
-    Command, Event, Failure, FileChange, Gauge, GivenAnswer, Info, Message, Note, Plan, PlanEntry,
-    Question, QuestionAnswer, QuestionOption, QuestionPart, Response, Summary, ToolEvent, Unknown,
+    AgentFile, Artifact, ArtifactInfo, BackgroundTask, Body, Compaction, ErrorEvent, Event,
+    FileChange, MessageUsage, Notice, PermissionDecision, PermissionOption, PermissionRequest,
+    PlanEntry, PlanUpdate, Question, QuestionAnswer, QuestionOption, QuestionPart,
+    QuestionResponse, SessionUpdate, SlashCommand, TextChunk, ToolEvent, TurnEnd, UnknownPacket,
+    UsageUpdate, UserMessage,
 };
 use crate::model::id::EventId;
-use crate::model::tool::{Fresh, ToolCall, ToolKind, ToolName};
+use crate::model::tool::{ChangedFields, ToolCall, ToolKind, ToolName};
 use narrows_sanitize::{Clean, Mode, Raw, Redactor, Tree};
 
 /// Largest kept tree of an unknown packet, in bytes.
@@ -53,7 +55,7 @@ pub(super) fn empty_tool_event(event: &Event<Raw>) -> Event<Raw> {
     let mut call = ToolCall::unknown();
     call.tool_name = tool_name;
     call.kind = kind;
-    let fresh = Fresh::default();
+    let fresh = ChangedFields::default();
     let tool =
         ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false, repeats: false };
     Event {
@@ -73,7 +75,7 @@ pub(super) fn redact_event(
 ) -> Event {
     let mut fields = FieldRedactor(redactor);
     let body = match event.body {
-        Body::UserMessage(m) => Body::UserMessage(Message {
+        Body::UserMessage(m) => Body::UserMessage(UserMessage {
             text: fields.text(m.text),
             images: m.images,
             origin: m.origin,
@@ -88,7 +90,7 @@ pub(super) fn redact_event(
         Body::ToolCallProgress(t) => {
             Body::ToolCallProgress(Box::new(redact_tool(&mut fields, *t, ready)))
         }
-        Body::PlanUpdate(p) => Body::PlanUpdate(Plan {
+        Body::PlanUpdate(p) => Body::PlanUpdate(PlanUpdate {
             entries: p
                 .entries
                 .into_iter()
@@ -99,12 +101,12 @@ pub(super) fn redact_event(
                 })
                 .collect(),
         }),
-        Body::PromptResponse(r) => Body::PromptResponse(Box::new(Response {
+        Body::PromptResponse(r) => Body::PromptResponse(Box::new(TurnEnd {
             stop_reason: fields.texts(r.stop_reason),
             usage: r.usage,
             failed: r.failed,
             error: fields.texts(r.error),
-            settles: r.settles,
+            usage_is_exact: r.usage_is_exact,
             cost_usd: r.cost_usd,
             duration_ms: r.duration_ms,
         })),
@@ -125,14 +127,14 @@ pub(super) fn redact_event(
             size_bytes: f.size_bytes,
             tool_call_id: fields.texts(f.tool_call_id),
         })),
-        Body::PermissionRequest(a) => Body::PermissionRequest(Box::new(Ask {
+        Body::PermissionRequest(a) => Body::PermissionRequest(Box::new(PermissionRequest {
             request_id: fields.text(a.request_id),
             tool_call_id: fields.text(a.tool_call_id),
             title: fields.texts(a.title),
             options: a
                 .options
                 .into_iter()
-                .map(|o| Choice {
+                .map(|o| PermissionOption {
                     option_id: fields.text(o.option_id),
                     name: fields.text(o.name),
                     kind: fields.text(o.kind),
@@ -141,7 +143,7 @@ pub(super) fn redact_event(
             // The tool call stage fills this in from redacted events.
             call: None,
         })),
-        Body::PermissionAnswer(a) => Body::PermissionAnswer(Box::new(Answer {
+        Body::PermissionAnswer(a) => Body::PermissionAnswer(Box::new(PermissionDecision {
             request_id: fields.text(a.request_id),
             tool_call_id: fields.text(a.tool_call_id),
             decision: a.decision,
@@ -150,25 +152,25 @@ pub(super) fn redact_event(
             waited_ms: a.waited_ms,
         })),
         Body::SessionInfo(i) => Body::SessionInfo(Box::new(info(&mut fields, *i))),
-        Body::Usage(u) => Body::Usage(Box::new(Gauge {
+        Body::Usage(u) => Body::Usage(Box::new(UsageUpdate {
             used: u.used,
             size: u.size,
             cost_usd: u.cost_usd,
-            answer: u.answer.map(|a| AnswerUsage {
+            answer: u.answer.map(|a| MessageUsage {
                 message_id: fields.text(a.message_id),
                 request_id: fields.texts(a.request_id),
                 model: fields.texts(a.model),
                 usage: a.usage,
             }),
         })),
-        Body::Compaction(s) => Body::Compaction(Box::new(Summary {
+        Body::Compaction(s) => Body::Compaction(Box::new(Compaction {
             id: fields.texts(s.id),
             text: fields.text(s.text),
             trigger: fields.texts(s.trigger),
             tokens_before: s.tokens_before,
             unfinished: s.unfinished,
         })),
-        Body::BackgroundTask(t) => Body::BackgroundTask(Box::new(Background {
+        Body::BackgroundTask(t) => Body::BackgroundTask(Box::new(BackgroundTask {
             task_id: fields.text(t.task_id),
             tool_call_id: fields.texts(t.tool_call_id),
             description: fields.texts(t.description),
@@ -181,7 +183,7 @@ pub(super) fn redact_event(
             answers: a
                 .answers
                 .into_iter()
-                .map(|g| GivenAnswer {
+                .map(|g| QuestionResponse {
                     question: fields.text(g.question),
                     answer: fields.text(g.answer),
                 })
@@ -190,16 +192,16 @@ pub(super) fn redact_event(
         Body::PlanFile(f) => Body::PlanFile(Box::new(agent_file(&mut fields, *f))),
         Body::SkillFile(f) => Body::SkillFile(Box::new(agent_file(&mut fields, *f))),
         Body::Notice(n) => {
-            Body::Notice(Note { kind: fields.text(n.kind), text: fields.text(n.text) })
+            Body::Notice(Notice { kind: fields.text(n.kind), text: fields.text(n.text) })
         }
-        Body::Error(e) => Body::Error(Box::new(Failure {
+        Body::Error(e) => Body::Error(Box::new(ErrorEvent {
             message: fields.text(e.message),
             code: fields.tree(e.code, MAX_UNKNOWN_BYTES),
             details: fields.tree(e.details, MAX_UNKNOWN_BYTES),
             retryable: e.retryable,
             is_end: e.is_end,
         })),
-        Body::Unknown(u) => Body::Unknown(Unknown {
+        Body::Unknown(u) => Body::Unknown(UnknownPacket {
             kind: fields.text(u.kind),
             tree: fields.tree(u.tree, MAX_UNKNOWN_BYTES),
         }),
@@ -214,13 +216,13 @@ pub(super) fn redact_event(
     }
 }
 
-fn chunk(fields: &mut FieldRedactor<'_>, c: Chunk<Raw>) -> Chunk {
-    Chunk {
+fn chunk(fields: &mut FieldRedactor<'_>, c: TextChunk<Raw>) -> TextChunk {
+    TextChunk {
         text: fields.text(c.text),
         images: c.images,
         block_id: fields.texts(c.block_id),
         whole: c.whole,
-        keyed: c.keyed,
+        has_block_id: c.has_block_id,
         hidden: c.hidden,
     }
 }
@@ -254,8 +256,8 @@ fn agent_file(fields: &mut FieldRedactor<'_>, f: AgentFile<Raw>) -> AgentFile {
     AgentFile { path: fields.path(&f.path), tool_call_id: fields.texts(f.tool_call_id) }
 }
 
-fn info(fields: &mut FieldRedactor<'_>, i: Info<Raw>) -> Info {
-    Info {
+fn info(fields: &mut FieldRedactor<'_>, i: SessionUpdate<Raw>) -> SessionUpdate {
+    SessionUpdate {
         agent: fields.texts(i.agent),
         version: fields.texts(i.version),
         model: fields.texts(i.model),
@@ -266,7 +268,7 @@ fn info(fields: &mut FieldRedactor<'_>, i: Info<Raw>) -> Info {
         native_id: fields.texts(i.native_id),
         commands: i.commands.map(|list| {
             list.into_iter()
-                .map(|c| Command {
+                .map(|c| SlashCommand {
                     name: fields.text(c.name),
                     description: fields.texts(c.description),
                 })

@@ -9,7 +9,7 @@
 use super::fields::empty_tool_event;
 use super::snapshots::mask_end;
 use crate::model::event::Event;
-use crate::model::tool::{Diff, Output, ToolCall};
+use crate::model::tool::{Diff, ToolCall, ToolOutput};
 use narrows_sanitize::{ELLIPSIS, PartialLevel, Raw, Redactor, Tree};
 use std::collections::VecDeque;
 
@@ -184,9 +184,9 @@ fn drop_resent(held: &mut ToolCall<Raw>, new: &mut ToolCall<Raw>) {
     match (held.output.take(), &mut new.output) {
         (output, None) => held.output = output,
         // A delta to an output that is held: emit all of it together.
-        (Some(Output::Whole(mut all)), Some(Output::More(delta))) => {
+        (Some(ToolOutput::Whole(mut all)), Some(ToolOutput::More(delta))) => {
             all.push(delta);
-            new.output = Some(Output::Whole(all));
+            new.output = Some(ToolOutput::Whole(all));
         }
         _ => {}
     }
@@ -221,7 +221,7 @@ fn held_fields_len(held: &mut ToolCall<Raw>) -> usize {
     bytes += held.todos.iter().flatten().map(|t| t.content.peek().len() + 1).sum::<usize>();
     bytes += held.locations.iter().flatten().map(|l| l.path.peek().len() + 1).sum::<usize>();
     match &held.output {
-        Some(Output::Whole(text) | Output::More(text)) => bytes + text.peek().len() + 1,
+        Some(ToolOutput::Whole(text) | ToolOutput::More(text)) => bytes + text.peek().len() + 1,
         None => bytes,
     }
 }
@@ -247,10 +247,10 @@ fn hold_back(
             *held = tree.replace(part);
         }
     }
-    if let Some(Output::Whole(text)) = &mut call.output
+    if let Some(ToolOutput::Whole(text)) = &mut call.output
         && let Some(part) = redactor.without_partial(text.peek(), "", level)
     {
-        held.output = Some(Output::Whole(std::mem::replace(text, Raw::new(part))));
+        held.output = Some(ToolOutput::Whole(std::mem::replace(text, Raw::new(part))));
     }
     let is_partial = |path: &Raw| redactor.is_partial_path(path.peek(), level);
     if call.file_path.as_ref().is_some_and(is_partial) {

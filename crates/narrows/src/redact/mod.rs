@@ -8,8 +8,8 @@
 //! Only clean events reach the later stages and the output:
 //!
 //! ```compile_fail,E0308
-//! fn row(event: &narrows::Event<narrows::Raw>) -> narrows::Row<'_> {
-//!     narrows::Row::new(1, "s", event)
+//! fn row(event: &narrows::Event<narrows::Raw>) -> narrows::PrintedEvent<'_> {
+//!     narrows::PrintedEvent::new(1, "s", event)
 //! }
 //! ```
 //! ```compile_fail,E0308
@@ -24,8 +24,8 @@
 //! The same functions accept clean events:
 //!
 //! ```
-//! fn row(event: &narrows::Event<narrows::Clean>) -> narrows::Row<'_> {
-//!     narrows::Row::new(1, "s", event)
+//! fn row(event: &narrows::Event<narrows::Clean>) -> narrows::PrintedEvent<'_> {
+//!     narrows::PrintedEvent::new(1, "s", event)
 //! }
 //! fn fold(fold: &mut narrows::Fold, event: &narrows::Event<narrows::Clean>) {
 //!     fold.push(event, &mut Vec::new());
@@ -54,7 +54,7 @@ pub(crate) use emitted::EmittedText;
 
 use crate::model::event::{Body, Event};
 use crate::model::time::Time;
-use crate::model::tool::{Output, ToolKind, ToolStatus};
+use crate::model::tool::{ToolKind, ToolOutput, ToolStatus};
 use fields::{empty_tool_event, redact_event};
 use growing_fields::GrowingFields;
 use narrows_sanitize::{
@@ -114,7 +114,7 @@ impl RedactionStage {
         if event.body.ends_text() {
             self.ended_after_secret = None;
             self.end_text(out);
-        } else if event.body.pauses_text() {
+        } else if event.body.flushes_held_text() {
             self.pause_text(out);
             if let (Body::PromptResponse(_), Some(open)) = (&event.body, &mut self.text) {
                 open.answered_at = event.time.as_ref().map(Time::millis);
@@ -143,15 +143,15 @@ impl RedactionStage {
     /// earlier ones. An open block counts as held back, because each of its events carries its
     /// start. Once its turn has ended and all of it was emitted, later text is another block or
     /// continues without it.
-    pub fn is_at_rest(&self) -> bool {
-        self.text.as_ref().is_none_or(OpenText::is_at_rest)
+    pub fn is_quiescent(&self) -> bool {
+        self.text.as_ref().is_none_or(OpenText::is_quiescent)
             && self.growing_fields.is_empty()
             && self.snapshots.is_empty()
             && self.outputs.values().all(|open| open.stream.is_drained())
     }
 
     /// Bytes that are held back.
-    pub(crate) fn weight(&self) -> usize {
+    pub(crate) fn held_bytes(&self) -> usize {
         let text = self.text.as_ref().map_or(0, |open| open.stream.held_bytes());
         let outputs = self.outputs.values().map(|open| open.stream.held_bytes()).sum::<usize>();
         text + outputs + self.growing_fields.held_bytes() + self.snapshots.held_bytes()
@@ -171,12 +171,12 @@ impl RedactionStage {
     }
 
     /// The roots that were added.
-    pub(crate) fn roots(&self) -> &[String] {
+    pub(crate) fn added_roots(&self) -> &[String] {
         &self.roots
     }
 
     /// The last name of the first added root, which is the name of the project.
-    pub(crate) fn project(&mut self) -> Option<Clean> {
+    pub(crate) fn project_name(&mut self) -> Option<Clean> {
         let mut secrets_only = Redactor::new(Paths::default(), Arc::clone(self.redactor.secrets()));
         let root = self.roots.first()?.trim_end_matches(['/', '\\']);
         // A home directory is named after its owner.
@@ -189,13 +189,13 @@ impl RedactionStage {
     }
 
     /// Counts of everything that was redacted so far.
-    pub fn removed(&self) -> &RedactionCounts {
+    pub fn counts(&self) -> &RedactionCounts {
         self.redactor.removed()
     }
 
     fn push_text(&mut self, mut event: Event<Raw>, out: &mut Vec<Event>) {
         // A whole text needs no stream.
-        if event.body.is_whole() {
+        if event.body.is_final_text() {
             self.end_text(out);
             out.push(redact_event(&mut self.redactor, event, None));
             return;
@@ -205,8 +205,8 @@ impl RedactionStage {
             let answered = t.answered_at.zip(event.time.as_ref());
             let is_late = answered.is_some_and(|(at, time)| time.millis() - at >= NEW_TEXT_GAP_MS);
             // Held-back text is continued by the next text, however late that arrives.
-            let is_new_block = (is_late && t.stream.is_fully_emitted()) || t.is_at_rest();
-            t.raw.body.same_block(&event.body) && t.raw.parent == event.parent && !is_new_block
+            let is_new_block = (is_late && t.stream.is_fully_emitted()) || t.is_quiescent();
+            t.raw.body.is_same_block(&event.body) && t.raw.parent == event.parent && !is_new_block
         };
         if !self.text.as_ref().is_some_and(same) {
             self.end_text(out);
@@ -283,7 +283,7 @@ impl RedactionStage {
         let Some(tool) = event.body.tool() else {
             return redact_event(&mut self.redactor, event, None);
         };
-        if let Some(Output::Whole(_)) = &tool.call.output {
+        if let Some(ToolOutput::Whole(_)) = &tool.call.output {
             // The full output contains what was held back of its deltas.
             let id = tool.id.peek();
             if self.outputs.remove(id).is_some() {
@@ -291,7 +291,7 @@ impl RedactionStage {
             }
         }
         let delta = match &tool.call.output {
-            Some(Output::More(delta)) => Some(delta.peek()),
+            Some(ToolOutput::More(delta)) => Some(delta.peek()),
             _ => None,
         };
         if delta.is_none() && !(ends && self.outputs.contains_key(tool.id.peek())) {

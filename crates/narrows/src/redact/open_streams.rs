@@ -2,7 +2,7 @@
 
 use crate::model::event::{Body, Event};
 use crate::model::id::EventId;
-use crate::model::tool::Output;
+use crate::model::tool::ToolOutput;
 use narrows_sanitize::{Clean, Raw, StreamRedactor};
 
 /// The text block whose end may still be held back.
@@ -27,7 +27,7 @@ pub(super) const NEW_TEXT_GAP_MS: i64 = 3000;
 
 impl OpenText {
     /// Returns whether the next text starts a new block.
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub(super) fn is_quiescent(&self) -> bool {
         self.is_answered && self.stream.is_fully_emitted() && self.stream.is_at_word_end()
     }
 
@@ -62,7 +62,7 @@ impl OpenOutput {
         self.emitted_bytes += part.len();
         let mut event = self.template.clone();
         let Body::ToolCallProgress(tool) = &mut event.body else { return None };
-        tool.call.output = Some(Output::More(part));
+        tool.call.output = Some(ToolOutput::More(part));
         Some(event)
     }
 }

@@ -6,7 +6,7 @@ use super::{EmittedText, RedactionStage, redact_event};
 use crate::model::change::Items;
 use crate::model::event::{Body, Event};
 use crate::model::item::ItemBody;
-use crate::model::tool::Output;
+use crate::model::tool::ToolOutput;
 use narrows_sanitize::{Clean, PartialLevel, StreamRedactor, ends_with_placeholder};
 
 /// Tool outputs in a preview, the newest ones.
@@ -17,7 +17,7 @@ impl RedactionStage {
     /// later text continues them, and evident partial matches are held back. When the source can be
     /// read `again` from its start, possible partial matches are held back too: later text then
     /// reads as if the input had never ended.
-    pub(crate) fn suspend(&mut self, again: bool, out: &mut Vec<Event>) {
+    pub(crate) fn pause(&mut self, again: bool, out: &mut Vec<Event>) {
         let RedactionStage { redactor, text, outputs, output_order, .. } = self;
         let mut flush = |stream: &mut StreamRedactor| {
             if again {
@@ -35,20 +35,20 @@ impl RedactionStage {
             let held = flush(&mut open.stream);
             out.extend(held.and_then(|held| open.delta(held)));
         }
-        self.settle_answered(out);
+        self.end_answered_text(out);
         let mut released = self.growing_fields.release_unless_partial(&self.redactor);
         released.extend(self.snapshots.release_unless_partial(&self.redactor));
         out.extend(released.into_iter().map(|event| redact_event(&mut self.redactor, event, None)));
     }
 
     /// Returns whether text of an ended turn is still held back.
-    pub(crate) fn waits_answered(&self) -> bool {
-        self.text.as_ref().is_some_and(|open| open.is_answered && !open.is_at_rest())
+    pub(crate) fn holds_answered_text(&self) -> bool {
+        self.text.as_ref().is_some_and(|open| open.is_answered && !open.is_quiescent())
     }
 
     /// Ends the text of an ended turn after a silence, unless that would show a part of something
     /// to redact.
-    pub(crate) fn settle_answered(&mut self, out: &mut Vec<Event>) {
+    pub(crate) fn end_answered_text(&mut self, out: &mut Vec<Event>) {
         let Some(open) = self.text.as_mut().filter(|open| open.is_answered) else { return };
         if let Some(has_partial) =
             open.stream.can_end(&mut self.redactor, PartialLevel::SUBSTANTIAL)
@@ -61,7 +61,7 @@ impl RedactionStage {
     }
 
     /// Continues a session with these items, whose last turn has ended.
-    pub(crate) fn resume_answered(&mut self, items: &Items) {
+    pub(crate) fn resume_after_turn(&mut self, items: &Items) {
         self.snapshots.is_answered = true;
         let last = items.iter().max_by_key(|item| item.order);
         self.ended_after_secret = last.and_then(|item| match &item.body {
@@ -75,7 +75,7 @@ impl RedactionStage {
 
     /// Restores what was emitted before a restart, after packets were replayed: pauses emit more
     /// than the packets alone give, and only the log or the items know it.
-    pub(crate) fn recall_shown(&mut self, emitted: &EmittedText) {
+    pub(crate) fn restore_emitted(&mut self, emitted: &EmittedText) {
         if let Some(open) = &mut self.text {
             let (kind, parent) = (open.template.body.kind(), &open.template.parent);
             let is_same_block = |e: &Event| e.body.kind() == kind && e.parent == *parent;
@@ -129,7 +129,7 @@ impl RedactionStage {
 /// The output part of an event of a call.
 fn output<'a>(event: &'a Event, call: &str) -> Option<&'a Clean> {
     match event.body.tool().filter(|tool| *tool.id == *call)?.call.output.as_ref()? {
-        Output::More(part) | Output::Whole(part) => Some(part),
+        ToolOutput::More(part) | ToolOutput::Whole(part) => Some(part),
     }
 }
 

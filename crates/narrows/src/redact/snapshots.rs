@@ -5,7 +5,7 @@
 //! evident partial matches are left out. The same holds for commands, modes and unknown packets,
 //! because nothing says when these are complete.
 
-use crate::model::event::{Body, Event, Info};
+use crate::model::event::{Body, Event, SessionUpdate};
 use narrows_sanitize::{ELLIPSIS, PartialLevel, Raw, Redactor, Tree, is_path_key};
 
 #[derive(Debug, Default)]
@@ -75,7 +75,11 @@ impl Snapshots {
                     redactor.without_partial(title.peek(), ELLIPSIS, PartialLevel::POSSIBLE)
                 {
                     let whole = std::mem::replace(title, Raw::new(part));
-                    let whole = Info { title: Some(whole), named: info.named, ..Info::default() };
+                    let whole = SessionUpdate {
+                        title: Some(whole),
+                        named: info.named,
+                        ..SessionUpdate::default()
+                    };
                     let mut held = event.clone();
                     held.body = Body::SessionInfo(Box::new(whole));
                     self.title = Some(held);
@@ -120,8 +124,8 @@ impl Snapshots {
     }
 }
 
-fn mask_facts(redactor: &Redactor, info: &mut Info<Raw>) {
-    let Info { agent, version, model, mode, status, commands, .. } = info;
+fn mask_facts(redactor: &Redactor, info: &mut SessionUpdate<Raw>) {
+    let SessionUpdate { agent, version, model, mode, status, commands, .. } = info;
     for text in [agent, version, model, mode, status].into_iter().flatten() {
         mask_end(redactor, text);
     }

@@ -2,7 +2,7 @@
 
 use super::fields::{FieldRedactor, MAX_TREE_BYTES};
 use crate::model::event::ToolEvent;
-use crate::model::tool::{Diff, Hunk, Location, Output, Permission, Todo, ToolCall, ToolKind};
+use crate::model::tool::{Diff, Hunk, Location, Permission, Todo, ToolCall, ToolKind, ToolOutput};
 use narrows_sanitize::{Clean, Raw};
 
 /// Redacts a tool call; `ready` is output that was already redacted as a stream.
@@ -15,10 +15,12 @@ pub(super) fn redact_tool(
     // Text that was read from a file is the user's own; text that a command printed is not.
     let is_read = c.kind == ToolKind::Read;
     let output = match (ready, c.output) {
-        (Some(text), _) => Some(Output::More(text)),
-        (None, Some(Output::Whole(text))) if is_read => Some(Output::Whole(fields.body(text))),
-        (None, Some(Output::Whole(text))) => Some(Output::Whole(fields.text(text))),
-        (None, Some(Output::More(text))) => Some(Output::More(fields.text(text))),
+        (Some(text), _) => Some(ToolOutput::More(text)),
+        (None, Some(ToolOutput::Whole(text))) if is_read => {
+            Some(ToolOutput::Whole(fields.body(text)))
+        }
+        (None, Some(ToolOutput::Whole(text))) => Some(ToolOutput::Whole(fields.text(text))),
+        (None, Some(ToolOutput::More(text))) => Some(ToolOutput::More(fields.text(text))),
         (None, None) => None,
     };
     let call = ToolCall {

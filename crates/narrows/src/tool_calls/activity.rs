@@ -1,12 +1,12 @@
 //! Reports which calls were updated, for a view of what an agent is doing right now.
 
-use super::Calls;
+use super::ToolCallTracker;
 use crate::model::tool::{ToolKind, ToolStatus};
 use crate::sanitize::Clean;
 
 /// An updated call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doing {
+pub struct CallActivity {
     /// Id of the call.
     pub id: String,
     /// Its command and its file, or its arguments as JSON.
@@ -17,19 +17,19 @@ pub struct Doing {
     pub ended: bool,
 }
 
-impl Calls {
+impl ToolCallTracker {
     /// Takes the calls that were updated since the last call of this function: at most
     /// [`MAX_UPDATED_CALLS`](super::MAX_UPDATED_CALLS), oldest first.
-    pub(crate) fn take_updated(&mut self) -> Vec<Doing> {
+    pub(crate) fn take_updated(&mut self) -> Vec<CallActivity> {
         let ids = std::mem::take(&mut self.updated);
         ids.into_iter().map(|id| self.activity_of(&id)).collect()
     }
 
-    fn activity_of(&mut self, id: &Clean) -> Doing {
+    fn activity_of(&mut self, id: &Clean) -> CallActivity {
         let Some(state) = self.calls.get_mut(id) else {
             // Evicted: it ended, and many calls after it.
             let (id, words) = (id.as_str().to_owned(), String::new());
-            return Doing { id, words, may_write: true, ended: true };
+            return CallActivity { id, words, may_write: true, ended: true };
         };
         state.is_updated = false;
         let call = &state.call;
@@ -44,13 +44,13 @@ impl Calls {
             ToolKind::Read | ToolKind::Search | ToolKind::Fetch | ToolKind::Think
         );
         let ended = call.status.is_some_and(ToolStatus::is_final);
-        Doing { id: id.as_str().to_owned(), words, may_write, ended }
+        CallActivity { id: id.as_str().to_owned(), words, may_write, ended }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::limits::ENDED_CALLS;
+    use crate::limits::MAX_ENDED_CALLS;
     use crate::{Config, Format, Packets, Pipeline};
 
     /// The ACP packets of one call.
@@ -76,7 +76,7 @@ mod tests {
         let mut read = |pipeline: &mut Pipeline, text: &str| {
             packets.push(text.as_bytes(), |framed| pipeline.push(framed, &mut steps));
         };
-        let many = 3 * ENDED_CALLS;
+        let many = 3 * MAX_ENDED_CALLS;
         let all: String = (0..many).map(|n| call(n, true)).collect();
         read(&mut pipeline, &(all + &call(many, false)));
         let updated = pipeline.heard();

@@ -1,7 +1,7 @@
 //! Summaries of calls that left memory: enough to recognize them when they are updated again.
 
-use super::Calls;
-use crate::limits::{ENDED_CALLS, KNOWN_CALLS};
+use super::ToolCallTracker;
+use crate::limits::{MAX_ENDED_CALLS, MAX_EVICTED_CALLS};
 use crate::model::tool::{ToolCall, ToolKind, ToolName, ToolStatus};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -29,7 +29,7 @@ impl EvictedCalls {
             self.order.push_back(key);
         }
         // Removed calls leave their keys in `order`, at the place of their first insertion.
-        while self.order.len() > KNOWN_CALLS
+        while self.order.len() > MAX_EVICTED_CALLS
             && let Some(oldest) = self.order.pop_front()
         {
             self.calls.remove(&oldest);
@@ -52,7 +52,7 @@ impl EvictedCalls {
     }
 }
 
-impl Calls {
+impl ToolCallTracker {
     /// Number of calls whose full state is in memory.
     pub fn tracked(&self) -> usize {
         self.calls.len()
@@ -67,9 +67,9 @@ impl Calls {
         }
     }
 
-    /// Evicts calls that ended before the last [`ENDED_CALLS`] ones.
+    /// Evicts calls that ended before the last [`MAX_ENDED_CALLS`] ones.
     pub(super) fn evict_ended(&mut self) {
-        while self.ended.len() > ENDED_CALLS
+        while self.ended.len() > MAX_ENDED_CALLS
             && let Some(id) = self.ended.pop_front()
         {
             if let Some(state) = self.calls.remove(&id) {

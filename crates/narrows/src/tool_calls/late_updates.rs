@@ -3,7 +3,7 @@
 //! The calls that ended last retain their heavy fields, so that a late event carries all of the call,
 //! like the event that ended it.
 
-use super::{Calls, heavy_bytes};
+use super::{ToolCallTracker, heavy_bytes};
 use crate::model::tool::ToolCall;
 use crate::sanitize::Clean;
 
@@ -27,7 +27,7 @@ pub(super) fn max_resends(call: &ToolCall) -> u8 {
     if all <= MAX_RESENDABLE_BYTES { MAX_RESENDS } else { 0 }
 }
 
-impl Calls {
+impl ToolCallTracker {
     /// Retains the heavy fields of an ended call, and drops those of the oldest one.
     pub(super) fn retain_for_resend(&mut self, id: &Clean) {
         self.resendable.push_back(id.clone());

@@ -2,15 +2,17 @@
 
 use super::file_changes::file_changes;
 use super::{
-    CallState, Calls, MAX_HEAVY_BYTES, MAX_TOTAL_HEAVY_BYTES, MAX_UPDATED_CALLS, heavy_bytes,
-    late_updates, output, permission,
+    CallState, MAX_HEAVY_BYTES, MAX_TOTAL_HEAVY_BYTES, MAX_UPDATED_CALLS, ToolCallTracker,
+    heavy_bytes, late_updates, output, permission,
 };
 use crate::model::event::{FileChange, ToolEvent};
 use crate::model::time::Time;
-use crate::model::tool::{Diff, Fresh, Output, ToolCall, ToolKind, ToolName, ToolStatus};
+use crate::model::tool::{
+    ChangedFields, Diff, ToolCall, ToolKind, ToolName, ToolOutput, ToolStatus,
+};
 use crate::sanitize::Clean;
 
-impl Calls {
+impl ToolCallTracker {
     /// Merges a tool event and fills it with what is known of the call; `edits` gets the files that
     /// the call changed. Returns false if the event changes nothing.
     pub(super) fn merge_call(
@@ -43,7 +45,7 @@ impl Calls {
             self.open.insert(state.ordinal, tool.id.clone());
             state.call.command = Some(Clean::default());
             state.call.file_path = Some(Clean::default());
-            state.call.output = Some(Output::Whole(Clean::default()));
+            state.call.output = Some(ToolOutput::Whole(Clean::default()));
         }
         state.note_start(&update, time, is_first, was_final);
         let output_from = state.merge_update(update, &mut changed);
@@ -109,9 +111,9 @@ impl Calls {
 
 impl CallState {
     /// Takes over the tool of an update while the tool is unknown.
-    fn adopt_tool(&mut self, update: &ToolCall) -> Fresh {
+    fn adopt_tool(&mut self, update: &ToolCall) -> ChangedFields {
         let call = &mut self.call;
-        let mut changed = Fresh::default();
+        let mut changed = ChangedFields::default();
         if call.tool_name == ToolName::Unknown
             && (call.tool_name, call.kind) != (update.tool_name, update.kind)
             && (update.tool_name != ToolName::Unknown || call.kind == ToolKind::Other)
@@ -141,7 +143,7 @@ impl CallState {
 
     /// Merges the fields of an update. Returns where the new part of the output starts if the output
     /// only grew.
-    fn merge_update(&mut self, mut update: ToolCall, changed: &mut Fresh) -> Option<usize> {
+    fn merge_update(&mut self, mut update: ToolCall, changed: &mut ChangedFields) -> Option<usize> {
         let call = &mut self.call;
         update.status = next_status(call.status, update.status);
         output::derive_edit_texts(call, &mut update);
@@ -183,11 +185,11 @@ impl CallState {
         let mut last = if self.resends_left > 0 {
             self.call.clone()
         } else {
-            let light = self.call.light_and(Fresh::default());
+            let light = self.call.light_and(ChangedFields::default());
             std::mem::replace(&mut self.call, light)
         };
         // Output that was too long to retain was in earlier events: nothing more of it comes.
-        last.output.get_or_insert_with(|| Output::More(Clean::default()));
+        last.output.get_or_insert_with(|| ToolOutput::More(Clean::default()));
         last
     }
 }

@@ -16,16 +16,17 @@ mod permission;
 mod resume;
 mod turn_end;
 
-pub use activity::Doing;
+pub use activity::CallActivity;
 
 use crate::bounded_map::BoundedMap;
-use crate::limits::CALLS;
+use crate::limits::MAX_TRACKED_CALLS;
 use crate::model::artifact;
 use crate::model::event::{
-    Answer, Artifact, ArtifactInfo, Ask, Body, Decision, Event, FileAction, FileChange, ToolEvent,
+    Artifact, ArtifactInfo, Body, DecisionOutcome, Event, FileAction, FileChange,
+    PermissionDecision, PermissionRequest, ToolEvent,
 };
 use crate::model::time::Time;
-use crate::model::tool::{Output, Permission, ToolCall, ToolStatus};
+use crate::model::tool::{Permission, ToolCall, ToolOutput, ToolStatus};
 use crate::sanitize::Clean;
 use ecow::EcoString;
 use evicted::EvictedCalls;
@@ -38,12 +39,12 @@ const MAX_ARTIFACTS: usize = 4096;
 const MAX_HEAVY_BYTES: usize = 16 << 20;
 /// Bytes of heavy fields retained for all calls of the session.
 const MAX_TOTAL_HEAVY_BYTES: usize = 64 << 20;
-/// Most recently updated calls that [`Calls::take_updated`] reports.
+/// Most recently updated calls that [`ToolCallTracker::take_updated`] reports.
 const MAX_UPDATED_CALLS: usize = 256;
 
 /// The tool calls of one session.
 #[derive(Debug)]
-pub struct Calls {
+pub struct ToolCallTracker {
     calls: BoundedMap<CallState>,
     /// Ids of the ended calls in `calls`, oldest first.
     ended: VecDeque<EcoString>,
@@ -66,7 +67,7 @@ pub struct Calls {
     turn_failed: bool,
     /// Ended calls that retain their heavy fields for late updates, oldest first.
     resendable: VecDeque<Clean>,
-    /// Calls updated since the last [`Calls::take_updated`], oldest first.
+    /// Calls updated since the last [`ToolCallTracker::take_updated`], oldest first.
     updated: VecDeque<Clean>,
 }
 
@@ -89,7 +90,7 @@ struct CallState {
     from_item: bool,
     /// Restored from [`EvictedCalls`]: most of its fields are lost.
     was_evicted: bool,
-    /// The call is in `Calls::updated`.
+    /// The call is in `ToolCallTracker::updated`.
     is_updated: bool,
 }
 
@@ -104,10 +105,10 @@ impl CallState {
     }
 }
 
-impl Default for Calls {
+impl Default for ToolCallTracker {
     fn default() -> Self {
-        Calls {
-            calls: BoundedMap::new(CALLS),
+        ToolCallTracker {
+            calls: BoundedMap::new(MAX_TRACKED_CALLS),
             ended: VecDeque::new(),
             evicted: EvictedCalls::default(),
             heavy_bytes: 0,
@@ -124,7 +125,7 @@ impl Default for Calls {
     }
 }
 
-impl Calls {
+impl ToolCallTracker {
     /// Completes an event and appends it to `out` with the events derived from it; drops a tool event
     /// that changes nothing.
     pub fn merge(&mut self, mut event: Event, out: &mut Vec<Event>) {
@@ -206,7 +207,7 @@ impl Calls {
     }
 
     /// Adds the details of the call to a permission request.
-    fn describe_request(&mut self, request: &mut Ask, time: Option<&Time>) {
+    fn describe_request(&mut self, request: &mut PermissionRequest, time: Option<&Time>) {
         if let Some(state) = self.calls.get_mut(&request.tool_call_id) {
             request.call = Some(Box::new(state.call.for_permission()));
             request.title = permission::title(&state.call).or(request.title.take());
@@ -216,9 +217,9 @@ impl Calls {
 
     /// Records a permission decision. Returns whether it withdraws a call of a turn that has ended:
     /// nothing else says that such a call will not continue.
-    fn apply_decision(&mut self, answer: &mut Answer, time: Option<&Time>) -> bool {
+    fn apply_decision(&mut self, answer: &mut PermissionDecision, time: Option<&Time>) -> bool {
         let Some(state) = self.calls.get_mut(&answer.tool_call_id) else { return false };
-        if answer.decision != Decision::Allowed && self.denied.len() < CALLS {
+        if answer.decision != DecisionOutcome::Allowed && self.denied.len() < MAX_TRACKED_CALLS {
             self.denied.push(answer.tool_call_id.clone());
         }
         let wait = state.permission_since.take().zip(time);
@@ -226,7 +227,7 @@ impl Calls {
         let earlier_ms = state.call.permission.as_ref().and_then(|p| p.waited_ms);
         answer.waited_ms = wait_ms.map(|ms| ms + earlier_ms.unwrap_or(0)).or(earlier_ms);
         state.call.permission = Some(Permission::from(&*answer));
-        answer.decision == Decision::Cancelled && state.ordinal <= self.turn_start
+        answer.decision == DecisionOutcome::Cancelled && state.ordinal <= self.turn_start
     }
 
     /// Passes a file change on unless a call of this turn has reported it: a file watcher sees the
@@ -249,7 +250,7 @@ impl Calls {
         if change.action == FileAction::Deleted {
             return None;
         }
-        let matched = artifact::of(change.path.as_str())?;
+        let matched = artifact::classify(change.path.as_str())?;
         let path = change.path.before(matched.end)?;
         if !self.artifacts.get_or_insert_shared(&path).1 {
             return None;
@@ -281,15 +282,10 @@ impl Calls {
     }
 }
 
-/// The original description of a call.
-pub(crate) fn said_of(call: &ToolCall) -> Option<Clean> {
-    call.original_description()
-}
-
 /// Approximate bytes of the heavy fields of a call.
 fn heavy_bytes(call: &ToolCall) -> usize {
     let output = match &call.output {
-        Some(Output::Whole(t) | Output::More(t)) => t.len(),
+        Some(ToolOutput::Whole(t) | ToolOutput::More(t)) => t.len(),
         None => 0,
     };
     let text = |t: &Option<Clean>| t.as_ref().map_or(0, |t| t.len());

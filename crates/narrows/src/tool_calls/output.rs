@@ -1,6 +1,6 @@
 //! The output of a call: merged into the state, and cut down to what is new.
 
-use crate::model::tool::{Fresh, Output, ToolCall, ToolKind};
+use crate::model::tool::{ChangedFields, ToolCall, ToolKind, ToolOutput};
 
 /// Copies the texts of the first diff into the call; the output of an edit is its new text.
 pub(super) fn derive_edit_texts(call: &ToolCall, update: &mut ToolCall) {
@@ -10,7 +10,7 @@ pub(super) fn derive_edit_texts(call: &ToolCall, update: &mut ToolCall) {
     }
     if call.kind == ToolKind::Edit {
         match &update.new_content {
-            Some(text) => update.output = Some(Output::Whole(text.clone())),
+            Some(text) => update.output = Some(ToolOutput::Whole(text.clone())),
             // "Wrote file successfully." says less than the text that was written.
             None if call.new_content.is_some() => update.output = None,
             None => {}
@@ -21,17 +21,17 @@ pub(super) fn derive_edit_texts(call: &ToolCall, update: &mut ToolCall) {
 /// Merges output. Returns where the new part starts if a full output repeats the old one and extends it.
 pub(super) fn merge_output(
     call: &mut ToolCall,
-    update: Option<Output>,
-    changed: &mut Fresh,
+    update: Option<ToolOutput>,
+    changed: &mut ChangedFields,
 ) -> Option<usize> {
     let old = match &mut call.output {
-        Some(Output::Whole(old)) => Some(old),
+        Some(ToolOutput::Whole(old)) => Some(old),
         _ => None,
     };
     match (old, update) {
         (_, None) => None,
-        (Some(old), Some(Output::Whole(new))) if *old == new => None,
-        (Some(old), Some(Output::Whole(new)))
+        (Some(old), Some(ToolOutput::Whole(new))) if *old == new => None,
+        (Some(old), Some(ToolOutput::Whole(new)))
             if !old.is_empty() && new.starts_with(old.as_str()) =>
         {
             changed.mark_output();
@@ -39,33 +39,33 @@ pub(super) fn merge_output(
             *old = new;
             Some(from)
         }
-        (_, Some(Output::Whole(new))) => {
+        (_, Some(ToolOutput::Whole(new))) => {
             changed.mark_output();
-            call.output = Some(Output::Whole(new));
+            call.output = Some(ToolOutput::Whole(new));
             None
         }
-        (_, Some(Output::More(more))) if more.is_empty() => None,
-        (Some(old), Some(Output::More(more))) => {
+        (_, Some(ToolOutput::More(more))) if more.is_empty() => None,
+        (Some(old), Some(ToolOutput::More(more))) => {
             changed.mark_output();
             let from = old.len();
             old.push(&more);
             Some(from)
         }
         // The start of the output was too long to retain.
-        (None, Some(Output::More(more))) => {
+        (None, Some(ToolOutput::More(more))) => {
             changed.mark_output();
-            call.output = Some(Output::More(more));
+            call.output = Some(ToolOutput::More(more));
             None
         }
     }
 }
 
 /// The part of the output that the next event has to carry.
-pub(super) fn take_delta(call: &mut ToolCall, output_from: Option<usize>) -> Option<Output> {
+pub(super) fn take_delta(call: &mut ToolCall, output_from: Option<usize>) -> Option<ToolOutput> {
     match (&call.output, output_from) {
-        (Some(Output::Whole(text)), Some(from)) => text.after(from).map(Output::More),
+        (Some(ToolOutput::Whole(text)), Some(from)) => text.after(from).map(ToolOutput::More),
         // Taken out of the state, so that the next piece is not appended to this one.
-        (Some(Output::More(_)), _) => call.output.take(),
+        (Some(ToolOutput::More(_)), _) => call.output.take(),
         (output, _) => output.clone(),
     }
 }

@@ -1,16 +1,18 @@
 //! Restores the tracker from the items of a session, and feeds it replayed events.
 
-use super::{CallState, Calls, MAX_HEAVY_BYTES, MAX_TOTAL_HEAVY_BYTES, heavy_bytes, late_updates};
+use super::{
+    CallState, MAX_HEAVY_BYTES, MAX_TOTAL_HEAVY_BYTES, ToolCallTracker, heavy_bytes, late_updates,
+};
 use crate::model::change::Items;
 use crate::model::event::Event;
 use crate::model::item::{Item, ItemBody};
-use crate::model::session::Status;
+use crate::model::session::SessionStatus;
 use crate::model::tool::{Permission, ToolCall, ToolName, ToolStatus};
 
-impl Calls {
+impl ToolCallTracker {
     /// The tracker of a session that has these items, or whose newest items these are.
     pub fn resume(items: &Items) -> Self {
-        let mut calls = Calls::default();
+        let mut calls = ToolCallTracker::default();
         for item in items.iter() {
             match &item.body {
                 ItemBody::Artifact { artifact } => {
@@ -31,7 +33,7 @@ impl Calls {
         if items.info().answered {
             calls.turn_start = calls.started;
         }
-        let is_open = items.info().status == Status::Failed && !items.info().ended;
+        let is_open = items.info().status == SessionStatus::Failed && !items.info().ended;
         calls.turn_failed = is_open && ends_with_error(items);
         calls
     }

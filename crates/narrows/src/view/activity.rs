@@ -7,14 +7,14 @@ use crate::model::event::{Body, Event, FileAction, ToolEvent};
 use crate::model::id::EventId;
 use crate::model::item::ItemBody;
 use crate::model::time::Time;
-use crate::model::tool::{Output, ToolName, ToolStatus};
+use crate::model::tool::{ToolName, ToolOutput, ToolStatus};
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 
 /// Characters of a result in its preview.
 const PREVIEW_CHARS: usize = 500;
 /// Bytes of an output block; a longer one is sent in several messages.
-const MAX_BLOCK_BYTES: usize = crate::limits::TEXT_PART;
+const MAX_BLOCK_BYTES: usize = crate::limits::MAX_ITEM_TEXT_BYTES;
 /// Calls that are remembered.
 const MAX_CALLS: usize = 1 << 13;
 
@@ -32,7 +32,7 @@ pub struct ActivityConfig {
 /// One message.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Message {
+pub struct ActivityMessage {
     r#type: &'static str,
     work_order_id: String,
     run_id: String,
@@ -175,7 +175,7 @@ impl Activity {
     }
 
     /// Projects one event.
-    pub fn push(&mut self, seq: u64, event: &Event, out: &mut Vec<Message>) {
+    pub fn push(&mut self, seq: u64, event: &Event, out: &mut Vec<ActivityMessage>) {
         let is_answer = matches!(event.body, Body::PromptResponse(_));
         // A stored event does not record whether it is the first of its call.
         let ends_text = match &event.body {
@@ -210,7 +210,7 @@ impl Activity {
                 // end.
                 let expects_words =
                     block.text.ends_with([' ', '\t']) || block.text.trim().is_empty();
-                let is_late = self.answered && !c.keyed && !expects_words;
+                let is_late = self.answered && !c.has_block_id && !expects_words;
                 if c.whole || is_late || block.text.len() > MAX_BLOCK_BYTES {
                     self.close_output(seq, out);
                 }
@@ -234,17 +234,18 @@ impl Activity {
     }
 
     /// Ends the input: sends the open text.
-    pub fn finish(&mut self, seq: u64, out: &mut Vec<Message>) {
+    pub fn finish(&mut self, seq: u64, out: &mut Vec<ActivityMessage>) {
         self.close_output(seq, out);
     }
 
     fn continues_output(&self, event: &Event) -> bool {
-        let is_same =
-            |b: &OutputBlock| b.last.body.same_block(&event.body) && b.last.parent == event.parent;
+        let is_same = |b: &OutputBlock| {
+            b.last.body.is_same_block(&event.body) && b.last.parent == event.parent
+        };
         self.open_block.as_ref().is_some_and(is_same)
     }
 
-    fn close_output(&mut self, seq: u64, out: &mut Vec<Message>) {
+    fn close_output(&mut self, seq: u64, out: &mut Vec<ActivityMessage>) {
         let Some(block) = self.open_block.take() else {
             return;
         };
@@ -254,7 +255,13 @@ impl Activity {
         }
     }
 
-    fn push_call(&mut self, seq: u64, event: &Event, tool: &ToolEvent, out: &mut Vec<Message>) {
+    fn push_call(
+        &mut self,
+        seq: u64,
+        event: &Event,
+        tool: &ToolEvent,
+        out: &mut Vec<ActivityMessage>,
+    ) {
         let call = &tool.call;
         let ended = call.status.is_some_and(ToolStatus::is_final);
         let sent = self.calls.get_or_insert_shared(&tool.id).0;
@@ -276,7 +283,9 @@ impl Activity {
         if send_result {
             let text = match (&call.task_output, &call.error, &call.output) {
                 (Some(text), _, _) | (None, Some(text), _) => text.clone(),
-                (None, None, Some(Output::Whole(text) | Output::More(text))) => text.clone(),
+                (None, None, Some(ToolOutput::Whole(text) | ToolOutput::More(text))) => {
+                    text.clone()
+                }
                 (None, None, None) => Clean::default(),
             };
             let body = ActivityPayload::Result {
@@ -296,7 +305,7 @@ impl Activity {
         seq: u64,
         event: &Event,
         body: ActivityPayload,
-    ) -> Message {
+    ) -> ActivityMessage {
         let suffix = match body {
             ActivityPayload::Result { .. } => "-result",
             ActivityPayload::Progress { .. } => "-progress",
@@ -304,7 +313,7 @@ impl Activity {
             | ActivityPayload::Output { .. }
             | ActivityPayload::File { .. } => "",
         };
-        Message {
+        ActivityMessage {
             r#type: kind,
             work_order_id: self.config.work_order_id.clone(),
             run_id: self.config.run_id.clone(),

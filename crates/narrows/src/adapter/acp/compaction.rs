@@ -5,11 +5,11 @@ use super::AcpParser;
 use super::content::content_parts;
 use super::fields::MessageFields;
 use crate::adapter::output::AdapterOutput;
-use crate::model::event::{Body, Note, Summary};
-use crate::json::{Json, Kind};
 use crate::bounded_map::BoundedMap;
-use crate::sanitize::Raw;
+use crate::json::{Json, Kind};
+use crate::model::event::{Body, Compaction, Notice};
 use crate::model::tool::ToolStatus;
+use crate::sanitize::Raw;
 
 /// The number of compactions that are tracked.
 const MAX_COMPACTIONS: usize = 8;
@@ -151,7 +151,7 @@ impl AcpParser {
             let id = Some(id).filter(|id| !id.is_empty()).map(Raw::new);
             let trigger = trigger.map(Raw::new);
             let unfinished = status == CompactionStatus::CutOff;
-            let summary = Summary { id, text, trigger, tokens_before, unfinished };
+            let summary = Compaction { id, text, trigger, tokens_before, unfinished };
             out.push(Body::Compaction(Box::new(summary)));
         } else {
             let (kind, message) = match status {
@@ -161,7 +161,7 @@ impl AcpParser {
                 _ => ("warning", "The conversation could not be compacted."),
             };
             let text = Raw::new(error.unwrap_or_else(|| message.to_owned()));
-            out.push(Body::Notice(Note { kind: Raw::new(kind), text }));
+            out.push(Body::Notice(Notice { kind: Raw::new(kind), text }));
         }
         // The next compaction without an id is another one.
         if id.is_empty() || !has_summary {
@@ -226,5 +226,5 @@ pub(super) fn notice(object: Json<'_>, f: &MessageFields<'_>, out: &mut AdapterO
     }
     let kind = object.any(&["severity", "level", "kind"]).and_then(Json::owned);
     let kind = Raw::new(kind.unwrap_or_else(|| "info".to_owned()));
-    out.push(Body::Notice(Note { kind, text: Raw::new(text) }));
+    out.push(Body::Notice(Notice { kind, text: Raw::new(text) }));
 }

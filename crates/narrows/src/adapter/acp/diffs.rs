@@ -5,8 +5,10 @@ use super::tool_call::ToolMeta;
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::MAX_LIST;
 use crate::json::{Json, Kind};
+use crate::model::tool::{
+    Diff, DiffAction, DiffScope, Image, Location, ToolCall, ToolKind, ToolName, TriState,
+};
 use crate::sanitize::Raw;
-use crate::model::tool::{Diff, DiffAction, Image, Location, Scope, ToolCall, ToolKind, ToolName, Tri};
 
 /// Collects the changed files of a call: from the content, the metadata of the output, or as a last
 /// resort the arguments.
@@ -29,16 +31,16 @@ pub(super) fn diffs(
             continue;
         }
         let scope = if is_whole_file || action == Some(DiffAction::Add) {
-            Scope::File
+            DiffScope::File
         } else {
-            Scope::Hunk
+            DiffScope::Hunk
         };
         list.push(Diff {
             // opencode sends an empty old text for an overwritten file: the old text is unknown.
             old_text: text(item, &["oldText", "old_text"]).filter(|t| !(exists && t.is_empty())),
             new_text: text(item, &["newText", "new_text"]),
             action,
-            ..Diff::of(text(item, &["path"]).unwrap_or_default(), scope)
+            ..Diff::new(text(item, &["path"]).unwrap_or_default(), scope)
         });
     }
     let files = metadata.and_then(|m| m.get("files")).filter(|f| f.kind() == Kind::Array);
@@ -53,7 +55,7 @@ pub(super) fn diffs(
             additions: file.get("additions").and_then(Json::u64),
             deletions: file.get("deletions").and_then(Json::u64),
             patch: has_no_text.then(|| text(file, &["diff"])).flatten(),
-            ..Diff::of(path, Scope::File)
+            ..Diff::new(path, DiffScope::File)
         });
     }
     if call.tool_name == ToolName::ApplyPatch && list.len() == 1 && list[0].path.is_empty() {
@@ -68,9 +70,9 @@ pub(super) fn diffs(
         let input = input?;
         let old = text(input, &["oldString", "old_string"]);
         let new = text(input, &["newString", "new_string", "content"])?;
-        let scope = if old.is_some() { Scope::Hunk } else { Scope::File };
+        let scope = if old.is_some() { DiffScope::Hunk } else { DiffScope::File };
         let path = call.file_path.clone().unwrap_or_default();
-        list.push(Diff { old_text: old, new_text: Some(new), ..Diff::of(path, scope) });
+        list.push(Diff { old_text: old, new_text: Some(new), ..Diff::new(path, scope) });
     }
     (!list.is_empty()).then_some(list)
 }
@@ -98,17 +100,17 @@ pub(super) fn is_new_file(
     metadata: Option<Json<'_>>,
     meta: &ToolMeta<'_>,
     content: Option<Json<'_>>,
-) -> Option<Tri> {
+) -> Option<TriState> {
     if call.kind != ToolKind::Edit {
         return None;
     }
-    let known = |is_new: bool| Some(if is_new { Tri::Yes } else { Tri::No });
+    let known = |is_new: bool| Some(if is_new { TriState::Yes } else { TriState::No });
     if let Some(exists) = metadata.and_then(|m| m.get("exists")).and_then(Json::bool) {
         return known(!exists);
     }
     match meta.claude_result.and_then(|r| r.text("type")).as_deref() {
-        Some("create") => return Some(Tri::Yes),
-        Some("update") => return Some(Tri::No),
+        Some("create") => return Some(TriState::Yes),
+        Some("update") => return Some(TriState::No),
         _ => {}
     }
     let list = call.diffs.as_deref().unwrap_or_default();
@@ -118,12 +120,14 @@ pub(super) fn is_new_file(
     }
     let first = list.first()?;
     if first.old_text.as_ref().is_some_and(|t| !t.is_empty()) {
-        return Some(Tri::No);
+        return Some(TriState::No);
     }
     // Codex sends `add` with a null old text for overwritten files too; Gemini's `add` is reliable.
     match first.action {
-        Some(DiffAction::Update | DiffAction::Delete | DiffAction::Move) => Some(Tri::No),
-        Some(DiffAction::Add) if first.old_text.is_some() && content.is_some() => Some(Tri::Yes),
+        Some(DiffAction::Update | DiffAction::Delete | DiffAction::Move) => Some(TriState::No),
+        Some(DiffAction::Add) if first.old_text.is_some() && content.is_some() => {
+            Some(TriState::Yes)
+        }
         _ => None,
     }
 }

@@ -3,8 +3,8 @@
 use super::AcpParser;
 use crate::adapter::elicitation_form::ElicitationForm;
 use crate::adapter::output::AdapterOutput;
-use crate::model::event::Body;
 use crate::json::Json;
+use crate::model::event::Body;
 
 /// Whether a method is an elicitation, under its current or an earlier name.
 pub(super) fn is_elicitation(method: &str) -> bool {

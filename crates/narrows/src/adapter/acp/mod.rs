@@ -24,17 +24,17 @@ pub(super) use envelope::{EnvelopeKeys, packet_shape};
 use super::elicitation_form::ElicitationForm;
 use super::output::AdapterOutput;
 use super::{Format, FormatParser, salvage};
-use crate::model::change::Items;
+use crate::bounded_map::BoundedMap;
 use crate::frame::packets::Packet;
 use crate::json::{Index, Json, Kind};
-use crate::bounded_map::BoundedMap;
-use crate::sanitize::Raw;
+use crate::model::change::Items;
 use crate::model::time::Time;
+use crate::sanitize::Raw;
 use fields::MessageFields;
 use tool_call::ToolIdentity;
 
 /// The number of calls whose identity is tracked.
-const MAX_CALLS: usize = crate::limits::CALLS;
+const MAX_CALLS: usize = crate::limits::MAX_TRACKED_CALLS;
 /// The number of requests of each sort that are tracked until their response.
 const MAX_PENDING: usize = 1024;
 

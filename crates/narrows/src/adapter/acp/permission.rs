@@ -5,8 +5,10 @@ use super::rpc::unknown;
 use super::tool_call::ToolUpdate;
 use super::{AcpParser, MessageSender};
 use crate::adapter::output::AdapterOutput;
-use crate::model::event::{Answer, Ask, Body, Choice, Decision};
 use crate::json::{Json, Kind};
+use crate::model::event::{
+    Body, DecisionOutcome, PermissionDecision, PermissionOption, PermissionRequest,
+};
 use crate::sanitize::Raw;
 
 /// The number of options that are read from one request.
@@ -59,12 +61,12 @@ impl AcpParser {
                 }
             })
             .collect();
-        let choice = |option: &OfferedOption| Choice {
+        let choice = |option: &OfferedOption| PermissionOption {
             option_id: Raw::new(option.id.as_str()),
             name: Raw::new(option.name.as_str()),
             kind: Raw::new(option.kind.as_str()),
         };
-        out.push(Body::PermissionRequest(Box::new(Ask {
+        out.push(Body::PermissionRequest(Box::new(PermissionRequest {
             request_id: Raw::new(id),
             tool_call_id: Raw::new(call_id.as_str()),
             title: f.title().and_then(Json::str).map(Raw::new),
@@ -123,14 +125,16 @@ pub(super) fn decide(
     let outcome_text = outcome.and_then(|o| o.str().or_else(|| o.text("outcome")));
     let decision = match outcome_text.as_deref() {
         Some("selected") => match option.map(|o| o.kind.as_str()) {
-            Some(kind) if kind.starts_with("reject") => Decision::Rejected,
-            Some(_) => Decision::Allowed,
-            None if chosen.as_deref().is_some_and(|c| c.contains("reject")) => Decision::Rejected,
-            None => Decision::Allowed,
+            Some(kind) if kind.starts_with("reject") => DecisionOutcome::Rejected,
+            Some(_) => DecisionOutcome::Allowed,
+            None if chosen.as_deref().is_some_and(|c| c.contains("reject")) => {
+                DecisionOutcome::Rejected
+            }
+            None => DecisionOutcome::Allowed,
         },
-        _ => Decision::Cancelled,
+        _ => DecisionOutcome::Cancelled,
     };
-    out.push(Body::PermissionAnswer(Box::new(Answer {
+    out.push(Body::PermissionAnswer(Box::new(PermissionDecision {
         request_id: Raw::new(id),
         tool_call_id: Raw::new(permission.call_id),
         decision,

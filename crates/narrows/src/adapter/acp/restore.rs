@@ -4,13 +4,12 @@ use super::AcpParser;
 use super::compaction::CompactionState;
 use super::permission::{OfferedOption, PendingPermission};
 use super::tool_call::ToolIdentity;
-use crate::calls::said_of;
 use crate::model::change::Items;
-use crate::model::event::{Choice, Origin};
+use crate::model::event::{PermissionOption, PromptOrigin};
 use crate::model::item::{Item, ItemBody};
-use crate::sanitize::Clean;
-use crate::model::session::Status;
+use crate::model::session::SessionStatus;
 use crate::model::tool::{ToolCall, ToolName};
+use crate::sanitize::Clean;
 
 impl AcpParser {
     /// Whether no character, failure or request is open.
@@ -27,7 +26,7 @@ impl AcpParser {
                     *self.tool_calls.get_or_insert(&item.id).0 = tool_identity(&tool_call.call);
                 }
                 ItemBody::Permission { request_id, tool_call_id, options, .. } => {
-                    let option = |o: &Choice| OfferedOption {
+                    let option = |o: &PermissionOption| OfferedOption {
                         id: o.option_id.to_string(),
                         name: o.name.to_string(),
                         kind: o.kind.to_string(),
@@ -48,11 +47,11 @@ impl AcpParser {
             }
         }
         let is_prompt = |item: &&Item| {
-            matches!(item.body, ItemBody::UserMessage { origin: Origin::Client, .. })
+            matches!(item.body, ItemBody::UserMessage { origin: PromptOrigin::Client, .. })
         };
         // After a failure, the response to the prompt may still arrive.
         let info = items.info();
-        if !info.answered || (info.status == Status::Failed && !info.ended) {
+        if !info.answered || (info.status == SessionStatus::Failed && !info.ended) {
             self.prompt_time = before().filter(is_prompt).last().and_then(|item| item.time.clone());
         }
     }
@@ -67,6 +66,6 @@ fn tool_identity(call: &ToolCall) -> ToolIdentity {
         // The title is used as the path until a better one arrives.
         has_path: is_set(&call.file_path) && call.file_path != call.agent_title,
         has_pattern: is_set(&call.pattern),
-        description: said_of(call).map(|text| text.as_str().into()),
+        description: call.original_description().map(|text| text.as_str().into()),
     }
 }

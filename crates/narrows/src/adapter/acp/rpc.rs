@@ -6,10 +6,10 @@ use super::permission::decide;
 use super::{AcpParser, MessageSender, content, session_info};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
-use crate::model::event::{Body, Failure, Info, Response, Unknown, Usage};
 use crate::json::{Json, Kind};
-use crate::sanitize::{Raw, Tree};
+use crate::model::event::{Body, ErrorEvent, SessionUpdate, TurnEnd, UnknownPacket, Usage};
 use crate::model::time::Time;
+use crate::sanitize::{Raw, Tree};
 use std::borrow::Cow;
 
 /// The error code of a request that its sender cancelled.
@@ -82,7 +82,7 @@ impl AcpParser {
                     out.add_working_dirs(cwd.clone().into_iter().chain(dirs.map(Raw::new)));
                 }
                 if cwd.is_some() || native_id.is_some() {
-                    let info = Info { cwd, native_id, ..Info::default() };
+                    let info = SessionUpdate { cwd, native_id, ..SessionUpdate::default() };
                     out.push(Body::SessionInfo(Box::new(info)));
                 }
             }
@@ -163,7 +163,7 @@ impl AcpParser {
                 let duration_ms =
                     out.time.as_ref().zip(start).and_then(|(end, start)| end.since(start));
                 let stop_reason = Some(Raw::new("cancelled"));
-                let end = Response { stop_reason, duration_ms, ..turn_end(None, None) };
+                let end = TurnEnd { stop_reason, duration_ms, ..turn_end(None, None) };
                 out.push(Body::PromptResponse(Box::new(end)));
                 return;
             }
@@ -215,7 +215,7 @@ impl AcpParser {
 }
 
 /// Parses an error packet or the error of a response.
-pub(super) fn failure(error: Json<'_>, details: Option<Json<'_>>) -> Failure<Raw> {
+pub(super) fn failure(error: Json<'_>, details: Option<Json<'_>>) -> ErrorEvent<Raw> {
     let code = error.get("code").filter(|c| !matches!(c.kind(), Kind::Object | Kind::Array));
     let quoted = |json: Json<'_>| match json.kind() {
         Kind::String => Tree::checked(&format!("\"{}\"", json.raw())),
@@ -228,7 +228,7 @@ pub(super) fn failure(error: Json<'_>, details: Option<Json<'_>>) -> Failure<Raw
         400..=499 => Some(false),
         _ => None,
     });
-    Failure {
+    ErrorEvent {
         message: Raw::new(message.unwrap_or_default()),
         code: code.map(quoted),
         details: details.map(quoted),
@@ -246,7 +246,7 @@ pub(super) fn push_stop_notice(result: Option<Json<'_>>, out: &mut AdapterOutput
 }
 
 /// Parses the end of a turn from a response or an update.
-pub(super) fn turn_end(result: Option<Json<'_>>, duration_ms: Option<u64>) -> Response<Raw> {
+pub(super) fn turn_end(result: Option<Json<'_>>, duration_ms: Option<u64>) -> TurnEnd<Raw> {
     let get = |names: &[&str]| result.and_then(|r| r.any(names));
     let stop = get(&["stopReason", "stop_reason"]).and_then(Json::scalar);
     let count = |json: Json<'_>, names: &[&str]| json.any(names).and_then(Json::u64);
@@ -261,13 +261,13 @@ pub(super) fn turn_end(result: Option<Json<'_>>, duration_ms: Option<u64>) -> Re
         ..Usage::default()
     });
     let stop_reason = stop.map(Raw::new);
-    Response { stop_reason, usage, duration_ms, ..Response::default() }
+    TurnEnd { stop_reason, usage, duration_ms, ..TurnEnd::default() }
 }
 
 /// Emits a message of an unknown kind.
 pub(super) fn unknown(kind: &str, object: Json<'_>, out: &mut AdapterOutput) {
     let tree = Some(Tree::checked(object.raw()));
-    out.push(Body::Unknown(Unknown { kind: Raw::new(kind), tree }));
+    out.push(Body::Unknown(UnknownPacket { kind: Raw::new(kind), tree }));
 }
 
 /// Whether a client sends requests of this method.
@@ -307,10 +307,10 @@ pub(super) fn prompt(prompt: Option<Json<'_>>, out: &mut AdapterOutput) {
         out.ignore();
         return;
     }
-    out.push(Body::UserMessage(crate::model::event::Message {
+    out.push(Body::UserMessage(crate::model::event::UserMessage {
         text: Raw::new(parts.text),
         images: parts.images,
-        origin: crate::model::event::Origin::Client,
+        origin: crate::model::event::PromptOrigin::Client,
         block_id: None,
         whole: false,
     }));

@@ -1,8 +1,8 @@
 //! Messages about the session itself: agent, model, mode, title, commands, usage.
 
 use crate::adapter::output::AdapterOutput;
-use crate::model::event::{Body, Command, Gauge, Info, Note};
 use crate::json::{Json, Kind};
+use crate::model::event::{Body, Notice, SessionUpdate, SlashCommand, UsageUpdate};
 use crate::sanitize::Raw;
 
 /// The number of commands or options that are read from a list.
@@ -12,8 +12,8 @@ fn text(json: Option<Json<'_>>) -> Option<Raw> {
     json.and_then(Json::str).filter(|t| !t.is_empty()).map(Raw::new)
 }
 
-fn emit(info: Info<Raw>, out: &mut AdapterOutput) {
-    if info == Info::default() {
+fn emit(info: SessionUpdate<Raw>, out: &mut AdapterOutput) {
+    if info == SessionUpdate::default() {
         out.ignore();
     } else {
         out.push(Body::SessionInfo(Box::new(info)));
@@ -21,20 +21,20 @@ fn emit(info: Info<Raw>, out: &mut AdapterOutput) {
 }
 
 pub(super) fn mode(id: Option<Json<'_>>, out: &mut AdapterOutput) {
-    emit(Info { mode: text(id), ..Info::default() }, out);
+    emit(SessionUpdate { mode: text(id), ..SessionUpdate::default() }, out);
 }
 
 pub(super) fn model(id: Option<Json<'_>>, out: &mut AdapterOutput) {
-    emit(Info { model: text(id), ..Info::default() }, out);
+    emit(SessionUpdate { model: text(id), ..SessionUpdate::default() }, out);
 }
 
 /// Emits the agent from the response to `initialize`.
 pub(super) fn agent(result: Json<'_>, out: &mut AdapterOutput) {
     let agent = result.get("agentInfo");
-    let info = Info {
+    let info = SessionUpdate {
         agent: text(agent.and_then(|a| a.any(&["title", "name"]))),
         version: text(agent.and_then(|a| a.get("version"))),
-        ..Info::default()
+        ..SessionUpdate::default()
     };
     emit(info, out);
 }
@@ -42,11 +42,11 @@ pub(super) fn agent(result: Json<'_>, out: &mut AdapterOutput) {
 /// Emits the session from the response to `session/new` or `session/load`.
 pub(super) fn session(result: Json<'_>, out: &mut AdapterOutput) {
     let (model, mode) = model_and_mode(result.get("configOptions"));
-    let info = Info {
+    let info = SessionUpdate {
         native_id: text(result.get("sessionId")),
         mode: text(result.path(&["modes", "currentModeId"])).or(mode),
         model: text(result.path(&["models", "currentModelId"])).or(model),
-        ..Info::default()
+        ..SessionUpdate::default()
     };
     emit(info, out);
 }
@@ -76,7 +76,7 @@ fn model_and_mode(list: Option<Json<'_>>) -> (Option<Raw>, Option<Raw>) {
 
 pub(super) fn config(update: Json<'_>, out: &mut AdapterOutput) {
     let (model, mode) = model_and_mode(update.any(&["configOptions", "config_options"]));
-    emit(Info { model, mode, ..Info::default() }, out);
+    emit(SessionUpdate { model, mode, ..SessionUpdate::default() }, out);
 }
 
 pub(super) fn title(update: Json<'_>, out: &mut AdapterOutput) {
@@ -85,11 +85,14 @@ pub(super) fn title(update: Json<'_>, out: &mut AdapterOutput) {
         let details = error.text("additionalDetails").map(|d| format!(": {d}"));
         let message = error.text("message").unwrap_or_default();
         let text = Raw::new(format!("{message}{}", details.unwrap_or_default()));
-        out.push(Body::Notice(Note { kind: Raw::new("retry"), text }));
+        out.push(Body::Notice(Notice { kind: Raw::new("retry"), text }));
         return;
     }
     let status = text(codex.and_then(|c| c.path(&["threadStatus", "type"])));
-    emit(Info { title: text(update.get("title")), status, ..Info::default() }, out);
+    emit(
+        SessionUpdate { title: text(update.get("title")), status, ..SessionUpdate::default() },
+        out,
+    );
 }
 
 pub(super) fn commands(update: Json<'_>, out: &mut AdapterOutput) {
@@ -100,16 +103,19 @@ pub(super) fn commands(update: Json<'_>, out: &mut AdapterOutput) {
         .filter(|c| c.kind() == Kind::Object)
         .take(MAX_LIST)
         .filter_map(|c| {
-            Some(Command { name: text(c.get("name"))?, description: text(c.get("description")) })
+            Some(SlashCommand {
+                name: text(c.get("name"))?,
+                description: text(c.get("description")),
+            })
         })
         .collect();
-    emit(Info { commands: Some(commands), ..Info::default() }, out);
+    emit(SessionUpdate { commands: Some(commands), ..SessionUpdate::default() }, out);
 }
 
 pub(super) fn usage(update: Json<'_>, out: &mut AdapterOutput) {
     let cost =
         update.get("cost").filter(|c| c.text("currency").is_none_or(|currency| currency == "USD"));
-    out.push(Body::Usage(Box::new(Gauge {
+    out.push(Body::Usage(Box::new(UsageUpdate {
         used: update.get("used").and_then(Json::u64),
         size: update.get("size").and_then(Json::u64),
         cost_usd: cost.and_then(|c| c.get("amount")).and_then(Json::f64),

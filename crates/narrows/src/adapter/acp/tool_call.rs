@@ -6,12 +6,13 @@ use super::fields::MessageFields;
 use super::tool_output::{OutputSource, parse_output};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::{read_input, todo_list};
-use crate::model::event::{Body, ToolEvent};
 use crate::json::{Json, Kind};
-use crate::sanitize::{Raw, Tree};
+use crate::model::event::{Body, ToolEvent};
 use crate::model::tool::{
-    Fresh, Todo, ToolCall, ToolKind, ToolName, ToolStatus, agrees, by_name, by_notes, by_shape,
+    ChangedFields, Todo, ToolCall, ToolKind, ToolName, ToolStatus, kind_agrees,
+    search_tool_by_metadata, tool_by_input, tool_by_name,
 };
+use crate::sanitize::{Raw, Tree};
 
 /// The kind of packet that describes a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +113,7 @@ impl AcpParser {
         let event = Box::new(ToolEvent {
             id: Raw::new(id.as_str()),
             call,
-            fresh: Fresh::default(),
+            fresh: ChangedFields::default(),
             grew_from: None,
             first,
             grows,
@@ -198,7 +199,7 @@ fn identify(
     }
     if let Some(name) = name {
         known.has_name = true;
-        known.tool = by_name(name, known.kind);
+        known.tool = tool_by_name(name, known.kind);
         return;
     }
     if meta.is_mcp {
@@ -213,11 +214,11 @@ fn identify(
     let from_title = title
         .as_deref()
         .filter(|t| pattern.as_deref() != Some(*t))
-        .and_then(|t| by_name(t, known.kind))
-        .filter(|tool| agrees(*tool, known.kind));
+        .and_then(|t| tool_by_name(t, known.kind))
+        .filter(|tool| kind_agrees(*tool, known.kind));
     let metadata = f.output().and_then(|o| o.get("metadata"));
-    let from_metadata = known.has_pattern.then(|| by_notes(metadata)).flatten();
-    let from_shape = by_shape(input, metadata).or(from_metadata);
+    let from_metadata = known.has_pattern.then(|| search_tool_by_metadata(metadata)).flatten();
+    let from_shape = tool_by_input(input, metadata).or(from_metadata);
     // The growing arguments of a read, an edit and a write look alike at first: trust the kind.
     let from_shape = from_shape.filter(|tool| match (tool, known.kind) {
         (ToolName::Read, Some(kind)) => kind == ToolKind::Read,

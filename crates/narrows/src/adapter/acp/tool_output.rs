@@ -2,10 +2,11 @@
 
 use super::tool_call::{ToolIdentity, ToolMeta};
 use crate::json::{Json, Kind};
-use crate::sanitize::Raw;
 use crate::model::tool::{
-    Output, ToolCall, ToolKind, ToolName, ToolStatus, exit_code, file_text, shell_text, task_text,
+    ToolCall, ToolKind, ToolName, ToolOutput, ToolStatus, exit_code, file_text, shell_text,
+    task_text,
 };
+use crate::sanitize::Raw;
 
 /// The parts of a packet that may contain the result.
 pub(super) struct OutputSource<'a> {
@@ -20,7 +21,7 @@ pub(super) struct OutputSource<'a> {
 /// The parsed result.
 #[derive(Default)]
 pub(super) struct ParsedOutput {
-    pub(super) output: Option<Output<Raw>>,
+    pub(super) output: Option<ToolOutput<Raw>>,
     pub(super) error: Option<Raw>,
     pub(super) exit_code: Option<i64>,
     pub(super) task_output: Option<Raw>,
@@ -31,7 +32,7 @@ pub(super) struct ParsedOutput {
 pub(super) fn parse_output(source: &OutputSource<'_>) -> ParsedOutput {
     let mut parsed = ParsedOutput { exit_code: parse_exit_code(source), ..ParsedOutput::default() };
     if let Some(chunk) = source.meta.terminal_delta.and_then(Json::str) {
-        parsed.output = Some(Output::More(Raw::new(chunk)));
+        parsed.output = Some(ToolOutput::More(Raw::new(chunk)));
         return parsed;
     }
     let failed = source.call.status == Some(ToolStatus::Failed);
@@ -57,14 +58,14 @@ pub(super) fn parse_output(source: &OutputSource<'_>) -> ParsedOutput {
     if source.call.tool_name == ToolName::Task {
         // The output of a task is its prompt; the answer has a field of its own.
         let prompt = source.input.and_then(|i| i.text("prompt"));
-        parsed.output = prompt.map(|p| Output::Whole(Raw::new(p)));
+        parsed.output = prompt.map(|p| ToolOutput::Whole(Raw::new(p)));
         if source.call.status == Some(ToolStatus::Completed) {
             parsed.task_output = task_answer(source).as_deref().and_then(task_text).map(Raw::new);
         }
         return parsed;
     }
     let text = output_text(source, &mut parsed);
-    parsed.output = text.map(|t| Output::Whole(Raw::new(t)));
+    parsed.output = text.map(|t| ToolOutput::Whole(Raw::new(t)));
     parsed
 }
 

@@ -9,10 +9,11 @@ use super::{AcpParser, rpc, session_info};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::{SyntheticKind, classify};
 use crate::adapter::tool_input::todo_status;
-use crate::model::event::{
-    Artifact, ArtifactInfo, Body, Chunk, Failure, Message, Note, Origin, Plan, PlanEntry, Summary,
-};
 use crate::json::{Json, Kind};
+use crate::model::event::{
+    Artifact, ArtifactInfo, Body, Compaction, ErrorEvent, Notice, PlanEntry, PlanUpdate,
+    PromptOrigin, TextChunk, UserMessage,
+};
 use crate::sanitize::Raw;
 
 /// The identity of a text block.
@@ -125,14 +126,14 @@ impl AcpParser {
         let parent = parent.and_then(Json::str).map(Raw::new);
         let chunk = |text| {
             let (images, block_id) = (images.clone(), block_id.clone());
-            Chunk { text, images, block_id, whole, ..Chunk::default() }
+            TextChunk { text, images, block_id, whole, ..TextChunk::default() }
         };
         let body = match speaker {
             Speaker::Agent => Body::TextChunk(chunk(text)),
             Speaker::Thought => Body::ThinkingChunk(chunk(text)),
             Speaker::User => {
-                let (origin, whole) = (Origin::Agent, false);
-                Body::UserMessage(Message { text, images, origin, block_id, whole })
+                let (origin, whole) = (PromptOrigin::Agent, false);
+                Body::UserMessage(UserMessage { text, images, origin, block_id, whole })
             }
         };
         out.push_in(parent, body);
@@ -144,7 +145,7 @@ impl AcpParser {
             return;
         };
         let text = Raw::new("\u{FFFD}");
-        let chunk = Chunk { text, block_id, ..Chunk::default() };
+        let chunk = TextChunk { text, block_id, ..TextChunk::default() };
         match speaker {
             Speaker::Agent => out.push(Body::TextChunk(chunk)),
             Speaker::Thought => out.push(Body::ThinkingChunk(chunk)),
@@ -170,14 +171,14 @@ impl AcpParser {
         out: &mut AdapterOutput,
     ) -> bool {
         let note =
-            |kind: &str| Body::Notice(Note { kind: Raw::new(kind), text: Raw::new(text.trim()) });
+            |kind: &str| Body::Notice(Notice { kind: Raw::new(kind), text: Raw::new(text.trim()) });
         match speaker {
             Speaker::User if !is_for_user(f.content()) => out.ignore(),
             Speaker::User => match classify(text) {
                 Some(SyntheticKind::Interrupted) => out.push(note("interrupted")),
                 Some(SyntheticKind::Compaction) => {
                     let text = Raw::new(text.trim());
-                    out.push(Body::Compaction(Box::new(Summary {
+                    out.push(Body::Compaction(Box::new(Compaction {
                         unfinished: false,
                         id: None,
                         text,
@@ -196,7 +197,7 @@ impl AcpParser {
             Speaker::Agent => {
                 // Gemini reports its mode as text.
                 if let Some(mode) = text.strip_prefix("[MODE_UPDATE] ") {
-                    let info = crate::model::event::Info {
+                    let info = crate::model::event::SessionUpdate {
                         mode: Some(Raw::new(mode.trim())),
                         ..Default::default()
                     };
@@ -208,7 +209,8 @@ impl AcpParser {
                     if std::mem::take(&mut self.codex_failing) {
                         let message = Raw::new(text.trim());
                         let (code, details, retryable) = (None, None, None);
-                        let failure = Failure { message, code, details, retryable, is_end: false };
+                        let failure =
+                            ErrorEvent { message, code, details, retryable, is_end: false };
                         out.push(Body::Error(Box::new(failure)));
                         return true;
                     }
@@ -300,7 +302,7 @@ fn plan_update(object: Json<'_>, out: &mut AdapterOutput) {
     }
     match content.any(&["content", "uri"]).and_then(Json::owned).filter(|t| !t.is_empty()) {
         Some(text) => {
-            out.push(Body::Notice(Note { kind: Raw::new("plan"), text: Raw::new(text) }));
+            out.push(Body::Notice(Notice { kind: Raw::new("plan"), text: Raw::new(text) }));
         }
         None => out.ignore(),
     }
@@ -313,7 +315,7 @@ fn plan(object: Json<'_>, out: &mut AdapterOutput) {
         status: todo_status(e.text("status").as_deref()),
         priority: e.text("priority").map(Raw::new),
     });
-    out.push(Body::PlanUpdate(Plan { entries: entries.collect() }));
+    out.push(Body::PlanUpdate(PlanUpdate { entries: entries.collect() }));
 }
 
 fn artifact(object: Json<'_>, out: &mut AdapterOutput) {

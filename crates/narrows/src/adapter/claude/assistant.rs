@@ -3,8 +3,8 @@
 use super::record::{ClaudeRecord, ContentBlocks};
 use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
-use crate::model::event::{Body, Chunk, Failure, Note};
 use crate::json::{Json, Kind};
+use crate::model::event::{Body, ErrorEvent, Notice, TextChunk};
 use crate::sanitize::{Raw, Tree};
 use std::collections::VecDeque;
 
@@ -178,13 +178,13 @@ impl ClaudeParser {
             Some(message) => format!("{message}:{number}"),
             None => format!("line-{}", self.line),
         };
-        let chunk = Chunk {
+        let chunk = TextChunk {
             text,
             block_id: Some(Raw::new(id)),
             whole: true,
-            keyed: true,
+            has_block_id: true,
             hidden,
-            ..Chunk::default()
+            ..TextChunk::default()
         };
         let body = if kind == "text" { Body::TextChunk(chunk) } else { Body::ThinkingChunk(chunk) };
         out.push_in(position.parent.cloned(), body);
@@ -207,8 +207,13 @@ impl ClaudeParser {
         // A missing login has the same code for every agent.
         let is_login = code.as_deref() == Some("authentication_failed");
         let code = if is_login { Some(Tree::text("LOGIN_REQUIRED")) } else { code_tree };
-        let failure =
-            Failure { message: Raw::new(message), code, details: None, retryable, is_end: false };
+        let failure = ErrorEvent {
+            message: Raw::new(message),
+            code,
+            details: None,
+            retryable,
+            is_end: false,
+        };
         out.push_in(parent, Body::Error(Box::new(failure)));
     }
 
@@ -219,7 +224,7 @@ impl ClaudeParser {
             out.ignore();
             return;
         }
-        let note = Note { kind: Raw::new("command_output"), text: Raw::new(text) };
+        let note = Notice { kind: Raw::new("command_output"), text: Raw::new(text) };
         out.push(Body::Notice(note));
     }
 }

@@ -5,8 +5,8 @@ use super::user::{TextSource, UserInput, is_task_notification};
 use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
-use crate::model::event::{Body, Note};
 use crate::json::Json;
+use crate::model::event::{Body, Notice};
 use crate::sanitize::Raw;
 
 /// The kinds of context for the model that are not shown.
@@ -139,5 +139,5 @@ pub(super) fn turn_limit_notice(parent: Option<&Raw>, out: &mut AdapterOutput) {
 /// Emits the error of a hook. Successful hooks are not shown.
 pub(super) fn hook_error(name: &str, message: &str, parent: Option<&Raw>, out: &mut AdapterOutput) {
     let text = Raw::new(format!("{name}: {}", message.trim()));
-    out.push_in(parent.cloned(), Body::Notice(Note { kind: Raw::new("hook"), text }));
+    out.push_in(parent.cloned(), Body::Notice(Notice { kind: Raw::new("hook"), text }));
 }

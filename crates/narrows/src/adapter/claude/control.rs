@@ -7,10 +7,13 @@ use super::{ClaudeParser, suggestion, unknown};
 use crate::adapter::elicitation_form::ElicitationForm;
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::read_input;
-use crate::model::event::{Answer, Ask, Body, Choice, Decision, Info, Question, ToolEvent};
 use crate::json::{Json, Kind};
+use crate::model::event::{
+    Body, DecisionOutcome, PermissionDecision, PermissionOption, PermissionRequest, Question,
+    SessionUpdate, ToolEvent,
+};
+use crate::model::tool::{ChangedFields, ToolCall};
 use crate::sanitize::Raw;
-use crate::model::tool::{Fresh, ToolCall};
 
 /// The id and the label of the options that every request has.
 const ALLOW_OPTION: (&str, &str) = ("allow", "Allow once");
@@ -40,7 +43,7 @@ impl ClaudeParser {
         match kind {
             "control_request" => self.control_request(&id, object, out),
             "control_cancel_request" if self.close_form(&id, None, out) => {}
-            "control_cancel_request" => self.decide(&id, Decision::Cancelled, None, out),
+            "control_cancel_request" => self.decide(&id, DecisionOutcome::Cancelled, None, out),
             _ => {
                 let response = object.get("response");
                 let get = |name: &str| response.and_then(|r| r.get(name));
@@ -51,14 +54,15 @@ impl ClaudeParser {
                 }
                 if let Some(list) = answer.and_then(|a| a.get("commands")) {
                     let commands = commands(Some(list));
-                    return self.update_info(Info { commands, ..Info::default() }, out);
+                    return self
+                        .update_info(SessionUpdate { commands, ..SessionUpdate::default() }, out);
                 }
                 let failed = || get("subtype").and_then(Json::str).as_deref() == Some("error");
                 let decision = match answer.and_then(|a| a.text("behavior")).as_deref() {
-                    Some("allow") => Decision::Allowed,
-                    Some("deny") => Decision::Rejected,
+                    Some("allow") => DecisionOutcome::Allowed,
+                    Some("deny") => DecisionOutcome::Rejected,
                     // A failed request is not permitted.
-                    None if failed() => Decision::Cancelled,
+                    None if failed() => DecisionOutcome::Cancelled,
                     _ => {
                         out.ignore();
                         return;
@@ -68,7 +72,7 @@ impl ClaudeParser {
                 let updates = updates.filter(|u| u.kind() == Kind::Array);
                 // The chosen suggestion is identified by its label.
                 let first = updates.and_then(|m| m.items().next());
-                let option = first.filter(|_| decision == Decision::Allowed);
+                let option = first.filter(|_| decision == DecisionOutcome::Allowed);
                 let option = option.and_then(suggestion::suggestion_label);
                 self.decide(&id, decision, option, out);
             }
@@ -119,7 +123,7 @@ impl ClaudeParser {
             }
         }
         offered.push((DENY_OPTION.0.to_owned(), DENY_OPTION.1.to_owned(), "reject_once"));
-        let choice = |(id, name, kind): &(String, String, &str)| Choice {
+        let choice = |(id, name, kind): &(String, String, &str)| PermissionOption {
             option_id: Raw::new(id.as_str()),
             name: Raw::new(name.as_str()),
             kind: Raw::new(*kind),
@@ -133,7 +137,7 @@ impl ClaudeParser {
             request.get("description").and_then(Json::str).filter(|d| Some(d) != by_model.as_ref());
         let tool_name = || request.any(&["display_name", "tool_name"]).and_then(Json::str);
         let title = target.or_else(|| by_program.or_else(tool_name).map(Raw::new));
-        let ask = Ask { request_id, tool_call_id, title, options, call: None };
+        let ask = PermissionRequest { request_id, tool_call_id, title, options, call: None };
         out.push(Body::PermissionRequest(Box::new(ask)));
     }
 
@@ -189,7 +193,7 @@ impl ClaudeParser {
         let event = ToolEvent {
             id: Raw::new(id),
             call,
-            fresh: Fresh::default(),
+            fresh: ChangedFields::default(),
             grew_from: None,
             first: !is_known,
             grows: false,
@@ -202,7 +206,7 @@ impl ClaudeParser {
     fn decide(
         &mut self,
         id: &str,
-        decision: Decision,
+        decision: DecisionOutcome,
         option: Option<String>,
         out: &mut AdapterOutput,
     ) {
@@ -216,7 +220,8 @@ impl ClaudeParser {
         let option_id = chosen.map(|(id, _)| Raw::new(id.as_str()));
         let option = chosen.map(|(_, name)| Raw::new(name.as_str()));
         let waited_ms = None;
-        let answer = Answer { request_id, tool_call_id, decision, option_id, option, waited_ms };
+        let answer =
+            PermissionDecision { request_id, tool_call_id, decision, option_id, option, waited_ms };
         out.push(Body::PermissionAnswer(Box::new(answer)));
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::adapter::tool_input::MAX_LIST;
 use crate::json::{Json, Kind};
+use crate::model::tool::{Diff, DiffScope, Hunk};
 use crate::sanitize::Raw;
-use crate::model::tool::{Diff, Hunk, Scope};
 
 /// The longest file that is computed by applying an edit, in bytes.
 const MAX_FILE_BYTES: usize = 64 << 20;
@@ -22,14 +22,14 @@ pub(super) fn edit_diff(value: Json<'_>) -> Option<Diff<Raw>> {
     if let Some(content) = text("content") {
         let old_text = original.filter(|_| !is_creation).map(Raw::new);
         let new_text = Some(Raw::new(content));
-        return Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::File) });
+        return Some(Diff { old_text, new_text, hunks, ..Diff::new(path, DiffScope::File) });
     }
     if let Some(edits) = value.get("edits").filter(|e| e.kind() == Kind::Array)
         && let Some(before) = original.clone().or_else(|| text("originalFileContents"))
         && let Some(after) = apply_edits(&before, edits)
     {
         let (old_text, new_text) = (Some(Raw::new(before)), Some(Raw::new(after)));
-        return Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::File) });
+        return Some(Diff { old_text, new_text, hunks, ..Diff::new(path, DiffScope::File) });
     }
     let (old, new) = (text("oldString"), text("newString"));
     let all = value.get("replaceAll").and_then(Json::bool) == Some(true);
@@ -37,10 +37,10 @@ pub(super) fn edit_diff(value: Json<'_>) -> Option<Diff<Raw>> {
         && let Some(modified) = apply_edit(original, old, new, all)
     {
         let (old_text, new_text) = (Some(Raw::new(original.clone())), Some(Raw::new(modified)));
-        return Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::File) });
+        return Some(Diff { old_text, new_text, hunks, ..Diff::new(path, DiffScope::File) });
     }
     let (old_text, new_text) = (old.map(Raw::new), new.map(Raw::new));
-    Some(Diff { old_text, new_text, hunks, ..Diff::of(path, Scope::Hunk) })
+    Some(Diff { old_text, new_text, hunks, ..Diff::new(path, DiffScope::Hunk) })
 }
 
 /// Applies several edits in order.

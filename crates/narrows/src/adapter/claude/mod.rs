@@ -36,17 +36,17 @@ pub(crate) use usage::recorded_usage;
 use super::elicitation_form::ElicitationForm;
 use super::output::AdapterOutput;
 use super::{Format, FormatParser, salvage};
-use crate::model::change::Items;
-use crate::model::event::{Body, Info, Unknown};
+use crate::bounded_map::BoundedMap;
 use crate::frame::packets::{ORPHAN_PARENT, Packet};
 use crate::json::{Index, Json};
-use crate::bounded_map::BoundedMap;
+use crate::model::change::Items;
+use crate::model::event::{Body, SessionUpdate, UnknownPacket};
 use crate::sanitize::{Raw, Tree};
 use record::ClaudeRecord;
 use record_owner::RecordOwner;
 
 /// The number of calls whose identity is tracked.
-const MAX_CALLS: usize = crate::limits::CALLS;
+const MAX_CALLS: usize = crate::limits::MAX_TRACKED_CALLS;
 /// The number of other entries of each sort that are tracked.
 const MAX_TRACKED: usize = 1024;
 
@@ -59,7 +59,7 @@ pub(super) struct ClaudeParser {
     seen_records: seen_records::SeenRecords,
     line: u64,
     /// The session header so far.
-    info: Info<Raw>,
+    info: SessionUpdate<Raw>,
     tool_uses: BoundedMap<tool_use::ToolUseState>,
     /// The calls that started subagents, by the subagent's id.
     subagent_calls: BoundedMap<String>,
@@ -104,7 +104,7 @@ impl ClaudeParser {
             session_filter,
             seen_records: seen_records::SeenRecords::default(),
             line: 0,
-            info: Info::default(),
+            info: SessionUpdate::default(),
             tool_uses: BoundedMap::new(MAX_CALLS),
             subagent_calls: BoundedMap::new(MAX_TRACKED),
             calls_matched_by_prompt: Vec::new(),
@@ -251,5 +251,5 @@ impl ClaudeParser {
 /// Emits a record of an unknown kind.
 fn unknown(kind: &str, object: Json<'_>, out: &mut AdapterOutput) {
     let tree = Some(Tree::checked(object.raw()));
-    out.push(Body::Unknown(Unknown { kind: Raw::new(kind), tree }));
+    out.push(Body::Unknown(UnknownPacket { kind: Raw::new(kind), tree }));
 }

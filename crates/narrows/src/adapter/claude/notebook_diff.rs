@@ -1,8 +1,8 @@
 //! The diff of one notebook cell, from the notebook before and after the edit.
 
 use crate::json::{Index, Json, Kind};
+use crate::model::tool::{Diff, DiffScope};
 use crate::sanitize::Raw;
-use crate::model::tool::{Diff, Scope};
 
 /// The number of cells that are read.
 const MAX_CELLS: usize = 10_000;
@@ -26,7 +26,7 @@ pub(super) fn notebook_diff(value: Json<'_>) -> Option<Diff<Raw>> {
     (old_text.is_some() || new_text.is_some()).then(|| Diff {
         old_text: old_text.map(Raw::new),
         new_text: Some(Raw::new(new_text.unwrap_or_default())),
-        ..Diff::of(Raw::new(path), Scope::Hunk)
+        ..Diff::new(Raw::new(path), DiffScope::Hunk)
     })
 }
 

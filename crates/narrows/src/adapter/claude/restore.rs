@@ -3,13 +3,12 @@
 use super::ClaudeParser;
 use super::stream_event::StreamedMessage;
 use super::tool_use::{ToolUseState, truncate};
-use crate::calls::said_of;
 use crate::model::change::Items;
-use crate::model::event::{Choice, Info};
+use crate::model::event::{PermissionOption, SessionUpdate};
 use crate::model::item::ItemBody;
-use crate::sanitize::{Clean, Raw};
 use crate::model::session::SessionInfo;
-use crate::model::tool::{Output, ToolCall, ToolName, ToolStatus};
+use crate::model::tool::{ToolCall, ToolName, ToolOutput, ToolStatus};
+use crate::sanitize::{Clean, Raw};
 use std::collections::HashSet;
 
 impl ClaudeParser {
@@ -50,7 +49,7 @@ impl ClaudeParser {
                         *self.subagent_calls.get_or_insert(agent).0 = id.to_string();
                     }
                     let is_open = !call.status.is_some_and(ToolStatus::is_final);
-                    if let Some(Output::Whole(prompt)) = &call.output
+                    if let Some(ToolOutput::Whole(prompt)) = &call.output
                         && call.tool_name == ToolName::Task
                         && is_open
                         && !parents.contains(id.as_str())
@@ -61,7 +60,8 @@ impl ClaudeParser {
                 ItemBody::TodoList { todo_list } => self.tasks.restore(&todo_list.todos),
                 ItemBody::BackgroundTask(task) => self.tasks.add_background(&task.task_id),
                 ItemBody::Permission { request_id, tool_call_id, options, .. } => {
-                    let option = |o: &Choice| (o.option_id.to_string(), o.name.to_string());
+                    let option =
+                        |o: &PermissionOption| (o.option_id.to_string(), o.name.to_string());
                     let request = self.control_requests.get_or_insert(request_id).0;
                     request.call_id = tool_call_id.to_string();
                     request.options = options.iter().map(option).collect();
@@ -72,7 +72,8 @@ impl ClaudeParser {
                     answers: None,
                     ..
                 } if !tool_call_id.starts_with("elicitation-") => {
-                    self.control_requests.get_or_insert(request_id).0.call_id = tool_call_id.to_string();
+                    self.control_requests.get_or_insert(request_id).0.call_id =
+                        tool_call_id.to_string();
                 }
                 _ => {}
             }
@@ -80,9 +81,9 @@ impl ClaudeParser {
     }
 }
 
-fn restored_info(info: &SessionInfo) -> Info<Raw> {
+fn restored_info(info: &SessionInfo) -> SessionUpdate<Raw> {
     let raw = |text: &Option<Clean>| text.as_ref().map(|t| Raw::new(t.as_str()));
-    Info {
+    SessionUpdate {
         agent: raw(&info.agent),
         version: raw(&info.version),
         model: raw(&info.model),
@@ -90,7 +91,7 @@ fn restored_info(info: &SessionInfo) -> Info<Raw> {
         title: raw(&info.title),
         cwd: raw(&info.cwd),
         native_id: raw(&info.native_id),
-        ..Info::default()
+        ..SessionUpdate::default()
     }
 }
 
@@ -98,7 +99,7 @@ fn restored_tool_use(call: &ToolCall) -> ToolUseState {
     ToolUseState {
         name: call.name.as_deref().unwrap_or_default().into(),
         tool: Some(call.tool_name).filter(|tool| *tool != ToolName::Unknown),
-        description: said_of(call).map(|text| truncate(&text).into()),
+        description: call.original_description().map(|text| truncate(&text).into()),
         task_change: None,
     }
 }

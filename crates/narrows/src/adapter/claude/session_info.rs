@@ -3,8 +3,8 @@
 use super::ClaudeParser;
 use super::record::ClaudeRecord;
 use crate::adapter::output::AdapterOutput;
-use crate::model::event::{Body, Info};
 use crate::json::Json;
+use crate::model::event::{Body, SessionUpdate};
 use crate::sanitize::Raw;
 
 impl ClaudeParser {
@@ -30,7 +30,7 @@ impl ClaudeParser {
             (!is_same && !text.is_empty()).then(|| Raw::new(text))
         };
         let model = r.message.model.filter(|m| !m.raw().starts_with('<'));
-        let update = Info {
+        let update = SessionUpdate {
             agent: known.agent.is_none().then(|| Raw::new("Claude Code")),
             // The first directory is the session's: the agent may change directories in it.
             cwd: changed(&known.cwd, r.cwd).filter(|_| known.cwd.is_none()),
@@ -38,9 +38,9 @@ impl ClaudeParser {
             native_id: changed(&known.native_id, r.session),
             mode: changed(&known.mode, r.mode),
             model: changed(&known.model, model),
-            ..Info::default()
+            ..SessionUpdate::default()
         };
-        if update != Info::default() {
+        if update != SessionUpdate::default() {
             self.update_info(update, out);
         }
     }
@@ -52,7 +52,7 @@ impl ClaudeParser {
     }
 
     /// Emits the fields of `update` that differ from the known ones.
-    pub(super) fn update_info(&mut self, mut update: Info<Raw>, out: &mut AdapterOutput) {
+    pub(super) fn update_info(&mut self, mut update: SessionUpdate<Raw>, out: &mut AdapterOutput) {
         let known = &mut self.info;
         let mut has_changed = false;
         let pairs = [

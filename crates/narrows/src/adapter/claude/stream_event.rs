@@ -3,10 +3,10 @@
 use super::record::ClaudeRecord;
 use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
-use crate::model::event::{Body, Chunk, ToolEvent};
 use crate::json::Json;
+use crate::model::event::{Body, TextChunk, ToolEvent};
+use crate::model::tool::{ChangedFields, ToolCall, ToolStatus};
 use crate::sanitize::Raw;
-use crate::model::tool::{Fresh, ToolCall, ToolStatus};
 
 /// The number of messages that may stream at once.
 const MAX_STREAMS: usize = 64;
@@ -110,11 +110,11 @@ impl ClaudeParser {
             |b: &&StreamedBlock| b.is_emitted && !b.is_complete && b.kind != "tool_use";
         for block in message.blocks.iter().filter(is_incomplete) {
             let id = format!("{}:{}", message.message, block.index);
-            let chunk = Chunk {
+            let chunk = TextChunk {
                 block_id: Some(Raw::new(id)),
                 whole: true,
-                keyed: true,
-                ..Chunk::default()
+                has_block_id: true,
+                ..TextChunk::default()
             };
             out.push_in(parent.cloned(), text_body(block.kind, chunk));
         }
@@ -162,7 +162,7 @@ impl ClaudeParser {
         let tool = ToolEvent {
             id,
             call,
-            fresh: Fresh::default(),
+            fresh: ChangedFields::default(),
             grew_from: None,
             first,
             grows: false,
@@ -194,11 +194,11 @@ impl ClaudeParser {
             return;
         }
         block.is_emitted = true;
-        let chunk = Chunk {
+        let chunk = TextChunk {
             text: Raw::new(text),
             block_id: Some(Raw::new(format!("{message}:{index}"))),
-            keyed: true,
-            ..Chunk::default()
+            has_block_id: true,
+            ..TextChunk::default()
         };
         out.push_in(parent.cloned(), text_body(block.kind, chunk));
     }
@@ -217,6 +217,6 @@ impl ClaudeParser {
     }
 }
 
-fn text_body(kind: &str, chunk: Chunk<Raw>) -> Body<Raw> {
+fn text_body(kind: &str, chunk: TextChunk<Raw>) -> Body<Raw> {
     if kind == "text" { Body::TextChunk(chunk) } else { Body::ThinkingChunk(chunk) }
 }

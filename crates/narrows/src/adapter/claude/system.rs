@@ -7,8 +7,8 @@ use super::user::UserInput;
 use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::tagged;
-use crate::model::event::{Body, Command, Info, Note, Summary};
 use crate::json::Json;
+use crate::model::event::{Body, Compaction, Notice, SessionUpdate, SlashCommand};
 use crate::sanitize::Raw;
 
 /// The number of commands that are read from a list.
@@ -35,18 +35,21 @@ impl ClaudeParser {
             "init" => {
                 self.turn_started = true;
                 let text = |name: &str| object.text(name).map(Raw::new);
-                let info = Info {
+                let info = SessionUpdate {
                     model: text("model"),
                     mode: text("permissionMode"),
                     commands: commands(object.get("slash_commands")),
-                    ..Info::default()
+                    ..SessionUpdate::default()
                 };
                 self.update_info(info, out);
             }
             "status" => {
                 // The activity of the program; absent when it is idle.
                 let status = object.text("status").unwrap_or_default();
-                self.update_info(Info { status: Some(Raw::new(status)), ..Info::default() }, out);
+                self.update_info(
+                    SessionUpdate { status: Some(Raw::new(status)), ..SessionUpdate::default() },
+                    out,
+                );
             }
             "compact_boundary" | "microcompact_boundary" => {
                 self.close_compaction(out);
@@ -67,7 +70,7 @@ impl ClaudeParser {
             "informational" => {
                 let level = object.text("level").unwrap_or_else(|| "info".into());
                 let text = Raw::new(object.text("content").unwrap_or_default());
-                let note = Note { kind: Raw::new(level), text };
+                let note = Notice { kind: Raw::new(level), text };
                 out.push_in(parent.cloned(), Body::Notice(note));
             }
             "local_command" => {
@@ -100,7 +103,7 @@ impl ClaudeParser {
         let boundary = self.compaction.take_if(|b| b.parent.as_ref() == parent);
         let (trigger, tokens_before) = boundary.map_or((None, None), |b| (b.trigger, b.tokens));
         let (text, trigger) = (Raw::new(text.trim()), trigger.map(Raw::new));
-        let summary = Summary { id: None, text, trigger, tokens_before, unfinished: false };
+        let summary = Compaction { id: None, text, trigger, tokens_before, unfinished: false };
         out.push_in(parent.cloned(), Body::Compaction(Box::new(summary)));
     }
 
@@ -123,7 +126,7 @@ impl ClaudeParser {
                 let Some(url) = object.any(&["prUrl", "url"]).and_then(Json::str) else {
                     return unknown(kind, object, out);
                 };
-                let note = Note { kind: Raw::new("pull_request"), text: Raw::new(url) };
+                let note = Notice { kind: Raw::new("pull_request"), text: Raw::new(url) };
                 return out.push(Body::Notice(note));
             }
         };
@@ -135,7 +138,10 @@ impl ClaudeParser {
         let is_better = kind == "ai-title" && !self.has_user_title;
         if kind == "custom-title" || self.info.title.is_none() || is_better {
             let title = Some(Raw::new(title));
-            self.update_info(Info { title, named: self.has_user_title, ..Info::default() }, out);
+            self.update_info(
+                SessionUpdate { title, named: self.has_user_title, ..SessionUpdate::default() },
+                out,
+            );
         } else {
             out.ignore();
         }
@@ -153,15 +159,15 @@ fn retry_notice(object: Json<'_>, parent: Option<&Raw>, out: &mut AdapterOutput)
     let attempt = number(&["attempt", "retryAttempt"]).unwrap_or(0);
     let max_attempts = number(&["max_retries", "maxRetries"]).unwrap_or(0);
     let text = Raw::new(format!("{cause}, trying again ({attempt} of {max_attempts})"));
-    out.push_in(parent.cloned(), Body::Notice(Note { kind: Raw::new("retry"), text }));
+    out.push_in(parent.cloned(), Body::Notice(Notice { kind: Raw::new("retry"), text }));
 }
 
 /// Parses a list of command names, or of commands with descriptions.
-pub(super) fn commands(list: Option<Json<'_>>) -> Option<Vec<Command<Raw>>> {
+pub(super) fn commands(list: Option<Json<'_>>) -> Option<Vec<SlashCommand<Raw>>> {
     let command = |c: Json<'_>| {
         let name = c.str().or_else(|| c.text("name"))?;
         let description = c.text("description").filter(|d| !d.is_empty());
-        Some(Command { name: Raw::new(name), description: description.map(Raw::new) })
+        Some(SlashCommand { name: Raw::new(name), description: description.map(Raw::new) })
     };
     list.map(|l| l.items().take(MAX_COMMANDS).filter_map(command).collect())
 }

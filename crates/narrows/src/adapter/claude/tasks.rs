@@ -5,11 +5,11 @@ use super::{ClaudeParser, MAX_TRACKED};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::tagged;
 use crate::adapter::tool_input::todo_status;
-use crate::model::event::{Background, Body};
-use crate::json::Json;
 use crate::bounded_map::BoundedMap;
-use crate::sanitize::Raw;
+use crate::json::Json;
+use crate::model::event::{BackgroundTask, Body};
 use crate::model::tool::{Todo, ToolStatus};
+use crate::sanitize::Raw;
 use std::collections::VecDeque;
 
 /// The number of entries of a todo list.
@@ -29,7 +29,11 @@ pub(super) struct Tasks {
 
 impl Default for Tasks {
     fn default() -> Self {
-        Tasks { list: Vec::new(), background: BoundedMap::new(MAX_TRACKED), prompts: VecDeque::new() }
+        Tasks {
+            list: Vec::new(),
+            background: BoundedMap::new(MAX_TRACKED),
+            prompts: VecDeque::new(),
+        }
     }
 }
 
@@ -158,7 +162,7 @@ impl ClaudeParser {
             out.ignore();
             return;
         }
-        out.push(Body::BackgroundTask(Box::new(Background {
+        out.push(Body::BackgroundTask(Box::new(BackgroundTask {
             task_id: Raw::new(id.into_owned()),
             tool_call_id: text("tool_use_id").map(|t| Raw::new(t.into_owned())),
             description: None,
@@ -175,7 +179,7 @@ impl ClaudeParser {
             return;
         };
         let summary = field("result").or_else(|| field("summary")).filter(|s| !s.is_empty());
-        out.push(Body::BackgroundTask(Box::new(Background {
+        out.push(Body::BackgroundTask(Box::new(BackgroundTask {
             task_id: Raw::new(id),
             tool_call_id: field("tool-use-id").map(Raw::new),
             description: None,

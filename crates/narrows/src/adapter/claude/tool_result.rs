@@ -12,13 +12,15 @@ use super::tasks::without_reminders;
 use super::tool_use::ToolUseState;
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::todo_list;
-use crate::model::event::{AgentFile, Background, Body, GivenAnswer, QuestionAnswer, ToolEvent};
 use crate::json::{Json, Kind};
-use crate::sanitize::Raw;
-use crate::model::tool::{
-    Fresh, Image, Output, Permission, ToolCall, ToolName, ToolStatus, Tri, exit_code, shell_text,
-    task_text, unnumbered,
+use crate::model::event::{
+    AgentFile, BackgroundTask, Body, QuestionAnswer, QuestionResponse, ToolEvent,
 };
+use crate::model::tool::{
+    ChangedFields, Image, Permission, ToolCall, ToolName, ToolOutput, ToolStatus, TriState,
+    exit_code, shell_text, task_text, without_line_numbers,
+};
+use crate::sanitize::Raw;
 
 /// The number of permission decisions that are read from one record.
 const MAX_DECISIONS: usize = 256;
@@ -87,7 +89,7 @@ impl ClaudeParser {
         let event = ToolEvent {
             id: Raw::new(id),
             call,
-            fresh: Fresh::default(),
+            fresh: ChangedFields::default(),
             grew_from: None,
             first,
             grows: false,
@@ -104,13 +106,13 @@ impl ClaudeParser {
         let Some(id) = self.offloaded_files.get_mut(name).cloned() else { return };
         let mut call: ToolCall<Raw> = ToolCall::unknown();
         self.tool_uses.get_or_insert(&id).0.describe(&mut call);
-        call.output = Some(Output::Whole(Raw::new(text)));
+        call.output = Some(ToolOutput::Whole(Raw::new(text)));
         call.truncated = Some(false);
         out.time = None;
         let event = ToolEvent {
             id: Raw::new(id),
             call,
-            fresh: Fresh::default(),
+            fresh: ChangedFields::default(),
             grew_from: None,
             first: false,
             grows: false,
@@ -180,7 +182,7 @@ fn read_failure(call: &mut ToolCall<Raw>, text: &str, structured: Option<Json<'_
         call.exit_code = Some(code);
         let rest = text.split_once('\n').map_or("", |(_, rest)| rest);
         call.truncated = ends_with_truncation_note(rest).then_some(true);
-        call.output = Some(Output::Whole(Raw::new(rest)));
+        call.output = Some(ToolOutput::Whole(Raw::new(rest)));
         return;
     }
     // The text for the model contains more than the error.
@@ -202,16 +204,16 @@ fn read_success(call: &mut ToolCall<Raw>, text: String, value: Option<Json<'_>>)
             let output = value.filter(|_| !is_true(get("isImage"))).and_then(command_output);
             let text = output.unwrap_or_else(|| shell_text(&text).to_owned());
             call.truncated = ends_with_truncation_note(&text).then_some(true);
-            call.output = Some(Output::Whole(Raw::new(text)));
+            call.output = Some(ToolOutput::Whole(Raw::new(text)));
         }
         ToolName::Read => {
             let file = get("file");
             let text = match file.and_then(|f| f.get("content")).and_then(Json::owned) {
                 Some(content) => content,
-                None => unnumbered(without_reminders(&text)),
+                None => without_line_numbers(without_reminders(&text)),
             };
             if call.images.is_none() || !text.is_empty() {
-                call.output = Some(Output::Whole(Raw::new(text)));
+                call.output = Some(ToolOutput::Whole(Raw::new(text)));
             }
             let lines = |name: &str| file.and_then(|f| f.get(name)).and_then(Json::u64);
             call.truncated = lines("numLines").zip(lines("totalLines")).map(|(n, all)| n < all);
@@ -220,29 +222,30 @@ fn read_success(call: &mut ToolCall<Raw>, text: String, value: Option<Json<'_>>)
             match value.and_then(edit_diff) {
                 Some(diff) => {
                     call.is_new_file = match get("type").and_then(Json::str).as_deref() {
-                        Some("create") => Some(Tri::Yes),
-                        Some("update") => Some(Tri::No),
-                        _ => diff.old_text.as_ref().filter(|t| !t.is_empty()).map(|_| Tri::No),
+                        Some("create") => Some(TriState::Yes),
+                        Some("update") => Some(TriState::No),
+                        _ => diff.old_text.as_ref().filter(|t| !t.is_empty()).map(|_| TriState::No),
                     };
                     call.diffs = Some(vec![diff]);
                 }
                 // Without a structured result the text still distinguishes creation and update.
                 None if text.starts_with("File created successfully") => {
-                    call.is_new_file = Some(Tri::Yes);
+                    call.is_new_file = Some(TriState::Yes);
                 }
                 None => {
-                    call.is_new_file = Some(Tri::No).filter(|_| text.contains("has been updated"))
+                    call.is_new_file =
+                        Some(TriState::No).filter(|_| text.contains("has been updated"))
                 }
             }
         }
         ToolName::Notebook => {
             call.diffs = value.and_then(notebook_diff).map(|diff| vec![diff]);
-            call.output = Some(Output::Whole(Raw::new(text)));
+            call.output = Some(ToolOutput::Whole(Raw::new(text)));
         }
         ToolName::Glob | ToolName::Grep => {
             call.count = get("numFiles").and_then(Json::u64);
             call.truncated = get("truncated").and_then(Json::bool);
-            call.output = Some(Output::Whole(Raw::new(text)));
+            call.output = Some(ToolOutput::Whole(Raw::new(text)));
         }
         ToolName::Task => {
             call.child_session_id = get("agentId").and_then(Json::str).map(Raw::new);
@@ -261,9 +264,9 @@ fn read_success(call: &mut ToolCall<Raw>, text: String, value: Option<Json<'_>>)
         }
         ToolName::PlanMode => {
             call.plan = get("plan").and_then(Json::str).map(Raw::new);
-            call.output = Some(Output::Whole(Raw::new(text)));
+            call.output = Some(ToolOutput::Whole(Raw::new(text)));
         }
-        _ => call.output = Some(Output::Whole(Raw::new(text))),
+        _ => call.output = Some(ToolOutput::Whole(Raw::new(text))),
     }
 }
 
@@ -320,13 +323,13 @@ fn permission(r: &ClaudeRecord<'_>, id: &str) -> Option<Permission<Raw>> {
 }
 
 /// Returns the background task in which the call continues.
-fn background_task(value: Json<'_>, known: &ToolUseState, id: &str) -> Option<Background<Raw>> {
+fn background_task(value: Json<'_>, known: &ToolUseState, id: &str) -> Option<BackgroundTask<Raw>> {
     let is_launched = value.text("status").as_deref() == Some("async_launched");
     let task = match value.get("backgroundTaskId") {
         Some(task) => Some(task),
         None => value.get("agentId").filter(|_| is_launched),
     };
-    Some(Background {
+    Some(BackgroundTask {
         task_id: Raw::new(task.and_then(Json::scalar)?.into_owned()),
         tool_call_id: Some(Raw::new(id)),
         description: known.description.as_deref().map(Raw::new),
@@ -356,7 +359,7 @@ fn answers(value: Json<'_>, known: &ToolUseState, id: &str) -> Option<Body<Raw>>
     let answer = |(key, value): (&str, Json<'_>)| {
         let list: Vec<_> = value.items().filter_map(Json::scalar).collect();
         let answer = value.owned().unwrap_or_else(|| list.join(", "));
-        GivenAnswer { question: Raw::new(crate::json::decode(key)), answer: Raw::new(answer) }
+        QuestionResponse { question: Raw::new(crate::json::decode(key)), answer: Raw::new(answer) }
     };
     let answers = fields.fields().take(MAX_ANSWERS).map(answer).collect();
     let answer = QuestionAnswer { tool_call_id: Raw::new(id), answers };

@@ -4,10 +4,13 @@ use super::ClaudeParser;
 use super::tasks::TaskListChange;
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::tool_input::{MAX_LIST, read_input, todo_list};
-use crate::model::event::{Body, Question, QuestionOption, QuestionPart, ToolEvent};
 use crate::json::{Json, Kind};
+use crate::model::event::{Body, Question, QuestionOption, QuestionPart, ToolEvent};
+use crate::model::tool::{
+    ChangedFields, Diff, DiffScope, ToolCall, ToolKind, ToolName, ToolOutput, ToolStatus,
+    tool_by_name,
+};
 use crate::sanitize::Raw;
-use crate::model::tool::{Diff, Fresh, Output, Scope, ToolCall, ToolKind, ToolName, ToolStatus, by_name};
 
 /// The number of questions of a call, and of options of a question.
 const MAX_QUESTIONS: usize = 64;
@@ -30,7 +33,7 @@ impl ToolUseState {
     pub(super) fn identify(&mut self, name: &str) {
         if self.name.is_empty() {
             self.name = name.into();
-            self.tool = by_name(name, None);
+            self.tool = tool_by_name(name, None);
         }
     }
 
@@ -88,7 +91,7 @@ impl ClaudeParser {
                     self.tasks.add_prompt(prompt, &id);
                 }
                 // The output of a task is its prompt.
-                call.output = prompt.map(|p| Output::Whole(Raw::new(p)));
+                call.output = prompt.map(|p| ToolOutput::Whole(Raw::new(p)));
             }
             ToolName::TodoWrite => {
                 let list = input.and_then(|i| i.get("todos"));
@@ -103,7 +106,7 @@ impl ClaudeParser {
         let event = ToolEvent {
             id: call_id.clone(),
             call,
-            fresh: Fresh::default(),
+            fresh: ChangedFields::default(),
             grew_from: None,
             first,
             grows: false,
@@ -129,12 +132,12 @@ pub(super) fn input_diffs(call: &ToolCall<Raw>, input: Json<'_>) -> Option<Vec<D
     let diff = |json: Json<'_>| Diff {
         old_text: text(json, "old_string"),
         new_text: text(json, "new_string"),
-        ..Diff::of(path.clone(), Scope::Hunk)
+        ..Diff::new(path.clone(), DiffScope::Hunk)
     };
     match call.tool_name {
         ToolName::Write => {
             let new_text = text(input, "content");
-            Some(vec![Diff { new_text, ..Diff::of(path, Scope::File) }])
+            Some(vec![Diff { new_text, ..Diff::new(path, DiffScope::File) }])
         }
         ToolName::Edit => {
             let edits = input.get("edits").filter(|e| e.kind() == Kind::Array);
@@ -145,7 +148,7 @@ pub(super) fn input_diffs(call: &ToolCall<Raw>, input: Json<'_>) -> Option<Vec<D
         }
         ToolName::Notebook => {
             let new_text = text(input, "new_source");
-            Some(vec![Diff { new_text, ..Diff::of(path, Scope::Hunk) }])
+            Some(vec![Diff { new_text, ..Diff::new(path, DiffScope::Hunk) }])
         }
         _ => None,
     }

@@ -4,12 +4,12 @@ use super::assistant::BlockPosition;
 use super::{ClaudeParser, record::ClaudeRecord};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
+use crate::json::Json;
 use crate::model::change::Items;
 use crate::model::event::Body;
 use crate::model::item::ItemBody;
-use crate::json::Json;
-use crate::sanitize::Raw;
 use crate::model::time::Time;
+use crate::sanitize::Raw;
 
 /// The longest text that is held until the next record, in bytes.
 const MAX_HELD_BYTES: usize = 64 << 10;

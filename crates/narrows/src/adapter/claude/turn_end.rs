@@ -7,8 +7,8 @@ use super::usage::parse_usage;
 use super::{ClaudeParser, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::stop_notice;
-use crate::model::event::{Body, Response};
 use crate::json::{Json, Kind};
+use crate::model::event::{Body, TurnEnd};
 use crate::sanitize::Raw;
 use std::borrow::Cow;
 
@@ -27,9 +27,9 @@ impl ClaudeParser {
         };
         if self.last_message.as_deref() != Some(message) {
             self.last_message = Some(message.into());
-            out.push(Body::PromptResponse(Box::new(Response {
+            out.push(Body::PromptResponse(Box::new(TurnEnd {
                 stop_reason: Some(Raw::new(reason)),
-                ..Response::default()
+                ..TurnEnd::default()
             })));
         }
     }
@@ -38,7 +38,7 @@ impl ClaudeParser {
     pub(super) fn end_turn_early(&mut self, reason: &'static str, out: &mut AdapterOutput) {
         self.last_message = Some("".into());
         let stop_reason = Some(Raw::new(reason));
-        out.push(Body::PromptResponse(Box::new(Response { stop_reason, ..Response::default() })));
+        out.push(Body::PromptResponse(Box::new(TurnEnd { stop_reason, ..TurnEnd::default() })));
     }
 
     /// Reopens the turn when a record of another message follows.
@@ -107,13 +107,13 @@ impl ClaudeParser {
         let usage = object.get("usage").filter(|u| u.kind() == Kind::Object).map(parse_usage);
         let cost_usd = object.get("total_cost_usd").and_then(Json::f64);
         self.usage.cost = cost_usd;
-        out.push(Body::PromptResponse(Box::new(Response {
+        out.push(Body::PromptResponse(Box::new(TurnEnd {
             stop_reason: stop_reason.map(Raw::new),
             usage,
             failed: self.last_message.take().is_some(),
             error: error.map(Raw::new),
             // Older versions report the usage with each message, and here the sum of several turns.
-            settles: !self.is_before_2_1(),
+            usage_is_exact: !self.is_before_2_1(),
             cost_usd,
             duration_ms: object.get("duration_ms").and_then(Json::u64),
         })));

@@ -3,12 +3,12 @@
 use super::ClaudeParser;
 use super::record::ClaudeRecord;
 use crate::adapter::output::AdapterOutput;
-use crate::model::event::{AnswerUsage, Body, Event, Gauge, Usage};
 use crate::frame::packets::Packet;
-use crate::model::id::EventId;
 use crate::json::{Index, Json, Kind};
-use crate::sanitize::Raw;
+use crate::model::event::{Body, Event, MessageUsage, Usage, UsageUpdate};
+use crate::model::id::EventId;
 use crate::model::session::SessionInfo;
+use crate::sanitize::Raw;
 use std::collections::VecDeque;
 
 /// The number of messages whose request id is tracked.
@@ -31,7 +31,7 @@ pub(super) struct UsageTracker {
 impl UsageTracker {
     /// Restores the state from the session before a restart.
     pub(super) fn restore(&mut self, info: &SessionInfo) {
-        for answer in info.ledger.recent() {
+        for answer in info.ledger.recent_answers() {
             self.message = answer.message_id.to_string();
             self.request = answer.request_id.as_ref().map(ToString::to_string);
             self.model = answer.model.as_ref().map(ToString::to_string);
@@ -111,13 +111,14 @@ impl ClaudeParser {
         last.usage = usage.clone();
         let context = [usage.input_tokens, usage.cached_read_tokens, usage.cached_write_tokens];
         let used = context.iter().flatten().sum();
-        let answer = AnswerUsage {
+        let answer = MessageUsage {
             message_id: Raw::new(message),
             request_id: request.map(Raw::new),
             model: model.map(Raw::new),
             usage,
         };
-        let gauge = Gauge { used: Some(used), answer: Some(answer), ..Gauge::default() };
+        let gauge =
+            UsageUpdate { used: Some(used), answer: Some(answer), ..UsageUpdate::default() };
         out.push_in(parent.cloned(), Body::Usage(Box::new(gauge)));
     }
 
@@ -129,7 +130,7 @@ impl ClaudeParser {
             return;
         }
         self.usage.cost = cost;
-        out.push(Body::Usage(Box::new(Gauge { cost_usd: cost, ..Gauge::default() })));
+        out.push(Body::Usage(Box::new(UsageUpdate { cost_usd: cost, ..UsageUpdate::default() })));
     }
 }
 
@@ -145,8 +146,8 @@ pub(crate) fn recorded_usage(packet: &Packet<'_>) -> Option<Event<Raw>> {
     }
     let text = |json: Option<Json<'_>>| json.and_then(Json::owned).map(Raw::new);
     let (request_id, model) = (text(r.request), text(r.message.model));
-    let answer = AnswerUsage { message_id, request_id, model, usage: parse_usage(usage) };
-    let gauge = Gauge { answer: Some(answer), ..Gauge::default() };
+    let answer = MessageUsage { message_id, request_id, model, usage: parse_usage(usage) };
+    let gauge = UsageUpdate { answer: Some(answer), ..UsageUpdate::default() };
     Some(Event {
         id: EventId::default(),
         began: EventId::default(),

@@ -7,10 +7,10 @@ use super::tool_result::has_no_parent_dir;
 use super::{ClaudeParser, system, unknown};
 use crate::adapter::output::AdapterOutput;
 use crate::adapter::synthetic_text::{SyntheticKind, classify, tagged};
-use crate::model::event::{AgentFile, Body, Message, Note, Origin};
 use crate::json::Json;
-use crate::sanitize::Raw;
+use crate::model::event::{AgentFile, Body, Notice, PromptOrigin, UserMessage};
 use crate::model::tool::Image;
+use crate::sanitize::Raw;
 
 impl ClaudeParser {
     pub(super) fn user(
@@ -64,7 +64,7 @@ impl ClaudeParser {
         out: &mut AdapterOutput,
     ) {
         let note = |kind: &str, text: &str| {
-            Body::Notice(Note { kind: Raw::new(kind), text: Raw::new(text.trim()) })
+            Body::Notice(Notice { kind: Raw::new(kind), text: Raw::new(text.trim()) })
         };
         match classify(text) {
             _ if source.is_summary => self.summary(text, parent, out),
@@ -115,10 +115,10 @@ impl ClaudeParser {
         }
         // Each prompt is a record of its own: consecutive prompts are not joined.
         let block_id = Some(Raw::new(format!("line-{}", self.line)));
-        let body = Body::UserMessage(Message {
+        let body = Body::UserMessage(UserMessage {
             text: Raw::new(input.text),
             images: input.images,
-            origin: Origin::Agent,
+            origin: PromptOrigin::Agent,
             block_id,
             whole: true,
         });

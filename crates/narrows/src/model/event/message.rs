@@ -8,13 +8,13 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-pub struct Message<T = Clean> {
+pub struct UserMessage<T = Clean> {
     /// Text of the prompt.
     pub text: T,
     /// Attached images.
     pub images: Vec<Image>,
     /// Sender of the packet.
-    pub origin: Origin,
+    pub origin: PromptOrigin,
     /// Chunks with the same id are one message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_id: Option<T>,
@@ -28,7 +28,7 @@ pub struct Message<T = Clean> {
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Origin {
+pub enum PromptOrigin {
     Client,
     Agent,
 }
@@ -37,7 +37,7 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-pub struct Chunk<T = Clean> {
+pub struct TextChunk<T = Clean> {
     /// Text of the chunk.
     pub text: T,
     /// Images in the answer.
@@ -52,20 +52,20 @@ pub struct Chunk<T = Clean> {
     /// `block_id` is an id of the agent: all chunks with it and the full text are one block,
     /// whatever comes in between.
     #[serde(rename = "keyed", skip_serializing_if = "std::ops::Not::not", default)]
-    pub keyed: bool,
+    pub has_block_id: bool,
     /// The agent was thinking and does not show its thoughts.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub hidden: bool,
 }
 
-impl<T: Default> Default for Chunk<T> {
+impl<T: Default> Default for TextChunk<T> {
     fn default() -> Self {
-        Chunk {
+        TextChunk {
             text: T::default(),
             images: Vec::new(),
             block_id: None,
             whole: false,
-            keyed: false,
+            has_block_id: false,
             hidden: false,
         }
     }

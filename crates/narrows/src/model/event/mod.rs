@@ -14,13 +14,25 @@ mod turn;
 mod unparsed;
 
 pub use file::{AgentFile, Artifact, ArtifactInfo, FileAction, FileChange};
-pub use message::{Chunk, Message, Origin};
-pub use permission::{Answer, Ask, Choice, Decision};
-pub use question::{GivenAnswer, Question, QuestionAnswer, QuestionOption, QuestionPart};
-pub use session::{Background, Command, Failure, Info, Note, Summary};
+pub use message::{PromptOrigin, TextChunk, UserMessage};
+pub use permission::{DecisionOutcome, PermissionDecision, PermissionOption, PermissionRequest};
+pub use question::{Question, QuestionAnswer, QuestionOption, QuestionPart, QuestionResponse};
+pub use session::{BackgroundTask, Compaction, ErrorEvent, Notice, SessionUpdate, SlashCommand};
 pub use tool::ToolEvent;
-pub use turn::{AnswerUsage, Gauge, Plan, PlanEntry, Response, Usage};
-pub use unparsed::{Malformed, Position, Unknown};
+pub use turn::{MessageUsage, PlanEntry, PlanUpdate, TurnEnd, Usage, UsageUpdate};
+pub use unparsed::{Malformed, Position, UnknownPacket};
+
+// Former names, for the crates that still use them.
+#[doc(hidden)]
+pub use self::{
+    BackgroundTask as Background, Compaction as Summary, DecisionOutcome as Decision,
+    ErrorEvent as Failure, MessageUsage as AnswerUsage, Notice as Note,
+    PermissionDecision as Answer, PermissionOption as Choice, PermissionRequest as Ask,
+    PlanUpdate as Plan, PrintedEvent as Row, PromptOrigin as Origin,
+    QuestionResponse as GivenAnswer, SessionUpdate as Info, SlashCommand as Command,
+    TextChunk as Chunk, TurnEnd as Response, UnknownPacket as Unknown, UsageUpdate as Gauge,
+    UserMessage as Message,
+};
 
 use crate::model::id::EventId;
 use crate::model::time::Time;
@@ -48,35 +60,35 @@ pub struct Event<T = Clean> {
 #[serde(bound(serialize = "T: Serialize, Tree<T>: Serialize"))]
 pub enum Body<T = Clean> {
     /// A prompt.
-    UserMessage(Message<T>),
+    UserMessage(UserMessage<T>),
     /// A chunk of the agent's answer.
-    TextChunk(Chunk<T>),
+    TextChunk(TextChunk<T>),
     /// A chunk of the agent's thinking.
-    ThinkingChunk(Chunk<T>),
+    ThinkingChunk(TextChunk<T>),
     /// The first event of a tool call.
     ToolCallStart(Box<ToolEvent<T>>),
     /// A later event of a tool call.
     ToolCallProgress(Box<ToolEvent<T>>),
     /// The agent's plan, in full.
-    PlanUpdate(Plan<T>),
+    PlanUpdate(PlanUpdate<T>),
     /// The end of a turn.
-    PromptResponse(Box<Response<T>>),
+    PromptResponse(Box<TurnEnd<T>>),
     /// A file or an app that a person may want to open.
     ArtifactCreated(Box<Artifact<T>>),
     /// A file of the session changed.
     FileChanged(Box<FileChange<T>>),
     /// The agent asks for permission to run a call.
-    PermissionRequest(Box<Ask<T>>),
+    PermissionRequest(Box<PermissionRequest<T>>),
     /// A permission request was decided.
-    PermissionAnswer(Box<Answer<T>>),
+    PermissionAnswer(Box<PermissionDecision<T>>),
     /// An update of the session header.
-    SessionInfo(Box<Info<T>>),
+    SessionInfo(Box<SessionUpdate<T>>),
     /// Context size, cost and token usage.
-    Usage(Box<Gauge<T>>),
+    Usage(Box<UsageUpdate<T>>),
     /// The conversation so far was replaced by a summary.
-    Compaction(Box<Summary<T>>),
+    Compaction(Box<Compaction<T>>),
     /// A background task started, progressed or ended.
-    BackgroundTask(Box<Background<T>>),
+    BackgroundTask(Box<BackgroundTask<T>>),
     /// The agent asks the user a question.
     QuestionRequest(Box<Question<T>>),
     /// The user answered a question.
@@ -86,11 +98,11 @@ pub enum Body<T = Clean> {
     /// The agent reads a skill.
     SkillFile(Box<AgentFile<T>>),
     /// A notice for the user that is neither prompt nor answer.
-    Notice(Note<T>),
+    Notice(Notice<T>),
     /// An error.
-    Error(Box<Failure<T>>),
+    Error(Box<ErrorEvent<T>>),
     /// A packet of an unknown kind.
-    Unknown(Unknown<T>),
+    Unknown(UnknownPacket<T>),
     /// A line that is no valid packet.
     Malformed(Malformed),
 }
@@ -98,7 +110,7 @@ pub enum Body<T = Clean> {
 /// An event as it is stored in the log and printed by the `events` view.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Row<'a> {
+pub struct PrintedEvent<'a> {
     r#type: &'static str,
     seq: u64,
     session_id: &'a str,
@@ -110,10 +122,10 @@ pub struct Row<'a> {
     body: &'a Body,
 }
 
-impl<'a> Row<'a> {
+impl<'a> PrintedEvent<'a> {
     /// Wraps an event with its seq in the log of `session`, which is the id that narrows gave it.
     pub fn new(seq: u64, session: &'a str, event: &'a Event) -> Self {
-        Row {
+        PrintedEvent {
             r#type: event.body.kind(),
             seq,
             session_id: session,
@@ -197,7 +209,7 @@ impl<T> Body<T> {
 
     /// Whether held-back text must be emitted before this event, though the text may continue after
     /// it.
-    pub(crate) fn pauses_text(&self) -> bool {
+    pub(crate) fn flushes_held_text(&self) -> bool {
         matches!(
             self,
             Body::PromptResponse(_)
@@ -236,14 +248,14 @@ impl<T> Body<T> {
     /// Whether the text comes in chunks.
     pub(crate) fn is_streamed(&self) -> bool {
         match self {
-            Body::UserMessage(m) => m.origin == Origin::Agent && !m.whole,
+            Body::UserMessage(m) => m.origin == PromptOrigin::Agent && !m.whole,
             Body::TextChunk(_) | Body::ThinkingChunk(_) => true,
             _ => false,
         }
     }
 
     /// Whether this is a full text, not a chunk of one.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn is_final_text(&self) -> bool {
         matches!(self, Body::TextChunk(c) | Body::ThinkingChunk(c) if c.whole)
     }
 
@@ -267,7 +279,7 @@ impl<T: PartialEq> Body<T> {
     }
 
     /// Whether two chunks belong to one text.
-    pub(crate) fn same_block(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_block(&self, other: &Self) -> bool {
         match (self, other) {
             (Body::UserMessage(a), Body::UserMessage(b)) => a.block_id == b.block_id,
             (Body::TextChunk(a), Body::TextChunk(b))

@@ -12,7 +12,7 @@ use serde::Serialize;
     serialize = "T: Serialize, Tree<T>: Serialize",
     deserialize = "T: serde::Deserialize<'de>, Tree<T>: serde::Deserialize<'de>"
 ))]
-pub struct Ask<T = Clean> {
+pub struct PermissionRequest<T = Clean> {
     /// Id of the request.
     pub request_id: T,
     /// The call that waits for the decision.
@@ -20,7 +20,7 @@ pub struct Ask<T = Clean> {
     /// The requested action in one line: a command, a file, or the agent's words.
     pub title: Option<T>,
     /// The offered options.
-    pub options: Vec<Choice<T>>,
+    pub options: Vec<PermissionOption<T>>,
     /// The exact action of the call: its command, diffs, plan or arguments.
     #[serde(rename = "toolCall", skip_serializing_if = "Option::is_none", default)]
     pub call: Option<Box<ToolCall<T>>>,
@@ -30,7 +30,7 @@ pub struct Ask<T = Clean> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-pub struct Choice<T = Clean> {
+pub struct PermissionOption<T = Clean> {
     /// Id of the option.
     pub option_id: T,
     /// Label.
@@ -43,13 +43,13 @@ pub struct Choice<T = Clean> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-pub struct Answer<T = Clean> {
+pub struct PermissionDecision<T = Clean> {
     /// Id of the request.
     pub request_id: T,
     /// The call that waited for the decision.
     pub tool_call_id: T,
     /// The decision.
-    pub decision: Decision,
+    pub decision: DecisionOutcome,
     /// Id of the chosen option.
     pub option_id: Option<T>,
     /// Label of the chosen option.
@@ -65,18 +65,18 @@ pub struct Answer<T = Clean> {
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Decision {
+pub enum DecisionOutcome {
     Allowed,
     Rejected,
     Cancelled,
 }
 
-impl From<&Answer> for Permission {
-    fn from(answer: &Answer) -> Self {
+impl From<&PermissionDecision> for Permission {
+    fn from(answer: &PermissionDecision) -> Self {
         let decision = match answer.decision {
-            Decision::Allowed => "allowed",
-            Decision::Rejected => "rejected",
-            Decision::Cancelled => "cancelled",
+            DecisionOutcome::Allowed => "allowed",
+            DecisionOutcome::Rejected => "rejected",
+            DecisionOutcome::Cancelled => "cancelled",
         };
         Permission {
             decision: Clean::literal(decision),

@@ -64,13 +64,13 @@ pub struct QuestionAnswer<T = Clean> {
     /// The call that asked.
     pub tool_call_id: T,
     /// The answers.
-    pub answers: Vec<GivenAnswer<T>>,
+    pub answers: Vec<QuestionResponse<T>>,
 }
 
 /// One answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
-pub struct GivenAnswer<T = Clean> {
+pub struct QuestionResponse<T = Clean> {
     /// Text of the question.
     pub question: T,
     /// The chosen or typed answer.

@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-pub struct Info<T = Clean> {
+pub struct SessionUpdate<T = Clean> {
     /// Name of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<T>,
@@ -35,15 +35,15 @@ pub struct Info<T = Clean> {
     pub native_id: Option<T>,
     /// Available slash commands.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub commands: Option<Vec<Command<T>>>,
+    pub commands: Option<Vec<SlashCommand<T>>>,
     /// The user set the title.
     #[serde(skip)]
     pub named: bool,
 }
 
-impl<T> Default for Info<T> {
+impl<T> Default for SessionUpdate<T> {
     fn default() -> Self {
-        Info {
+        SessionUpdate {
             agent: None,
             version: None,
             model: None,
@@ -61,7 +61,7 @@ impl<T> Default for Info<T> {
 /// A slash command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
-pub struct Command<T = Clean> {
+pub struct SlashCommand<T = Clean> {
     /// Text to type.
     pub name: T,
     /// Explanation.
@@ -72,7 +72,7 @@ pub struct Command<T = Clean> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-pub struct Summary<T = Clean> {
+pub struct Compaction<T = Clean> {
     /// The agent's own id of the compaction; events with the same id are one compaction.
     #[serde(rename = "compactionId", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<T>,
@@ -93,7 +93,7 @@ pub struct Summary<T = Clean> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-pub struct Background<T = Clean> {
+pub struct BackgroundTask<T = Clean> {
     /// Id of the task.
     pub task_id: T,
     /// The call that started it.
@@ -112,7 +112,7 @@ pub struct Background<T = Clean> {
 /// A notice for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
-pub struct Note<T = Clean> {
+pub struct Notice<T = Clean> {
     /// `interrupted`, `retry`, `warning` …
     pub kind: T,
     /// Text of the notice.
@@ -126,7 +126,7 @@ pub struct Note<T = Clean> {
     serialize = "T: Serialize, Tree<T>: Serialize",
     deserialize = "T: serde::Deserialize<'de>, Tree<T>: serde::Deserialize<'de>"
 ))]
-pub struct Failure<T = Clean> {
+pub struct ErrorEvent<T = Clean> {
     /// Error message.
     pub message: T,
     /// Error code, a number or a string as in the source.

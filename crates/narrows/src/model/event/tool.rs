@@ -1,6 +1,6 @@
 //! The payload of tool call events.
 
-use crate::model::tool::{Fresh, ToolCall};
+use crate::model::tool::{ChangedFields, ToolCall};
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct ToolEvent<T = Clean> {
     pub call: ToolCall<T>,
     /// The fields that this event changes.
     #[serde(skip)]
-    pub fresh: Fresh,
+    pub fresh: ChangedFields,
     /// Where the new part of the output starts, in bytes, if the output only grew.
     #[serde(skip)]
     pub grew_from: Option<usize>,
@@ -36,7 +36,7 @@ pub struct ToolEvent<T = Clean> {
 impl ToolEvent {
     /// An update of the call `id` that is not merged with the known fields yet.
     pub(crate) fn new(id: Clean, call: ToolCall) -> Self {
-        let fresh = Fresh::default();
+        let fresh = ChangedFields::default();
         ToolEvent { id, call, fresh, grew_from: None, first: false, grows: false, repeats: false }
     }
 }

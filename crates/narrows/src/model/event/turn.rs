@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The agent's plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
-pub struct Plan<T = Clean> {
+pub struct PlanUpdate<T = Clean> {
     /// Entries in order.
     pub entries: Vec<PlanEntry<T>>,
 }
@@ -28,7 +28,7 @@ pub struct PlanEntry<T = Clean> {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-pub struct Response<T = Clean> {
+pub struct TurnEnd<T = Clean> {
     /// Why the agent stopped.
     pub stop_reason: Option<T>,
     /// Tokens that the turn used.
@@ -41,7 +41,7 @@ pub struct Response<T = Clean> {
     pub error: Option<T>,
     /// `usage` is exact; the usage of the turn's answers so far was estimated.
     #[serde(skip)]
-    pub settles: bool,
+    pub usage_is_exact: bool,
     /// Cost in US dollars as the agent reports it.
     #[serde(default, deserialize_with = "crate::model::read_back::exact_f64")]
     pub cost_usd: Option<f64>,
@@ -73,7 +73,7 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-pub struct Gauge<T = Clean> {
+pub struct UsageUpdate<T = Clean> {
     /// Tokens in the context.
     pub used: Option<u64>,
     /// Tokens that fit into the context.
@@ -83,12 +83,12 @@ pub struct Gauge<T = Clean> {
     pub cost_usd: Option<f64>,
     /// Usage of one answer of the model; the last event of an answer counts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer: Option<AnswerUsage<T>>,
+    pub answer: Option<MessageUsage<T>>,
 }
 
-impl<T> Default for Gauge<T> {
+impl<T> Default for UsageUpdate<T> {
     fn default() -> Self {
-        Gauge { used: None, size: None, cost_usd: None, answer: None }
+        UsageUpdate { used: None, size: None, cost_usd: None, answer: None }
     }
 }
 
@@ -96,7 +96,7 @@ impl<T> Default for Gauge<T> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "camelCase")]
-pub struct AnswerUsage<T = Clean> {
+pub struct MessageUsage<T = Clean> {
     /// Id of the model's message.
     pub message_id: T,
     /// Id of the request that it answers.

@@ -10,7 +10,7 @@ use serde::Serialize;
     serialize = "T: Serialize, Tree<T>: Serialize",
     deserialize = "T: serde::Deserialize<'de>, Tree<T>: serde::Deserialize<'de>"
 ))]
-pub struct Unknown<T = Clean> {
+pub struct UnknownPacket<T = Clean> {
     /// Kind that the packet names.
     pub kind: T,
     /// Content of the packet.

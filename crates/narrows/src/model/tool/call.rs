@@ -1,6 +1,8 @@
 //! The state of one tool call.
 
-use super::{Diff, Image, Location, Output, Permission, Todo, ToolKind, ToolName, ToolStatus, Tri};
+use super::{
+    Diff, Image, Location, Permission, Todo, ToolKind, ToolName, ToolOutput, ToolStatus, TriState,
+};
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 
@@ -62,7 +64,7 @@ pub struct ToolCall<T = Clean> {
     // `persisted` reads this field by itself: serde buffers the whole object for a flattened field.
     /// Output.
     #[serde(flatten, skip_serializing_if = "Option::is_none", skip_deserializing)]
-    pub output: Option<Output<T>>,
+    pub output: Option<ToolOutput<T>>,
     /// Error message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<T>,
@@ -72,7 +74,7 @@ pub struct ToolCall<T = Clean> {
     /// Whether an edit creates the file.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[serde(deserialize_with = "crate::model::read_back::present")]
-    pub is_new_file: Option<Tri>,
+    pub is_new_file: Option<TriState>,
     /// Old text of the first diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_content: Option<T>,

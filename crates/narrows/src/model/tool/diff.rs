@@ -8,7 +8,7 @@ use serde::Serialize;
 #[cfg_attr(feature = "stored", derive(serde::Deserialize))]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Scope {
+pub enum DiffScope {
     File,
     Hunk,
 }
@@ -37,7 +37,7 @@ pub struct Diff<T = Clean> {
     /// New text; none if the file was deleted.
     pub new_text: Option<T>,
     /// Extent of the texts.
-    pub scope: Scope,
+    pub scope: DiffScope,
     /// Kind of the change, if the agent reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<DiffAction>,
@@ -57,7 +57,7 @@ pub struct Diff<T = Clean> {
 
 impl<T> Diff<T> {
     /// A change of the file at `path` without any details.
-    pub fn of(path: T, scope: Scope) -> Self {
+    pub fn new(path: T, scope: DiffScope) -> Self {
         Diff {
             path,
             old_text: None,

@@ -7,36 +7,36 @@ use serde::{Serialize, Serializer};
 /// An optional boolean with an explicit unknown, which is null in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Tri {
+pub enum TriState {
     Unknown,
     Yes,
     No,
 }
 
-impl Serialize for Tri {
+impl Serialize for TriState {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
-            Tri::Unknown => s.serialize_none(),
-            Tri::Yes => s.serialize_bool(true),
-            Tri::No => s.serialize_bool(false),
+            TriState::Unknown => s.serialize_none(),
+            TriState::Yes => s.serialize_bool(true),
+            TriState::No => s.serialize_bool(false),
         }
     }
 }
 
 #[cfg(feature = "stored")]
-impl<'de> serde::Deserialize<'de> for Tri {
+impl<'de> serde::Deserialize<'de> for TriState {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Ok(match Option::<bool>::deserialize(d)? {
-            None => Tri::Unknown,
-            Some(true) => Tri::Yes,
-            Some(false) => Tri::No,
+            None => TriState::Unknown,
+            Some(true) => TriState::Yes,
+            Some(false) => TriState::No,
         })
     }
 }
 
 /// The output of a call: all of it, or the part that follows earlier output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub enum Output<T = Clean> {
+pub enum ToolOutput<T = Clean> {
     /// Replaces earlier output.
     #[serde(rename = "rawOutput")]
     Whole(T),

@@ -1,6 +1,6 @@
 //! Title and description of a call, derived from its fields.
 
-use super::{ToolCall, ToolKind, ToolName, Tri, by_name, display_title};
+use super::{ToolCall, ToolKind, ToolName, TriState, display_title, tool_by_name};
 use crate::sanitize::Clean;
 
 const SUBAGENT: &str = "Running subagent";
@@ -9,11 +9,12 @@ const COMMAND: &str = "Running command";
 impl ToolCall {
     /// The title and the description, from what is known by now.
     pub(crate) fn derived_labels(&self) -> ToolCall {
-        let is_new = self.is_new_file.unwrap_or(Tri::Unknown);
+        let is_new = self.is_new_file.unwrap_or(TriState::Unknown);
         let title = display_title(self.tool_name, self.kind, is_new);
         let non_empty = |text: &Option<Clean>| text.clone().filter(|t| !t.is_empty());
         // A title that is the name of the tool describes nothing.
-        let is_name = |t: &Clean| by_name(t, Some(self.kind)).is_some_and(|n| n != ToolName::Mcp);
+        let is_name =
+            |t: &Clean| tool_by_name(t, Some(self.kind)).is_some_and(|n| n != ToolName::Mcp);
         let agent_title = || non_empty(&self.agent_title).filter(|t| !is_name(t));
         let agent_words = || non_empty(&self.said);
         let description = match (self.tool_name, self.kind) {

@@ -8,7 +8,7 @@ use crate::sanitize::Clean;
 
 /// The set of fields that an event changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Fresh(u32);
+pub struct ChangedFields(u32);
 
 /// Generates the code for all fields that merge alike: a new value replaces the old one.
 macro_rules! merged_fields {
@@ -20,7 +20,7 @@ macro_rules! merged_fields {
         impl ToolCall<Clean> {
             /// Merges an update and returns the changed fields. Leaves the output and the identity
             /// of the tool alone.
-            pub(crate) fn merge(&mut self, update: ToolCall<Clean>) -> Fresh {
+            pub(crate) fn merge(&mut self, update: ToolCall<Clean>) -> ChangedFields {
                 let mut changed = 0;
                 $(if update.$light.is_some() && self.$light != update.$light {
                     self.$light = update.$light;
@@ -30,11 +30,11 @@ macro_rules! merged_fields {
                     self.$heavy = update.$heavy;
                     changed |= 1 << FieldBit::$heavy as u32;
                 })*
-                Fresh(changed)
+                ChangedFields(changed)
             }
 
             /// Copies every light field and the heavy ones in `changed`.
-            pub(crate) fn light_and(&self, changed: Fresh) -> ToolCall<Clean> {
+            pub(crate) fn light_and(&self, changed: ChangedFields) -> ToolCall<Clean> {
                 let mut out = self.identity();
                 $(out.$light.clone_from(&self.$light);)*
                 $(if changed.has(FieldBit::$heavy) { out.$heavy.clone_from(&self.$heavy); })*
@@ -42,7 +42,7 @@ macro_rules! merged_fields {
             }
 
             /// Copies the fields in `changed` alone.
-            pub(crate) fn diff_of(&self, changed: Fresh) -> ToolCall<Clean> {
+            pub(crate) fn diff_of(&self, changed: ChangedFields) -> ToolCall<Clean> {
                 let mut out = self.identity();
                 $(if changed.has(FieldBit::$light) { out.$light.clone_from(&self.$light); })*
                 $(if changed.has(FieldBit::$heavy) { out.$heavy.clone_from(&self.$heavy); })*
@@ -69,7 +69,7 @@ const _: () = assert!((FieldBit::bit_count as u32) < 32);
 impl ToolCall<Clean> {
     /// Copies what the call is about to do: the fields that a permission decision needs.
     pub(crate) fn for_permission(&self) -> ToolCall<Clean> {
-        let mut out = self.light_and(Fresh::default());
+        let mut out = self.light_and(ChangedFields::default());
         out.plan.clone_from(&self.plan);
         out.input.clone_from(&self.input);
         out.diffs.clone_from(&self.diffs);
@@ -86,7 +86,7 @@ impl ToolCall<Clean> {
     }
 }
 
-impl Fresh {
+impl ChangedFields {
     fn has(self, bit: FieldBit) -> bool {
         self.0 & (1 << bit as u32) != 0
     }
@@ -104,15 +104,15 @@ impl Fresh {
         self.0 |= 1 << FieldBit::output as u32;
     }
 
-    pub(crate) fn without_output(self) -> Fresh {
-        Fresh(self.0 & !(1 << FieldBit::output as u32))
+    pub(crate) fn without_output(self) -> ChangedFields {
+        ChangedFields(self.0 & !(1 << FieldBit::output as u32))
     }
 
     pub(crate) fn has_output(self) -> bool {
         self.has(FieldBit::output)
     }
 
-    pub(crate) fn union(self, other: Fresh) -> Fresh {
-        Fresh(self.0 | other.0)
+    pub(crate) fn union(self, other: ChangedFields) -> ChangedFields {
+        ChangedFields(self.0 | other.0)
     }
 }

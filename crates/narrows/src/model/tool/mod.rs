@@ -10,12 +10,16 @@ mod names;
 mod output_text;
 
 pub use call::ToolCall;
-pub use diff::{Diff, DiffAction, Hunk, Scope};
-pub use fields::{Image, Location, Output, Permission, Todo, Tri};
+pub use diff::{Diff, DiffAction, DiffScope, Hunk};
+pub use fields::{Image, Location, Permission, Todo, ToolOutput, TriState};
 pub use line_counts::ChangedFile;
-pub use merge::Fresh;
-pub use names::{agrees, by_name, by_notes, by_shape, display_title};
-pub use output_text::{exit_code, file_text, shell_text, task_text, unnumbered};
+pub use merge::ChangedFields;
+pub use names::{display_title, kind_agrees, search_tool_by_metadata, tool_by_input, tool_by_name};
+pub use output_text::{exit_code, file_text, shell_text, task_text, without_line_numbers};
+
+// Former names, for the crates that still use them.
+#[doc(hidden)]
+pub use self::{ChangedFields as Fresh, DiffScope as Scope, ToolOutput as Output, TriState as Tri};
 
 use serde::Serialize;
 

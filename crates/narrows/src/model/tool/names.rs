@@ -1,10 +1,10 @@
 //! Identifies the tool of a call by its name or by the shape of its input.
 
-use super::{ToolKind, ToolName, Tri};
+use super::{ToolKind, ToolName, TriState};
 use crate::json::{Json, Kind};
 
 /// The tool with this name of an agent; `kind` distinguishes tools that share a name.
-pub fn by_name(name: &str, kind: Option<ToolKind>) -> Option<ToolName> {
+pub fn tool_by_name(name: &str, kind: Option<ToolKind>) -> Option<ToolName> {
     let mut word = [0u8; 32];
     let letters = name.bytes().filter(|c| !matches!(c, b'_' | b'-' | b' '));
     let mut len = 0;
@@ -48,7 +48,7 @@ pub fn by_name(name: &str, kind: Option<ToolKind>) -> Option<ToolName> {
 }
 
 /// The tool of a call without a name, by its input and by the metadata of its output.
-pub fn by_shape(input: Option<Json<'_>>, metadata: Option<Json<'_>>) -> Option<ToolName> {
+pub fn tool_by_input(input: Option<Json<'_>>, metadata: Option<Json<'_>>) -> Option<ToolName> {
     let input = input?;
     let (mut file, mut old, mut content, mut pattern, mut url, mut query) =
         (false, false, false, false, false, false);
@@ -82,7 +82,7 @@ pub fn by_shape(input: Option<Json<'_>>, metadata: Option<Json<'_>>) -> Option<T
         () if file && old => Some(ToolName::Edit),
         () if file && content => Some(ToolName::Write),
         () if file => Some(ToolName::Read),
-        () if pattern => by_notes(metadata),
+        () if pattern => search_tool_by_metadata(metadata),
         () if url => Some(ToolName::WebFetch),
         () if query => Some(ToolName::WebSearch),
         () => None,
@@ -90,7 +90,7 @@ pub fn by_shape(input: Option<Json<'_>>, metadata: Option<Json<'_>>) -> Option<T
 }
 
 /// The search tool, by the metadata of its output.
-pub fn by_notes(metadata: Option<Json<'_>>) -> Option<ToolName> {
+pub fn search_tool_by_metadata(metadata: Option<Json<'_>>) -> Option<ToolName> {
     let metadata = metadata?;
     if metadata.get("matches").is_some() {
         return Some(ToolName::Grep);
@@ -119,7 +119,7 @@ impl ToolName {
 }
 
 /// Whether an agent that means `tool` would send `kind`. A title counts as a tool name only if so.
-pub fn agrees(tool: ToolName, kind: Option<ToolKind>) -> bool {
+pub fn kind_agrees(tool: ToolName, kind: Option<ToolKind>) -> bool {
     let Some(kind) = kind else { return true };
     if tool.kind() == Some(kind) {
         return true;
@@ -136,10 +136,10 @@ pub fn agrees(tool: ToolName, kind: Option<ToolKind>) -> bool {
 }
 
 /// The title of a call.
-pub fn display_title(tool: ToolName, kind: ToolKind, is_new: Tri) -> &'static str {
+pub fn display_title(tool: ToolName, kind: ToolKind, is_new: TriState) -> &'static str {
     if kind == ToolKind::Edit {
         return match (is_new, tool) {
-            (Tri::Yes, _) | (Tri::Unknown, ToolName::Write) => "Writing",
+            (TriState::Yes, _) | (TriState::Unknown, ToolName::Write) => "Writing",
             _ => "Editing",
         };
     }

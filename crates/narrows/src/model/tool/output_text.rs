@@ -21,7 +21,7 @@ pub fn file_text(text: &str) -> Option<String> {
 }
 
 /// The text of a file without the line numbers that Claude Code adds for the model.
-pub fn unnumbered(text: &str) -> String {
+pub fn without_line_numbers(text: &str) -> String {
     let arrow = || strip_consecutive_numbers(text, "→");
     strip_consecutive_numbers(text, "\t").or_else(arrow).unwrap_or_else(|| text.to_owned())
 }

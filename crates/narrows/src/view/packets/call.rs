@@ -4,7 +4,9 @@ use super::input::raw_input;
 use super::output::{RawOutput, raw_output, shown_output};
 use super::{EmptyObject, PacketBody, TextContent};
 use crate::model::event::ToolEvent;
-use crate::model::tool::{Diff, Location, Output, ToolCall, ToolKind, ToolName, ToolStatus, Tri};
+use crate::model::tool::{
+    Diff, Location, ToolCall, ToolKind, ToolName, ToolOutput, ToolStatus, TriState,
+};
 use crate::sanitize::Clean;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -148,7 +150,7 @@ fn content<'a>(c: &'a ToolCall, ended: bool) -> Option<Vec<CallContent<'a>>> {
             blocks.push(CallContent::Content(TextContent(text)));
         }
     }
-    let is_new = c.is_new_file == Some(Tri::Yes);
+    let is_new = c.is_new_file == Some(TriState::Yes);
     for (at, diff) in c.diffs.iter().flatten().enumerate() {
         // The texts of the call are those of its first file.
         let call_text = |text: &'a Option<Clean>| text.as_deref().filter(|_| at == 0);
@@ -218,7 +220,7 @@ fn kind_label(c: &ToolCall) -> &'static str {
 /// The full output, if the event has it.
 pub(super) fn full_output(c: &ToolCall) -> Option<&Clean> {
     match &c.output {
-        Some(Output::Whole(text)) => Some(text),
+        Some(ToolOutput::Whole(text)) => Some(text),
         _ => None,
     }
 }

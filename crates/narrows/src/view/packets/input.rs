@@ -2,7 +2,7 @@
 
 use super::call::{full_output, kind_of, tool_of};
 use super::todo_status;
-use crate::json::{Index, Json, Kind, print};
+use crate::json::{Index, Json, Kind, to_writer};
 use crate::model::tool::{Todo, ToolCall, ToolKind, ToolName};
 use crate::sanitize::Clean;
 use serde::Serialize;
@@ -89,7 +89,7 @@ impl ObjectWriter {
     fn add(&mut self, key: &'static str, value: &(impl Serialize + ?Sized)) {
         self.write_key(key);
         self.narrows_fields.push(key);
-        if print(&mut self.out, value).is_err() {
+        if to_writer(&mut self.out, value).is_err() {
             self.out.extend_from_slice(b"null");
         }
     }

@@ -8,8 +8,8 @@ mod call;
 mod input;
 mod output;
 
-use crate::model::change::{Change, Set};
-use crate::model::event::{ArtifactInfo, Body, Event, Failure, PlanEntry, Usage};
+use crate::model::change::{Change, ItemPatch};
+use crate::model::event::{ArtifactInfo, Body, ErrorEvent, Event, PlanEntry, Usage};
 use crate::model::item::ItemBody;
 use crate::model::time::Time;
 use crate::model::tool::ToolStatus;
@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 /// One packet.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Packet<'a> {
+pub struct ClientPacket<'a> {
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_update: Option<&'static str>,
@@ -112,10 +112,10 @@ struct EntryBody<'a> {
 
 /// The packets of an event; none for kinds that these clients do not know. `changes` returns the
 /// changes of the event; it is called only for texts that may have been sent before.
-pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Packet<'_>> {
+pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<ClientPacket<'_>> {
     let mut out = Vec::new();
     let mut add = |kind, update, body| {
-        out.push(Packet {
+        out.push(ClientPacket {
             r#type: kind,
             session_update: update,
             timestamp: event.time.as_ref(),
@@ -217,7 +217,7 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
 /// Whether the event ended its call, or was the first with its answer.
 fn has_new_answer(changes: &[Change]) -> bool {
     changes.iter().any(|change| match change {
-        Change::Set { set: Set::ToolCall(patch), .. } => {
+        Change::Set { set: ItemPatch::ToolCall(patch), .. } => {
             patch.status.is_some() || patch.task_output.is_some()
         }
         Change::Put { .. } => true,
@@ -266,7 +266,7 @@ fn todo_status(status: ToolStatus) -> &'static str {
 
 /// An error. The protocol requires a code to be a number or null and details to be an object or
 /// null; a code that is a word is in `details`.
-fn error_body(e: &Failure) -> PacketBody<'_> {
+fn error_body(e: &ErrorEvent) -> PacketBody<'_> {
     let is_number = |t: &&Tree<Clean>| {
         t.json().as_bytes().first().is_some_and(|c| c.is_ascii_digit() || *c == b'-')
     };

@@ -3,8 +3,8 @@
 use super::EmptyObject;
 use super::call::{full_output, kind_of, literal, tool_of};
 use super::input::{TodoItem, todo_item};
-use crate::json::print;
-use crate::model::tool::{Diff, DiffAction, ToolCall, ToolKind, ToolName, ToolStatus, Tri};
+use crate::json::to_writer;
+use crate::model::tool::{Diff, DiffAction, ToolCall, ToolKind, ToolName, ToolStatus, TriState};
 use crate::sanitize::{Clean, Tree};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -104,7 +104,7 @@ pub(super) fn raw_output(c: &ToolCall, status: ToolStatus) -> RawOutput<'_> {
     let output = match (&metadata.todos, &metadata.files) {
         (Some(todos), _) => {
             let mut json = Vec::new();
-            let _ = print(&mut json, todos);
+            let _ = to_writer(&mut json, todos);
             Cow::Owned(String::from_utf8(json).unwrap_or_default())
         }
         (None, Some(files)) if status == ToolStatus::Completed && !files.is_empty() => {
@@ -154,9 +154,9 @@ fn metadata<'a>(c: &'a ToolCall, status: ToolStatus, text: &Cow<'a, Clean>) -> O
                 Some(diagnostics.map_or(Diagnostics::Empty(EmptyObject {}), Diagnostics::Object));
             m.filepath = Some(c.file_path.as_deref().unwrap_or_default());
             m.exists = Some(match c.is_new_file {
-                Some(Tri::Yes) => false,
-                Some(Tri::No) => true,
-                Some(Tri::Unknown) | None => tool_of(c) != ToolName::Write,
+                Some(TriState::Yes) => false,
+                Some(TriState::No) => true,
+                Some(TriState::Unknown) | None => tool_of(c) != ToolName::Write,
             });
         }
         _ => {}
