@@ -41,7 +41,7 @@ pub fn classify(path: &str) -> Option<ArtifactMatch> {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::classify;
 
     #[test]
     fn artifact_below_outputs_has_kind_name_and_path() {

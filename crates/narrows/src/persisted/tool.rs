@@ -1,6 +1,6 @@
 //! Reads tool calls. Their output has one of two names, which needs a second pass over the JSON.
 
-use super::Error;
+use super::ReadBackError;
 use crate::model::item::ToolItem;
 use crate::model::tool::{ToolCall, ToolOutput};
 use crate::sanitize::Clean;
