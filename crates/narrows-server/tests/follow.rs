@@ -117,6 +117,14 @@ async fn a_text_that_is_open_at_the_end_is_told_with_it() {
         let input = fixture(&name);
         let session = stored(&server, &name).await;
         let truth = expected(&server, &input, &session, None);
+        // A source that ends takes its open requests back; the core alone does not know that it has.
+        let asks = |item: &Value| {
+            item["type"] == "permission"
+                || item["type"] == "question" && item["requestId"].is_string()
+        };
+        if truth.items.iter().any(asks) {
+            continue;
+        }
         open += usize::from(!truth.last_words.is_empty());
         let told = data(&follow(&server, &session, "activity").await);
         let whole: Vec<Value> = truth.activity.into_iter().chain(truth.last_words).collect();

@@ -140,9 +140,9 @@ fn a_request_for_leave_that_names_no_call_is_refused_and_told() {
 fn an_agent_that_does_not_cancel_is_ended_with_a_word_of_it() {
     let running = Running::start("");
     let id = running.session("acp");
-    let (_, frames) = running.frames(&id, "hang", None);
+    let (_, frames) = running.frames(&id, "stall", None);
     let mut frames = frames.map(|(_, packet)| packet);
-    frames.find(|packet| packet.to_string().contains("hanging")).expect("at work");
+    frames.find(|packet| packet.to_string().contains("stalled")).expect("at work");
     running.post(&format!("/api/sessions/{id}/cancel"), &json!({}));
     let rest: Vec<Value> = frames.collect();
     let told = rest.iter().find(|packet| packet["type"] == "notice").expect("a notice");

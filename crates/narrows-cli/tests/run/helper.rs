@@ -104,12 +104,7 @@ impl Running {
     }
 
     pub(crate) fn patch(&self, id: &str, change: &Value) -> (u16, Value) {
-        let request = self.served.agent.patch(format!("{}/api/sessions/{id}/run", self.served.url));
-        let request = request.header("authorization", format!("Bearer {}", self.served.token));
-        let request = request.header("content-type", "application/json");
-        let mut answer = request.send(change.to_string()).expect("answer");
-        let text = answer.body_mut().read_to_string().expect("text");
-        (answer.status().as_u16(), serde_json::from_str(&text).expect("JSON"))
+        self.served.patch(&format!("/api/sessions/{id}/run"), change)
     }
 
     pub(crate) fn run(&self, id: &str) -> Value {

@@ -15,8 +15,8 @@ mod wrapped;
 pub(crate) use open::withdrawn;
 pub(crate) use places::OWN;
 pub(crate) use room::{MAX_FILES, MAX_LIVE};
-pub(crate) use take::MAX_LINE;
 pub use take::{Answer, Arrival, Take};
+pub(crate) use take::{MAX_LINE, cancelled_call};
 pub use wrapped::Wrapped;
 
 use crate::hub::Hub;

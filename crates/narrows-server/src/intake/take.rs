@@ -353,7 +353,7 @@ impl Take {
             // What waited for the answer of a process that has ended does not run any more.
             let call = match &body {
                 Body::PermissionAnswer(answer) if self.reading.gone || self.reading.exited => {
-                    Some(cancelled(answer.tool_call_id.clone()))
+                    Some(cancelled_call(answer.tool_call_id.clone()))
                 }
                 _ => None,
             };
@@ -424,7 +424,7 @@ impl Take {
 }
 
 /// A call that will not run.
-fn cancelled(id: Raw) -> Body<Raw> {
+pub(crate) fn cancelled_call(id: Raw) -> Body<Raw> {
     let call = ToolCall { status: Some(ToolStatus::Cancelled), ..ToolCall::unknown() };
     let fresh = Fresh::default();
     Body::ToolCallProgress(Box::new(ToolEvent {

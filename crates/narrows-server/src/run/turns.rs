@@ -7,11 +7,8 @@ use crate::hub::{Ahead, Hub};
 use crate::intake::{self, Intake};
 use crate::stream::{After, Filter, Subscription, View, Wire};
 use bytes::Bytes;
-use narrows::event::{
-    Answer, Decision, Failure, Message, Note, Origin, QuestionAnswer, Response, ToolEvent,
-};
+use narrows::event::{Answer, Decision, Failure, Message, Note, Origin, QuestionAnswer, Response};
 use narrows::time::Time;
-use narrows::tool::{Fresh, ToolCall, ToolStatus};
 use narrows::{Body, Format, Raw, Tree, limits};
 use narrows_store::{
     Cursor, Error, EventRow, MessageRow, MessageState, Place, Result, Session, Store,
@@ -246,17 +243,7 @@ pub(super) fn too_many(call: Option<&str>) -> Vec<Body<Raw>> {
     let count = limits::REQUESTS;
     let what = format!("{count} questions of the agent wait for an answer: one more was refused.");
     let note = Body::Notice(Note { kind: Raw::new("warning"), text: Raw::new(what) });
-    let status = Some(ToolStatus::Cancelled);
-    let cancelled = call.map(|call| {
-        Body::ToolCallProgress(Box::new(ToolEvent {
-            id: Raw::new(call),
-            call: ToolCall { status, ..ToolCall::unknown() },
-            fresh: Fresh::default(),
-            grew_from: None,
-            first: false,
-            grows: false,
-        }))
-    });
+    let cancelled = call.map(|call| intake::cancelled_call(Raw::new(call)));
     cancelled.into_iter().chain([note]).collect()
 }
 

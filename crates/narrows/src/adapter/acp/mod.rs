@@ -79,6 +79,8 @@ pub(super) struct AcpParser {
     open_requests: u32,
     /// The time of the open prompt before a restart.
     prompt_time: Option<Time>,
+    /// A prompt was open before a restart; the id of its request is not known.
+    has_restored_prompt: bool,
     line: u64,
 }
 
@@ -99,6 +101,7 @@ impl Default for AcpParser {
             codex_failing: false,
             open_requests: 0,
             prompt_time: None,
+            has_restored_prompt: false,
             line: 0,
         }
     }
@@ -183,6 +186,7 @@ impl AcpParser {
             self.forms = BoundedMap::new(MAX_PENDING);
             self.other_requests = BoundedMap::new(MAX_PENDING);
             self.prompt_time = None;
+            self.has_restored_prompt = false;
         }
         self.process = process.map(|process| process.as_ref().into());
     }
@@ -206,7 +210,9 @@ impl AcpParser {
             f.result().is_some() || f.error().is_some_and(|e| e.kind() == Kind::Object);
         // A response may have neither a result nor an error.
         let is_response = is_response
-            || sender == MessageSender::Agent && f.error().is_none() && self.is_client_request(f);
+            || sender == MessageSender::Agent
+                && f.error().is_none()
+                && (self.has_restored_prompt || self.is_client_request(f));
         if f.kind().is_none() && f.session_update().is_none() && f.id().is_some() && is_response {
             return self.response(object, f, sender, out);
         }

@@ -52,6 +52,7 @@ impl AcpParser {
         // After a failure, the response to the prompt may still arrive.
         let info = items.info();
         if !info.answered || (info.status == SessionStatus::Failed && !info.ended) {
+            self.has_restored_prompt = before().any(|item| is_prompt(&item));
             self.prompt_time = before().filter(is_prompt).last().and_then(|item| item.time.clone());
         }
     }

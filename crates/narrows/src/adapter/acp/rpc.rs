@@ -52,6 +52,7 @@ impl AcpParser {
                     *entry = request;
                     if method == "session/prompt" {
                         self.prompt_time = None;
+                        self.has_restored_prompt = false;
                     } else {
                         self.open_requests += u32::from(is_new);
                     }
@@ -178,8 +179,16 @@ impl AcpParser {
             return;
         }
         let has_reason = get("stopReason").is_some();
+        // A restart forgets to which request a bare response belongs: only the prompt was open.
+        let is_bare = |r: Json<'_>| r.is_empty() || r.fields().any(|(key, _)| key == "stopReason");
+        let ends_restored_prompt =
+            method.is_none() && self.has_restored_prompt && f.result().is_none_or(is_bare);
         // The response to a prompt ends its turn, whatever it contains.
-        if has_reason || sender == MessageSender::Agent && method == Some("session/prompt") {
+        if has_reason
+            || sender == MessageSender::Agent
+                && (method == Some("session/prompt") || ends_restored_prompt)
+        {
+            self.has_restored_prompt = false;
             let restored = self.prompt_time.take().filter(|_| request.is_none());
             let start = request.as_ref().and_then(|r| r.time.as_ref()).or(restored.as_ref());
             let duration_ms =
