@@ -15,7 +15,7 @@ mod support;
 
 use memchr::memmem;
 use narrows::sanitize::{Mode, TextStream};
-use narrows::{Paths, Secrets, TextCleaner};
+use narrows::{Paths, Redactor, Secrets};
 use support::generate::{ROOT, Session};
 use support::timed;
 
@@ -77,7 +77,7 @@ fn paths() -> Paths {
 
 /// Cleans the text in pieces as big as what a tool prints.
 fn whole(text: &str, secrets: Secrets) -> usize {
-    let mut cleaner = TextCleaner::new(paths(), secrets);
+    let mut cleaner = Redactor::new(paths(), secrets);
     let (mut rest, mut n) = (text, 0);
     while !rest.is_empty() {
         let (piece, more) = rest.split_at(rest.floor_char_boundary(OUTPUT.min(rest.len())));

@@ -10,11 +10,11 @@
 
 mod support;
 
-use narrows::adapter::{Adapter, Yield};
-use narrows::calls::Calls;
+use narrows::adapter::{Adapter, AdapterOutput};
 use narrows::json::Index;
-use narrows::sanitize::Sanitizer;
-use narrows::{Fold, Format, Given, Items, Packets, Paths};
+use narrows::sanitize::RedactionStage;
+use narrows::tool_calls::ToolCallTracker;
+use narrows::{Fold, Format, Framed, Items, Packets, Paths};
 use std::sync::Arc;
 use support::generate::{ROOT, Session};
 use support::timed;
@@ -41,11 +41,11 @@ fn run(bytes: &[u8], depth: usize) -> usize {
     let mut paths = Paths::new();
     paths.add_root(ROOT);
     let (mut sanitizer, mut calls, mut fold) =
-        (Sanitizer::new(paths, Arc::default()), Calls::default(), Fold::new());
-    let (mut yielded, mut clean, mut complete) = (Yield::default(), Vec::new(), Vec::new());
+        (RedactionStage::new(paths, Arc::default()), ToolCallTracker::default(), Fold::new());
+    let (mut yielded, mut clean, mut complete) = (AdapterOutput::default(), Vec::new(), Vec::new());
     let (mut changes, mut items, mut n) = (Vec::new(), Items::new(), 0);
     packets.push(bytes, |given| {
-        let Given::Packet(packet) = given else { return };
+        let Framed::Packet(packet) = given else { return };
         n += packet.bytes.len();
         if depth == 1 {
             let text = std::str::from_utf8(packet.bytes).unwrap_or_default();

@@ -1,30 +1,30 @@
 //! How much of an input was understood.
 
-use crate::event::{Body, Event};
+use crate::model::event::{Body, Event};
 
-/// Counts of what packets gave. Made for saying so: an input of which nothing was understood gives
-/// nothing to see, and that must not look like an empty session.
+/// Counts of packets by outcome. An input of which nothing was understood has no items; the counts
+/// distinguish it from an empty session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Packets, and lines that cannot be any.
+    /// Packets, and lines that are no packets.
     pub packets: u64,
-    /// Packets that gave something that is seen or counted: a text, a call, a turn's end, usage.
+    /// Packets with content: a text, a call, the end of a turn, usage.
     pub told: u64,
-    /// Packets that are known and give nothing: bookkeeping, facts about the session.
+    /// Known packets without content: bookkeeping, facts about the session.
     pub quiet: u64,
-    /// Packets of a kind that nobody modelled.
+    /// Packets of an unknown kind.
     pub unknown: u64,
-    /// Lines that could not be read.
+    /// Lines that are not valid packets.
     pub malformed: u64,
-    /// The format was given, or a packet left no doubt about it.
+    /// The format was configured or detected for certain.
     pub decided: bool,
-    /// What was read last is what an agent keeps, not what it prints.
+    /// The last input was a session file that the agent stores, not its output stream.
     pub kept: bool,
 }
 
 impl Tally {
-    /// Counts one packet by the events that it gave.
-    pub(crate) fn packet<T>(&mut self, events: &[Event<T>], quiet: bool) {
+    /// Counts one packet by its events.
+    pub(crate) fn packet<T>(&mut self, events: &[Event<T>], is_ignored: bool) {
         self.packets += 1;
         let any = |is: fn(&Body<T>) -> bool| events.iter().any(|e| is(&e.body));
         if any(|b| matches!(b, Body::Malformed(_))) {
@@ -34,21 +34,25 @@ impl Tally {
         }
         if any(|b| !matches!(b, Body::Malformed(_) | Body::Unknown(_) | Body::SessionInfo(_))) {
             self.told += 1;
-        } else if quiet || events.iter().any(|e| matches!(e.body, Body::SessionInfo(_))) {
+        } else if is_ignored || any(|b| matches!(b, Body::SessionInfo(_))) {
             self.quiet += 1;
         }
     }
 
-    /// Counts a line that could not be a packet.
-    pub(crate) fn fault(&mut self) {
+    /// Counts a line that is no packet.
+    pub(crate) fn malformed_line(&mut self) {
         self.packets += 1;
         self.malformed += 1;
     }
 
-    /// Whether the input was understood, if only in part. Where no packet told the format for sure,
-    /// what seems to fit by chance must be the greater part.
+    /// Whether at least part of the input was understood. If the format was not detected for certain,
+    /// most packets must have content: a few may match by chance.
     pub fn is_understood(&self) -> bool {
-        let not = self.unknown + self.malformed;
-        if self.decided { self.told > 0 || (self.quiet > 0 && not == 0) } else { self.told > not }
+        let failed = self.unknown + self.malformed;
+        if self.decided {
+            self.told > 0 || (self.quiet > 0 && failed == 0)
+        } else {
+            self.told > failed
+        }
     }
 }

@@ -6,7 +6,7 @@
     reason = "a test may fail loudly"
 )]
 
-use narrows::{Config, Items, Packets, Pipeline, Row};
+use narrows::{Config, Items, Packets, Pipeline, PrintedEvent};
 use serde_json::{Value, json};
 
 fn read(lines: &[Value]) -> Items {
@@ -29,7 +29,7 @@ fn events(lines: &[Value]) -> Vec<Value> {
         packets.push(format!("{line}\n").as_bytes(), |g| pipeline.push(g, &mut steps));
     }
     pipeline.finish(&mut steps);
-    steps.iter().map(|step| json!(Row::new(1, "s", &step.event))).collect()
+    steps.iter().map(|step| json!(PrintedEvent::new(1, "s", &step.event))).collect()
 }
 
 fn items(lines: &[Value]) -> Vec<Value> {

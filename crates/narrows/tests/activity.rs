@@ -50,7 +50,9 @@ fn what_is_said_after_the_answer_is_told() {
         let answered = steps.iter().rposition(|s| matches!(s.event.body, Body::PromptResponse(_)));
         let Some(answered) = answered else { continue };
         let said = |step: &Step| match &step.event.body {
-            Body::TextChunk(c) | Body::ThinkingChunk(c) => !c.keyed && !c.text.trim().is_empty(),
+            Body::TextChunk(c) | Body::ThinkingChunk(c) => {
+                !c.has_block_id && !c.text.trim().is_empty()
+            }
             _ => false,
         };
         let begins = |step: &Step| matches!(step.event.body, Body::UserMessage(_));

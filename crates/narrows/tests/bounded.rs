@@ -7,7 +7,9 @@
 )]
 
 use narrows::item::ItemBody;
-use narrows::limits::{CALLS, ENDED_CALLS, OUTPUT, TEXT_PART};
+use narrows::limits::{
+    MAX_ENDED_CALLS, MAX_ITEM_OUTPUT_BYTES, MAX_ITEM_TEXT_BYTES, MAX_TRACKED_CALLS,
+};
 use narrows::{Config, Item, Items, Packets, Pipeline};
 use serde_json::{Value, json};
 
@@ -57,7 +59,7 @@ fn chunk(kind: &str, text: &str) -> Value {
 /// Lines of letters of one to four bytes, more than two items have room for.
 fn long() -> String {
     let line = "a text of the agent, é ü, 日本語のテキスト, 😀 and so on and on\n";
-    line.repeat(2 * TEXT_PART / line.len() + 2000)
+    line.repeat(2 * MAX_ITEM_TEXT_BYTES / line.len() + 2000)
 }
 
 /// The pieces of a text, about so many bytes each.
@@ -86,11 +88,11 @@ fn is_one(items: &[&Item], text: &str) {
     for (before, item) in items.iter().zip(&items[1..]) {
         assert_eq!(item.continues.as_ref(), Some(&before.id));
         let length = text_of(before).len();
-        assert!(length <= TEXT_PART && length > TEXT_PART - 4, "{length}");
+        assert!(length <= MAX_ITEM_TEXT_BYTES && length > MAX_ITEM_TEXT_BYTES - 4, "{length}");
         assert!(!before.is_open());
     }
     assert_eq!(items[0].continues, None);
-    assert!(text_of(items.last().unwrap()).len() <= TEXT_PART);
+    assert!(text_of(items.last().unwrap()).len() <= MAX_ITEM_TEXT_BYTES);
 }
 
 #[test]
@@ -112,7 +114,7 @@ fn a_long_text_goes_on_in_parts_whatever_pieces_it_came_in() {
         let (last, parts) = items.split_last().unwrap();
         assert_eq!((parts.len(), text_of(last)), (3, "other"));
         is_one(parts, &text);
-        for size in [1000, 100_001, TEXT_PART] {
+        for size in [1000, 100_001, MAX_ITEM_TEXT_BYTES] {
             assert!(of(&whole(size, kind)) == of(&at_once), "pieces of {size} bytes");
         }
     }
@@ -179,13 +181,13 @@ fn call(id: &str, status: &str) -> Value {
 #[test]
 fn calls_that_are_over_are_not_kept() {
     let mut session = Session::new();
-    for n in 0..3 * ENDED_CALLS {
+    for n in 0..3 * MAX_ENDED_CALLS {
         let id = format!("c{n}");
         session.line(&call(&id, "pending"));
         session.line(&call(&id, "completed"));
-        assert!(session.pipeline.calls_kept() <= ENDED_CALLS + 1);
+        assert!(session.pipeline.tracked_calls() <= MAX_ENDED_CALLS + 1);
     }
-    assert_eq!(session.items.ordered().len(), 3 * ENDED_CALLS);
+    assert_eq!(session.items.ordered().len(), 3 * MAX_ENDED_CALLS);
     // News of one that ended long ago complete its item.
     session.line(
         &json!({"sessionUpdate": "tool_call_update", "toolCallId": "c0", "status": "completed",
@@ -194,7 +196,7 @@ fn calls_that_are_over_are_not_kept() {
     // And of those that are over, nothing begins anew.
     session.line(&call("c1", "in_progress"));
     let items = session.finish();
-    assert_eq!(items.ordered().len(), 3 * ENDED_CALLS);
+    assert_eq!(items.ordered().len(), 3 * MAX_ENDED_CALLS);
     let first = serde_json::to_value(items.get("c0").unwrap()).unwrap();
     assert_eq!(first["toolCall"]["rawOutput"], "late");
     assert_eq!(first["toolCall"]["command"], "run c0");
@@ -207,16 +209,16 @@ fn calls_that_are_over_are_not_kept() {
 #[test]
 fn calls_that_do_not_end_are_bounded_and_can_still_end() {
     let mut session = Session::new();
-    for n in 0..CALLS + 100 {
+    for n in 0..MAX_TRACKED_CALLS + 100 {
         session.line(&call(&format!("c{n}"), "pending"));
     }
-    assert!(session.pipeline.calls_kept() <= CALLS);
+    assert!(session.pipeline.tracked_calls() <= MAX_TRACKED_CALLS);
     session.line(
         &json!({"sessionUpdate": "tool_call_update", "toolCallId": "c0", "status": "completed",
         "rawOutput": {"output": "done", "metadata": {"exit": 0}}}),
     );
     let items = session.finish();
-    assert_eq!(items.ordered().len(), CALLS + 100);
+    assert_eq!(items.ordered().len(), MAX_TRACKED_CALLS + 100);
     let first = serde_json::to_value(items.get("c0").unwrap()).unwrap();
     assert_eq!(first["toolCall"]["status"], "completed");
     assert_eq!(first["toolCall"]["command"], "run c0");
@@ -228,7 +230,7 @@ fn output_that_grows_without_end_is_cut_and_says_so() {
     let mut session = Session::new();
     session.line(&call("c", "pending"));
     let piece = "0123456789abcde\n".repeat(1 << 16);
-    for _ in 0..OUTPUT / piece.len() + 2 {
+    for _ in 0..MAX_ITEM_OUTPUT_BYTES / piece.len() + 2 {
         session.line(
             &json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "in_progress",
             "_meta": {"terminal_output_delta": {"data": piece, "terminal_id": "c"}}}),
@@ -237,7 +239,7 @@ fn output_that_grows_without_end_is_cut_and_says_so() {
     session.line(&call("c", "completed"));
     let items = session.finish();
     let item = serde_json::to_value(items.get("c").unwrap()).unwrap();
-    assert_eq!(item["toolCall"]["rawOutput"].as_str().unwrap().len(), OUTPUT);
+    assert_eq!(item["toolCall"]["rawOutput"].as_str().unwrap().len(), MAX_ITEM_OUTPUT_BYTES);
     assert_eq!(item["toolCall"]["truncated"], true);
     assert_eq!(item["toolCall"]["status"], "completed");
 }

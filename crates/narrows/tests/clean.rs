@@ -10,7 +10,7 @@
 mod common;
 
 use narrows::sanitize::{Mode, TextStream};
-use narrows::{Paths, Secrets, TextCleaner};
+use narrows::{Paths, Redactor, Secrets};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -114,8 +114,8 @@ fn paths() -> Paths {
     paths
 }
 
-fn cleaner() -> TextCleaner {
-    TextCleaner::new(paths(), Secrets::default())
+fn cleaner() -> Redactor {
+    Redactor::new(paths(), Secrets::default())
 }
 
 fn clean(text: &str, mode: Mode) -> String {
@@ -377,7 +377,7 @@ fn debugging_shows_nothing_either() {
     secrets.set_key(*b"qzvxqzvxqzvxqzvxqzvxqzvxqzvxqzvx");
     let mut stream = TextStream::new(paths(), secrets.clone());
     stream.push(format!("see {ROOT}/qzvx").as_bytes());
-    let mut cleaner = TextCleaner::new(paths(), secrets.clone());
+    let mut cleaner = Redactor::new(paths(), secrets.clone());
     cleaner.text(&format!("{ROOT}/qzvx ").repeat(20), Mode::Text);
     let config = narrows::Config {
         paths: paths(),
@@ -434,7 +434,7 @@ fn every_rule_finds_its_samples_and_leaves_the_others() {
     for rule in Secrets::rules() {
         rules += 1;
         assert!(!rule.hits.is_empty() && !rule.misses.is_empty(), "{} has no samples", rule.kind);
-        let mut cleaner = TextCleaner::new(Paths::new(), Secrets::default());
+        let mut cleaner = Redactor::new(Paths::new(), Secrets::default());
         for hit in rule.hits {
             let out = cleaner.text(hit, Mode::Text);
             if !out.contains(&format!("[redacted:{}:", rule.kind)) {

@@ -55,7 +55,7 @@ fn nothing_in_the_recorded_sessions_is_unknown() {
 
 /// Adds what the recorded sessions hold to the table.
 fn teach() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/known.txt");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/check/known_fields.txt");
     let mut table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let old = fs::read_to_string(&file).unwrap();
     for line in old.lines().filter(|l| !l.starts_with('#')) {

@@ -8,7 +8,7 @@
 )]
 
 use narrows::sanitize::Mode;
-use narrows::{Config, Format, Packets, Paths, Pipeline, Row, Secrets, Step, TextCleaner};
+use narrows::{Config, Format, Packets, Paths, Pipeline, PrintedEvent, Redactor, Secrets, Step};
 use serde_json::{Value, json};
 
 const ROOT: &str = "/srv/acme-q7-checkout/app";
@@ -44,7 +44,7 @@ fn events(packets: &[Value]) -> Vec<String> {
     reader.finish(|given| pipeline.push(given, &mut steps));
     pipeline.finish(&mut steps);
     let print = |(i, step): (usize, &Step)| {
-        serde_json::to_string(&Row::new(i as u64, "s", &step.event)).unwrap()
+        serde_json::to_string(&PrintedEvent::new(i as u64, "s", &step.event)).unwrap()
     };
     steps.iter().enumerate().map(print).collect()
 }
@@ -71,7 +71,7 @@ fn grown(name: &str, text: &str, size: usize, end: &Value) -> Vec<String> {
 fn hidden(text: &str) -> Vec<String> {
     let mut paths = Paths::new();
     paths.add_root(ROOT);
-    let shown = TextCleaner::new(paths, Secrets::default()).text(text, Mode::Text);
+    let shown = Redactor::new(paths, Secrets::default()).text(text, Mode::Text);
     let same = |(a, b): &(char, char)| a == b;
     let front = text.chars().zip(shown.chars()).take_while(same).count();
     let back = text.chars().rev().zip(shown.chars().rev()).take_while(same).count();
@@ -209,7 +209,7 @@ fn a_path_that_is_a_root_is_shown_though_another_root_lies_in_it() {
         start["locations"] = json!([{ "path": root }]);
         let line = format!("{start}\n");
         reader.push(line.as_bytes(), |given| pipeline.push(given, &mut steps));
-        let row = serde_json::to_value(Row::new(1, "s", &steps[0].event)).unwrap();
+        let row = serde_json::to_value(PrintedEvent::new(1, "s", &steps[0].event)).unwrap();
         assert_eq!(row["locations"], json!([{"path": ".", "line": null}]), "{root}");
     }
 }
@@ -241,7 +241,7 @@ fn plans_and_titles_that_grow_show_no_half_and_end_whole() {
         };
         let mut paths = Paths::new();
         paths.add_root(ROOT);
-        let clean = TextCleaner::new(paths, Secrets::default()).text(&text, Mode::Text);
+        let clean = Redactor::new(paths, Secrets::default()).text(&text, Mode::Text);
         packets.push(answer.clone());
         assert_eq!(last(&packets, "\"content\":\""), clean.as_str());
         assert_eq!(last(&packets, "\"title\":\""), clean.as_str());

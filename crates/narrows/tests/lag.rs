@@ -111,7 +111,7 @@ fn nothing_to_hide_is_cut_by_what_ends_a_word() {
             let mut stream = TextStream::new(paths.clone(), secrets.clone());
             let mut shown = shown_of(&mut stream, &text);
             shown.push_str(&stream.finish());
-            let whole = narrows::TextCleaner::new(paths.clone(), secrets)
+            let whole = narrows::Redactor::new(paths.clone(), secrets)
                 .text(&text, narrows::sanitize::Mode::Text);
             assert_eq!(shown, whole.as_str(), "of {text:?}");
             for part in [&token[4..], "qzvx", "my", "hip", "Zq7Wd2"] {
@@ -166,7 +166,7 @@ fn a_root_in_any_script_is_held_back_while_it_comes() {
                 let mut stream = TextStream::new(paths.clone(), Secrets::default());
                 let mut shown = shown_of(&mut stream, &text);
                 shown.push_str(&stream.finish());
-                let whole = narrows::TextCleaner::new(paths, Secrets::default())
+                let whole = narrows::Redactor::new(paths, Secrets::default())
                     .text(&text, narrows::sanitize::Mode::Text);
                 assert_eq!(shown, whole.as_str(), "of {text:?}");
                 let name = root.rsplit('/').next().unwrap();

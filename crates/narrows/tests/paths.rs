@@ -10,7 +10,7 @@
 )]
 
 use narrows::sanitize::{Mode, UserRule};
-use narrows::{Paths, Secrets, TextCleaner};
+use narrows::{Paths, Redactor, Secrets};
 
 #[test]
 fn every_row_about_paths_holds() {
@@ -51,7 +51,7 @@ fn check(table: &str) -> usize {
             }
             head = lines.next().unwrap_or_default();
         }
-        let mut cleaner = TextCleaner::new(paths, secrets);
+        let mut cleaner = Redactor::new(paths, secrets);
         let unescape = |s: &str| {
             s.replace('¦', "")
                 .replace("\\n", "\n")

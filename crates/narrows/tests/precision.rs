@@ -10,7 +10,7 @@
 mod common;
 
 use narrows::sanitize::Mode;
-use narrows::{Paths, Secrets, TextCleaner};
+use narrows::{Paths, Redactor, Secrets};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ fn recorded_sessions_and_own_sources_get_no_mark() {
         list.push(case.join("input.jsonl"));
         list.push(case.join("load.jsonl"));
     }
-    let mut cleaner = TextCleaner::new(Paths::new(), Secrets::default());
+    let mut cleaner = Redactor::new(Paths::new(), Secrets::default());
     let mut bytes = 0;
     let mut wrong = Vec::new();
     for path in &list {

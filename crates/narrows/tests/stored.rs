@@ -13,8 +13,8 @@ use narrows::event::{Malformed, Position};
 use narrows::id::EventId;
 use narrows::view::{self, Activity, ActivityConfig};
 use narrows::{
-    Body, Change, Config, Event, Format, Given, Item, Items, Packet, Packets, Paths, Pipeline, Row,
-    Step, stored,
+    Body, Change, Config, Event, Format, Framed, Item, Items, Packet, Packets, Paths, Pipeline,
+    PrintedEvent, Step, stored,
 };
 use serde::Serialize;
 use std::fs;
@@ -25,7 +25,7 @@ fn text(value: &(impl Serialize + ?Sized)) -> String {
 }
 
 fn row(event: &Event) -> String {
-    text(&Row::new(7, "s", event))
+    text(&PrintedEvent::new(7, "s", event))
 }
 
 fn activity() -> ActivityConfig {
@@ -125,9 +125,9 @@ fn numbers_and_nulls_are_read_to_the_last_bit() {
 fn every_reason_for_a_bad_line_is_known() {
     let sources = [
         include_str!("../src/json/index.rs"),
-        include_str!("../src/adapter/objects.rs"),
-        include_str!("../src/packet.rs"),
-        include_str!("../src/beside.rs"),
+        include_str!("../src/adapter/salvage.rs"),
+        include_str!("../src/frame/packets.rs"),
+        include_str!("../src/subagent_files.rs"),
     ];
     let mut found = 0;
     for line in sources.iter().flat_map(|s| s.lines()) {
@@ -156,12 +156,12 @@ impl Owned {
     fn give(&self, pipeline: &mut Pipeline, steps: &mut Vec<Step>) {
         pipeline.push(
             match self {
-                Owned::Packet { bytes, position, source, parent } => Given::Packet(Packet {
+                Owned::Packet { bytes, position, source, parent } => Framed::Packet(Packet {
                     source: *source,
                     parent: parent.as_deref(),
                     ..Packet::new(bytes, *position)
                 }),
-                Owned::Fault(fault) => Given::Fault(fault.clone()),
+                Owned::Fault(fault) => Framed::Fault(fault.clone()),
             },
             steps,
         );
@@ -175,16 +175,16 @@ impl Owned {
     }
 }
 
-impl From<Given<'_>> for Owned {
-    fn from(given: Given<'_>) -> Self {
+impl From<Framed<'_>> for Owned {
+    fn from(given: Framed<'_>) -> Self {
         match given {
-            Given::Packet(p) => Owned::Packet {
+            Framed::Packet(p) => Owned::Packet {
                 bytes: p.bytes.to_vec(),
                 position: p.position,
                 source: p.source,
                 parent: p.parent.map(str::to_owned),
             },
-            Given::Fault(fault) => Owned::Fault(fault),
+            Framed::Fault(fault) => Owned::Fault(fault),
         }
     }
 }
@@ -196,7 +196,7 @@ fn packets(case: &Path) -> Vec<Owned> {
     let mut list: Vec<Owned> = Vec::new();
     let mut packets = Packets::default();
     packets.push(&input, |given| {
-        if let Given::Packet(packet) = &given {
+        if let Framed::Packet(packet) = &given {
             beside.before(packet.bytes, |given| list.push(given.into()));
         }
         list.push(given.into());

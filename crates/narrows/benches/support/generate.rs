@@ -70,7 +70,7 @@ const FILES: &[&str] = &[
 /// What tools print: real code and prose, line by line.
 const TEXTS: &[&str] = &[
     include_str!("../../src/fold/mod.rs"),
-    include_str!("../../src/calls.rs"),
+    include_str!("../../src/tool_calls/mod.rs"),
     include_str!("../../src/json/node.rs"),
     include_str!("../../../../CONTRIBUTING.md"),
 ];

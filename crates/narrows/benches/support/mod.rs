@@ -45,7 +45,7 @@ pub(crate) fn whole_pipeline(bytes: &[u8]) -> usize {
     let mut line = Vec::new();
     for item in items.ordered() {
         line.clear();
-        narrows::json::print(&mut line, item).expect("items are JSON");
+        narrows::json::to_writer(&mut line, item).expect("items are JSON");
         printed += line.len();
     }
     printed
@@ -61,8 +61,8 @@ pub(crate) fn events_only(bytes: &[u8]) -> usize {
     let mut print = |steps: &mut Vec<narrows::Step>| {
         for step in steps.drain(..) {
             line.clear();
-            let row = narrows::Row::new(1, "s", &step.event);
-            narrows::json::print(&mut line, &row).expect("events are JSON");
+            let row = narrows::PrintedEvent::new(1, "s", &step.event);
+            narrows::json::to_writer(&mut line, &row).expect("events are JSON");
             printed += line.len();
         }
     };

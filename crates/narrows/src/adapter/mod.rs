@@ -1,203 +1,170 @@
-//! Adapters: a format's packets to raw events. One module per family of formats.
+//! Adapters parse the packets of a format into raw events: a folder for each family of formats.
 //!
-//! An adapter never fails and never shows text: what it cannot read is a
-//! [`Malformed`] event, what it does not know an
-//! [`Unknown`](crate::event::Unknown) one. Its state is bounded. It knows nothing of cleaning and
-//! items.
+//! To add a format: a variant of [`Format`], a folder, and a line in [`parser`], in `detect.rs` and in
+//! `packet_shape.rs`.
+//!
+//! An adapter never fails and never shows text: a packet that cannot be parsed is a
+//! [`Malformed`](crate::model::event::Malformed) event, one of an unknown kind an
+//! [`UnknownPacket`](crate::model::event::UnknownPacket) event. Its state is bounded. It knows nothing of redaction and
+//! of the fold. Read next: `format.rs`, then the `mod.rs` of a
+//! format.
 
 mod acp;
 mod blob;
 mod claude;
 mod detect;
-mod input;
-mod internal;
-mod objects;
-mod stops;
+mod elicitation_form;
+mod format;
+mod output;
+mod packet_shape;
+mod salvage;
+mod side;
+mod stop_notice;
+mod synthetic_text;
+mod tool_input;
+mod unsupported;
 
 pub use blob::Blob;
-pub(crate) use claude::{is_bookkeeping, used_again};
-pub use claude::{launched, record_of, suggested};
+pub(crate) use claude::FORM_DIFFERENCES;
+pub(crate) use claude::recorded_usage;
+pub use claude::{describe_suggestion, record_hash, subagent_launch};
+#[doc(hidden)]
+pub use claude::{
+    describe_suggestion as suggested, record_hash as record_of, subagent_launch as launched,
+};
+pub use format::{Format, UnknownFormat};
+pub use output::AdapterOutput;
+pub(crate) use packet_shape::{PacketShape, is_name};
+pub use side::Side;
+pub use unsupported::looks_like;
 
-use crate::change::Items;
-use crate::event::{Body, Event, Malformed, Position};
-use crate::id::EventId;
-use crate::packet::{Format, Packet};
-use crate::sanitize::Raw;
-use crate::time::Time;
+use crate::frame::packets::Packet;
+use crate::model::change::Items;
 
-/// Longest text that is joined from pieces before it goes on.
-const MAX_JOINED: usize = 16 << 10;
+/// The parser of one family of formats. Its state belongs to one session.
+trait FormatParser: std::fmt::Debug + Send + Sync {
+    /// The format of the packets; formats that share a parser report one of them.
+    fn format(&self) -> Format;
 
-/// What an adapter yields for one packet.
-#[derive(Debug, Default)]
-pub struct Yield {
-    /// The events, in order.
-    pub events: Vec<Event<Raw>>,
-    /// Pictures that they name.
-    pub blobs: Vec<Blob>,
-    /// Packets that are mere bookkeeping and give no event.
-    pub quiet: u64,
-    /// Folders in which the agent works, told in passing: they are to be hidden.
-    pub roots: Vec<Raw>,
-    /// The time of what is being read.
-    time: Option<Time>,
+    /// Parses one packet.
+    fn push(&mut self, packet: &Packet<'_>, out: &mut AdapterOutput);
+
+    /// Ends the input.
+    fn finish(&mut self, out: &mut AdapterOutput);
+
+    /// Restores the state from the items before the order `since`; the packets of later items are
+    /// parsed again.
+    fn restore(&mut self, items: &Items, since: u64);
+
+    /// Whether no message is half parsed, so that a restored parser would continue equally.
+    fn is_quiescent(&self) -> bool;
+
+    /// Returns the hashes of the record ids parsed since the last call, for formats that have such
+    /// ids.
+    fn take_seen_records(&mut self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Marks records as parsed before.
+    fn restore_seen_records(&mut self, _hashes: &mut dyn Iterator<Item = u64>) {}
+
+    /// Ends the replay of packets that were parsed before; the next packet is new.
+    fn finish_replay(&mut self) {}
+
+    /// Whether the last packet came from a session file, whose records have times of their own.
+    fn is_history(&self) -> bool {
+        false
+    }
+
+    /// Accepts the text of the file `name`, to which the agent moved the output of a tool call.
+    fn push_offloaded(&mut self, _name: &str, _text: &str, _out: &mut AdapterOutput) {}
 }
 
-impl Yield {
-    fn push(&mut self, body: Body<Raw>) {
-        self.push_in(None, body);
-    }
-
-    fn push_in(&mut self, parent: Option<Raw>, body: Body<Raw>) {
-        self.events.push(Event {
-            id: EventId::default(),
-            began: EventId::default(),
-            time: self.time.clone(),
-            parent,
-            body,
-        });
-    }
-
-    /// Joins the one event after the first `held` with the one before, if both are pieces of a
-    /// text; tells whether it did.
-    pub(crate) fn join_last(&mut self, held: usize) -> bool {
-        if held == 0 || self.events.len() != held + 1 {
-            return false;
+/// Creates the parser of `format`. Packets of an undetected format are parsed as ACP.
+fn parser(format: Format, session_filter: Option<String>) -> Box<dyn FormatParser> {
+    match format {
+        Format::Acp | Format::Auto => Box::<acp::AcpParser>::default(),
+        Format::ClaudeStream | Format::ClaudeHistory => {
+            Box::new(claude::ClaudeParser::new(session_filter))
         }
-        let Some([before, last]) = self.events.last_chunk_mut::<2>() else {
-            return false;
-        };
-        let same = before.body.is_streamed()
-            && last.body.is_streamed()
-            && !before.body.is_whole()
-            && !last.body.is_whole()
-            && !last.body.has_images()
-            && before.body.same_block(&last.body)
-            && before.parent == last.parent;
-        let (Some(text), Some(more)) = (before.body.text_mut(), last.body.text_mut()) else {
-            return false;
-        };
-        if !same || text.peek().len() > MAX_JOINED {
-            return false;
-        }
-        text.push(more);
-        self.events.pop();
-        true
-    }
-
-    fn malformed(&mut self, packet: &Packet<'_>, reason: &'static str, column: usize) {
-        let column = column as u64;
-        let Position { line, offset, .. } = packet.position;
-        let position = Position { line, column, offset: offset + column };
-        let length = packet.bytes.len() as u64;
-        self.push(Body::Malformed(Malformed { reason, position, length, source: packet.source }));
     }
 }
 
-/// The reader of one format.
+/// Parses the packets of one session, in a given or a detected format.
 #[derive(Debug)]
-pub enum Adapter {
-    /// The Agent Client Protocol.
-    Acp(Box<acp::Acp>),
-    /// Claude Code, live and stored.
-    Claude(Box<claude::Claude>),
-    /// Not known yet: the first packet that tells decides. Until then everything is read as ACP.
-    Undecided(Box<acp::Acp>, Option<String>),
+pub struct Adapter {
+    parser: Box<dyn FormatParser>,
+    /// The format is not known yet: the first packet that identifies it decides.
+    undetected: bool,
+    /// The session id to which the parser of the detected format is restricted.
+    session_filter: Option<String>,
 }
 
 impl Adapter {
-    /// The reader of `format`; `only` names the session to read, where packets tell theirs.
-    pub fn new(format: Format, only: Option<String>) -> Self {
-        match format {
-            Format::Acp => Adapter::Acp(Box::default()),
-            Format::ClaudeStream | Format::ClaudeHistory => {
-                Adapter::Claude(Box::new(claude::Claude::new(only)))
-            }
-            Format::Auto => Adapter::Undecided(Box::default(), only),
+    /// Creates an adapter for `format`. With a `session_filter`, records that carry another session
+    /// id are ignored.
+    pub fn new(format: Format, session_filter: Option<String>) -> Self {
+        Adapter {
+            parser: parser(format, session_filter.clone()),
+            undetected: format == Format::Auto,
+            session_filter,
         }
     }
 
-    /// The input is over.
-    pub fn finish(&mut self, out: &mut Yield) {
-        match self {
-            Adapter::Acp(acp) | Adapter::Undecided(acp, _) => acp.finish(out),
-            Adapter::Claude(claude) => claude.finish(out),
-        }
+    /// Ends the input.
+    pub fn finish(&mut self, out: &mut AdapterOutput) {
+        self.parser.finish(out);
     }
 
-    /// Reads one packet.
-    pub fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
+    /// Parses one packet.
+    pub fn push(&mut self, packet: &Packet<'_>, out: &mut AdapterOutput) {
         out.time = packet.arrived.cloned();
-        if let Adapter::Undecided(_, only) = self
-            && let Some(format) = detect::format(packet.bytes)
+        if self.undetected
+            && let Some(format) = detect::detect(packet.bytes)
         {
-            let only = only.take();
-            *self = Adapter::new(format, only);
+            *self = Adapter::new(format, self.session_filter.take());
         }
-        match self {
-            Adapter::Acp(acp) | Adapter::Undecided(acp, _) => acp.push(packet, out),
-            Adapter::Claude(claude) => claude.push(packet, out),
-        }
+        self.parser.push(packet, out);
     }
 
-    /// Remembers the calls and the questions of a session from its items; those from the order
-    /// `since` on are read again.
-    pub(crate) fn recall(&mut self, items: &Items, since: u64) {
-        match self {
-            Adapter::Acp(acp) | Adapter::Undecided(acp, _) => acp.recall(items, since),
-            Adapter::Claude(claude) => claude.recall(items, since),
-        }
+    /// Restores the calls and questions of a session from its items; the packets of items from the
+    /// order `since` on are parsed again.
+    pub(crate) fn restore(&mut self, items: &Items, since: u64) {
+        self.parser.restore(items, since);
     }
 
-    /// The ids of records that were read since this was asked last, where the format has such.
-    pub(crate) fn records(&mut self) -> Vec<u64> {
-        match self {
-            Adapter::Claude(claude) => claude.records(),
-            Adapter::Acp(_) | Adapter::Undecided(..) => Vec::new(),
-        }
+    /// Returns the hashes of the record ids parsed since the last call.
+    pub(crate) fn take_seen_records(&mut self) -> Vec<u64> {
+        self.parser.take_seen_records()
     }
 
-    /// Remembers records that were read before a cut.
-    pub(crate) fn recall_records(&mut self, ids: impl Iterator<Item = u64>) {
-        if let Adapter::Claude(claude) = self {
-            claude.recall_records(ids);
-        }
+    /// Marks records as parsed before.
+    pub(crate) fn restore_seen_records(&mut self, mut hashes: impl Iterator<Item = u64>) {
+        self.parser.restore_seen_records(&mut hashes);
     }
 
-    /// What was read before has been read again; what comes now is new.
-    pub(crate) fn caught_up(&mut self) {
-        if let Adapter::Claude(claude) = self {
-            claude.caught_up();
-        }
+    /// Ends the replay of packets that were parsed before; the next packet is new.
+    pub(crate) fn finish_replay(&mut self) {
+        self.parser.finish_replay();
     }
 
-    /// Whether nothing is half read.
-    pub(crate) fn is_at_rest(&self) -> bool {
-        match self {
-            Adapter::Acp(acp) | Adapter::Undecided(acp, _) => acp.is_at_rest(),
-            Adapter::Claude(claude) => claude.is_at_rest(),
-        }
+    /// Whether no message is half parsed.
+    pub(crate) fn is_quiescent(&self) -> bool {
+        self.parser.is_quiescent()
     }
 
-    /// Whether what is read was kept by its agent, which has dates of its own.
-    pub(crate) fn is_kept(&self) -> bool {
-        matches!(self, Adapter::Claude(claude) if claude.is_kept())
+    /// Whether the last packet came from a session file, whose records have times of their own.
+    pub(crate) fn is_history(&self) -> bool {
+        self.parser.is_history()
     }
 
-    /// The format that is read. Both of Claude Code's are one.
+    /// The format of the packets. Both formats of Claude Code are [`Format::ClaudeStream`].
     pub(crate) fn format(&self) -> Format {
-        match self {
-            Adapter::Acp(_) => Format::Acp,
-            Adapter::Claude(_) => Format::ClaudeStream,
-            Adapter::Undecided(..) => Format::Auto,
-        }
+        if self.undetected { Format::Auto } else { self.parser.format() }
     }
 
-    /// Takes the text of a file into which the agent put the output of a call; `name` is the
-    /// file's own.
-    pub fn offloaded(&mut self, name: &str, text: &str, out: &mut Yield) {
-        if let Adapter::Claude(claude) = self {
-            claude.offloaded(name, text, out);
-        }
+    /// Accepts the text of the file `name`, to which the agent moved the output of a tool call.
+    pub fn push_offloaded(&mut self, name: &str, text: &str, out: &mut AdapterOutput) {
+        self.parser.push_offloaded(name, text, out);
     }
 }

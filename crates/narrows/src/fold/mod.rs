@@ -1,83 +1,84 @@
-//! The fold: events to changes of items.
+//! Folds events into changes of items.
 //!
-//! It runs once for each event, live or stored, and never looks at a format. Its work is of the
-//! size of the event and its state is bounded: items themselves are kept by whoever applies the
-//! changes. An event that was folded already changes nothing.
+//! The fold runs once for each event, live or stored, and knows no format. Its cost follows the size of
+//! the event and its state is bounded: the items themselves are kept by the code that applies the
+//! changes. An event that was folded before changes nothing.
 
-mod beside;
-mod parts;
+mod blocks;
+mod permissions;
+mod prompts;
+mod side_items;
 mod text;
-mod tools;
+mod text_items;
+mod text_resume;
+mod todos;
+mod tool_items;
 mod turns;
 
-use crate::change::{Change, Items};
-use crate::event::{Body, Event};
-use crate::id::EventId;
-use crate::item::{Item, ItemBody};
-use crate::recent::Recent;
+use crate::bounded_map::BoundedMap;
+use crate::limits::MAX_TRACKED_CALLS;
+use crate::model::change::{Change, Items};
+use crate::model::event::{Body, Event};
+use crate::model::id::EventId;
+use crate::model::item::{Item, ItemBody};
+use crate::model::session::{SessionInfo, SessionStatus};
 use crate::sanitize::Clean;
-use crate::session::{SessionInfo, Status};
 use std::collections::BTreeMap;
 
-/// Open calls that are remembered for the end of their turn.
-const MAX_OPEN: usize = crate::limits::CALLS;
-/// Calls whose output grows, of which is remembered how long it is.
-const MAX_OUTPUTS: usize = crate::limits::CALLS;
-/// Plans that are remembered, to update them in place.
+/// Plan documents that can be updated in place.
 const MAX_PLANS: usize = 64;
-/// Questions and background tasks that are remembered, to update them in place.
-const MAX_BESIDE: usize = 256;
+/// Questions, background tasks and artifacts that can be updated in place.
+const MAX_SIDE_ITEMS: usize = 256;
+/// An event within this time after the answer of a turn still belongs to the turn.
+const LATE_WINDOW_MS: i64 = 3000;
 
-/// What comes within so many milliseconds of an answer belongs to it.
-const LATE_MS: i64 = 3000;
-
-/// The state of one session's fold.
+/// The fold of one session.
 #[derive(Debug)]
 pub struct Fold {
     info: SessionInfo,
-    /// Whether the header has changed.
-    news: bool,
-    /// The last event that was folded, of each source.
+    /// The header changed and must be emitted.
+    header_dirty: bool,
+    /// The last folded event of each source.
     last: BTreeMap<u32, EventId>,
-    /// The order of the next item.
-    order: u64,
-    text: Option<text::OpenText>,
-    /// The items of open blocks that have an id of their own.
-    keyed: Vec<text::OpenBlock>,
-    /// The text that is the last thing on the screen.
-    tail: Option<text::OpenText>,
-    /// The text or prompt that began last: what was held back of it may come late.
-    recent: Option<parts::Place>,
-    prompt: Option<text::LastPrompt>,
-    todo: Option<turns::OpenTodo>,
-    calls: Recent<tools::OpenCall>,
-    /// Bytes of output that calls show.
-    outputs: Recent<usize>,
-    asks: Vec<tools::OpenAsk>,
-    /// The documents of plans, by call.
-    plans: Recent<Option<Clean>>,
-    /// Questions and background tasks, by item.
-    beside: Recent<Option<Item>>,
+    /// Order of the next item.
+    next_order: u64,
+    open_text: Option<text::StreamingText>,
+    /// Texts with an id of their own that are still streaming.
+    open_blocks: Vec<blocks::OpenBlock>,
+    /// The text of the last item, if the last item is one.
+    last_text: Option<text::StreamingText>,
+    /// The text or prompt that started last: held-back text of it may come late.
+    last_started: Option<text_items::TextItems>,
+    last_prompt: Option<prompts::LastPrompt>,
+    open_todos: Option<todos::OpenTodos>,
+    open_calls: BoundedMap<tool_items::OpenCall>,
+    /// Bytes of output that the item of each call shows.
+    shown_output: BoundedMap<usize>,
+    open_permissions: Vec<permissions::OpenPermission>,
+    /// Plan documents by tool call.
+    plans: BoundedMap<Option<Clean>>,
+    /// Questions, background tasks and the like, by item.
+    side_items: BoundedMap<Option<Item>>,
 }
 
 impl Default for Fold {
     fn default() -> Self {
         Fold {
             info: SessionInfo::default(),
-            news: false,
+            header_dirty: false,
             last: BTreeMap::new(),
-            order: 0,
-            text: None,
-            keyed: Vec::new(),
-            tail: None,
-            recent: None,
-            prompt: None,
-            todo: None,
-            calls: Recent::new(MAX_OPEN),
-            outputs: Recent::new(MAX_OUTPUTS),
-            asks: Vec::new(),
-            plans: Recent::new(MAX_PLANS),
-            beside: Recent::new(MAX_BESIDE),
+            next_order: 0,
+            open_text: None,
+            open_blocks: Vec::new(),
+            last_text: None,
+            last_started: None,
+            last_prompt: None,
+            open_todos: None,
+            open_calls: BoundedMap::new(MAX_TRACKED_CALLS),
+            shown_output: BoundedMap::new(MAX_TRACKED_CALLS),
+            open_permissions: Vec::new(),
+            plans: BoundedMap::new(MAX_PLANS),
+            side_items: BoundedMap::new(MAX_SIDE_ITEMS),
         }
     }
 }
@@ -88,21 +89,23 @@ impl Fold {
         Fold::default()
     }
 
-    /// The fold of a session whose events up to `last`, of each source, made `items`.
+    /// The fold of a session in which the events up to `last`, of each source, made `items`.
     pub fn resume(items: &Items, last: impl IntoIterator<Item = EventId>) -> Self {
         let info = items.info().clone();
         let last = last.into_iter().map(|id| (id.source, id)).collect();
-        let mut fold = Fold { info, last, order: items.next_order(), ..Fold::default() };
+        let next_order = items.next_order();
+        let mut fold = Fold { info, last, next_order, ..Fold::default() };
         for item in items.iter() {
             fold.resume_text(item);
-            fold.resume_tool(item);
-            fold.resume_todo(item);
-            fold.resume_beside(item);
+            fold.resume_call(item);
+            fold.resume_permission(item);
+            fold.resume_todos(item);
+            fold.resume_side_item(item);
         }
         fold
     }
 
-    /// The last event that was folded, of each source.
+    /// The last folded event of each source.
     pub fn last(&self) -> impl Iterator<Item = EventId> {
         self.last.values().copied()
     }
@@ -117,152 +120,110 @@ impl Fold {
             *last = event.id;
         }
         self.fold(event, out);
-        if std::mem::take(&mut self.news) {
+        if std::mem::take(&mut self.header_dirty) {
             out.push(Change::Info { info: Box::new(self.info.clone()) });
         }
     }
 
-    /// What a piece of text would change; nothing changes by it.
+    /// The changes that a text chunk would make, without making them.
     pub(crate) fn preview(&self, event: &Event) -> Vec<Change> {
         if !matches!(event.body, Body::TextChunk(_) | Body::ThinkingChunk(_)) {
             return Vec::new();
         }
-        let mut other = Fold {
+        let mut copy = Fold {
             info: self.info.clone(),
-            order: self.order,
-            text: self.text.as_ref().map(text::OpenText::without_text),
-            keyed: self.keyed.iter().map(text::OpenBlock::without_text).collect(),
-            tail: self.tail.as_ref().map(text::OpenText::without_text),
-            recent: self.recent.clone(),
+            next_order: self.next_order,
+            open_text: self.open_text.as_ref().map(text::StreamingText::without_text),
+            open_blocks: self.open_blocks.iter().map(blocks::OpenBlock::without_text).collect(),
+            last_text: self.last_text.as_ref().map(text::StreamingText::without_text),
+            last_started: self.last_started.clone(),
             ..Fold::default()
         };
         let mut out = Vec::new();
-        other.fold(event, &mut out);
+        copy.fold(event, &mut out);
         out.retain(|change| matches!(change, Change::Put { .. } | Change::Append { .. }));
         out
     }
 
     fn fold(&mut self, event: &Event, out: &mut Vec<Change>) {
-        if event.body.ends_text() && !self.goes_on(event) {
+        if event.body.ends_text() && !self.continues_open_text(event) {
             self.close_text(out);
         }
         match &event.body {
-            Body::UserMessage(message) => self.user(event, message, out),
-            Body::TextChunk(chunk) | Body::ThinkingChunk(chunk) => self.chunk(event, chunk, out),
-            Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => self.tool(event, tool, out),
-            Body::PlanUpdate(plan) => self.plan(event, plan, out),
-            Body::PromptResponse(response) => self.answered(event, response, out),
-            Body::ArtifactCreated(made) => {
-                let id = match made.artifact.id.as_str() {
-                    "" => self.name("artifact", event),
-                    _ => Clean::concat(&[&Clean::literal("artifact-"), &made.artifact.id]),
-                };
-                // Made again, it stays in its place.
-                let artifact = made.artifact.clone();
-                self.beside(event, &id, out, |_| ItemBody::Artifact { artifact });
+            Body::UserMessage(message) => self.fold_prompt(event, message, out),
+            Body::TextChunk(chunk) | Body::ThinkingChunk(chunk) => {
+                self.fold_chunk(event, chunk, out);
             }
-            Body::PermissionRequest(ask) => self.ask(event, ask, out),
-            Body::PermissionAnswer(answer) => self.answer(answer, out),
-            Body::SessionInfo(info) => self.learn(info),
-            Body::Usage(gauge) => {
-                // A subagent's usage is not the session's.
-                if event.parent.is_none() {
-                    let info = &mut self.info;
-                    info.context_used = gauge.used.or(info.context_used);
-                    info.context_size = gauge.size.or(info.context_size);
-                    info.cost_usd = gauge.cost_usd.or(info.cost_usd);
-                    self.news = true;
-                }
-                if let Some(answer) = &gauge.answer {
-                    self.info.count(|ledger| ledger.add(answer, event.parent.is_some()));
-                    self.news = true;
-                }
+            Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => {
+                self.fold_call(event, tool, out);
             }
-            Body::Compaction(note) => {
-                let body = ItemBody::Compaction((**note).clone());
-                match &note.id {
-                    Some(id) => {
-                        let id = Clean::concat(&[&Clean::literal("compaction-"), id]);
-                        self.beside(event, &id, out, |_| body);
-                    }
-                    None => self.put(event, self.name("compaction", event), body, out),
-                }
+            Body::PlanUpdate(plan) => self.fold_plan(event, plan, out),
+            Body::PromptResponse(response) => self.fold_turn_end(event, response, out),
+            Body::ArtifactCreated(created) => self.fold_artifact(event, &created.artifact, out),
+            Body::PermissionRequest(request) => self.fold_permission_request(event, request, out),
+            Body::PermissionAnswer(answer) => self.fold_permission_decision(answer, out),
+            Body::SessionInfo(info) => self.update_header(info),
+            Body::Usage(usage) => self.fold_usage(event, usage),
+            Body::Compaction(compaction) => self.fold_compaction(event, compaction, out),
+            Body::BackgroundTask(task) => self.fold_background_task(event, task, out),
+            Body::QuestionRequest(question) => self.fold_question(event, question, out),
+            Body::QuestionAnswer(answer) => self.fold_question_answer(answer, out),
+            Body::Notice(notice) => {
+                let id = self.item_id("notice", event);
+                let (kind, text) = (notice.kind.clone(), notice.text.clone());
+                self.put_item(event, id, ItemBody::Notice { kind, text }, out);
             }
-            Body::BackgroundTask(task) => self.background(event, task, out),
-            Body::QuestionRequest(question) => self.question(event, question, out),
-            Body::QuestionAnswer(answer) => self.question_answer(answer, out),
-            Body::Notice(note) => {
-                let body = ItemBody::Notice { kind: note.kind.clone(), text: note.text.clone() };
-                let id = self.name("notice", event);
-                self.put(event, id, body, out);
-            }
-            Body::Error(failure) => {
-                let id = self.name("error", event);
-                let body = ItemBody::Error {
-                    message: failure.message.clone(),
-                    code: failure.code.clone(),
-                    details: failure.details.clone(),
-                    retryable: failure.retryable,
-                };
-                self.put(event, id, body, out);
-                // What fails in a subagent is its caller's business.
-                if event.parent.is_none() {
-                    self.info.status = Status::Failed;
-                    self.info.ended = false;
-                    self.info.error = Some(failure.message.clone());
-                    self.end_turn(event, failure.is_end, out);
-                }
-            }
+            Body::Error(error) => self.fold_error(event, error, out),
             Body::FileChanged(_) | Body::PlanFile(_) | Body::SkillFile(_) => {}
             Body::Unknown(_) => {
                 self.info.unknown += 1;
-                self.news = true;
+                self.header_dirty = true;
             }
             Body::Malformed(_) => {
                 self.info.malformed += 1;
-                self.news = true;
+                self.header_dirty = true;
             }
         }
     }
 
-    /// A name for what the source does not name.
-    fn name(&self, kind: &'static str, event: &Event) -> Clean {
+    /// The id of an item that has none in its source.
+    fn item_id(&self, kind: &'static str, event: &Event) -> Clean {
         let mut name = Clean::literal(kind);
         name.push(&Clean::literal("-"));
         let id = if event.began.packet > 0 { event.began } else { event.id };
         if id.packet == 0 {
-            name.push(&Clean::number(self.order));
+            name.push(&Clean::number(self.next_order));
         } else {
-            name.push(&Clean::id(id));
+            name.push(&Clean::from(id));
         }
         name
     }
 
-    /// Whether an event comes a while after the last answer: what comes right after it is late.
-    fn is_after_answer(&self, event: &Event) -> bool {
+    /// Whether an event comes too long after the last answer to belong to its turn.
+    fn is_past_late_window(&self, event: &Event) -> bool {
         let times = event.time.as_ref().zip(self.info.answered_at);
-        times.is_some_and(|(time, answered)| time.millis() - answered >= LATE_MS)
+        times.is_some_and(|(time, answered)| time.millis() - answered >= LATE_WINDOW_MS)
     }
 
-    /// Something of the session itself is being worked on. After an answer that is late news of the
-    /// same turn, unless it begins the next one.
-    fn running(&mut self, event: &Event, begins_turn: bool) {
-        if event.parent.is_some() || self.info.answered && !begins_turn {
+    /// Sets the status to running for work of the session itself. After an answer, work is a late part
+    /// of the same turn unless it starts the next one.
+    fn mark_running(&mut self, event: &Event, starts_turn: bool) {
+        if event.parent.is_some() || self.info.answered && !starts_turn {
             return;
         }
-        if self.info.answered || self.info.status != Status::Running {
+        if self.info.answered || self.info.status != SessionStatus::Running {
             self.info.answered = false;
-            self.info.status = Status::Running;
-            self.news = true;
+            self.info.status = SessionStatus::Running;
+            self.header_dirty = true;
         }
     }
 
-    fn put(&mut self, event: &Event, id: Clean, body: ItemBody, out: &mut Vec<Change>) {
-        self.put_after(event, id, None, body, out);
+    fn put_item(&mut self, event: &Event, id: Clean, body: ItemBody, out: &mut Vec<Change>) {
+        self.put_continuation(event, id, None, body, out);
     }
 
-    /// Puts an item that goes on where another one ended, if it does.
-    fn put_after(
+    /// Puts an item that continues the text of another one, if `continues` is set.
+    fn put_continuation(
         &mut self,
         event: &Event,
         id: Clean,
@@ -272,15 +233,15 @@ impl Fold {
     ) {
         let item = Item {
             id,
-            order: self.order,
+            order: self.next_order,
             parent: event.parent.clone(),
             continues,
             time: event.time.clone(),
             body,
         };
-        self.order += 1;
-        self.prompt = None;
-        self.tail = None;
+        self.next_order += 1;
+        self.last_prompt = None;
+        self.last_text = None;
         out.push(Change::Put { item: Box::new(item) });
     }
 }
@@ -289,29 +250,30 @@ impl Fold {
 mod tests {
     use crate::{Config, Items, Packets, Pipeline};
 
-    /// The status after each of some lines of a stream in which no prompt is seen.
+    /// The session status after each line of a stream without prompts.
     fn statuses(lines: &[&str]) -> Vec<&'static str> {
         let (mut pipeline, mut items) = (Pipeline::new(Config::default()), Items::new());
         let mut packets = Packets::default();
-        let mut after = Vec::new();
+        let mut statuses = Vec::new();
         for line in lines {
             let mut steps = Vec::new();
-            packets.push(format!("{line}\n").as_bytes(), |given| pipeline.push(given, &mut steps));
+            packets
+                .push(format!("{line}\n").as_bytes(), |framed| pipeline.push(framed, &mut steps));
             steps.into_iter().flat_map(|s| s.changes).for_each(|change| items.apply(change));
-            after.push(items.info().status.name());
+            statuses.push(items.info().status.name());
         }
-        after
+        statuses
     }
 
     #[test]
-    fn a_stream_without_prompts_runs_again_after_an_answer() {
-        let said = |second: u32, text: &str| {
+    fn status_without_prompts_runs_again_after_late_window() {
+        let chunk = |second: u32, text: &str| {
             format!(
                 r#"{{"ts":"2026-11-18T07:00:{second:02}Z","dir":"agent","msg":{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}\n"}}}}}}}}}}"#
             )
         };
         let answer = r#"{"ts":"2026-11-18T07:00:02Z","dir":"agent","msg":{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}}"#;
-        let lines = [said(1, "one"), answer.to_owned(), said(2, "late"), said(30, "two")];
+        let lines = [chunk(1, "one"), answer.to_owned(), chunk(2, "late"), chunk(30, "two")];
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         assert_eq!(statuses(&lines), ["running", "idle", "idle", "running"]);
     }

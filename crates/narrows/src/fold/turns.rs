@@ -1,141 +1,103 @@
-//! Prompts, plans and the ends of turns.
+//! Starts and ends of turns, and the session header.
 
 use super::Fold;
-use crate::change::{Change, Set};
-use crate::event::{Event, Info, Plan, Response};
-use crate::item::{Item, ItemBody, TodoList};
+use crate::model::change::Change;
+use crate::model::event::{ErrorEvent, Event, SessionUpdate, TurnEnd, UsageUpdate};
+use crate::model::item::ItemBody;
+use crate::model::session::SessionStatus;
+use crate::model::time::Time;
 use crate::sanitize::Clean;
-use crate::session::Status;
-use crate::time::Time;
-use crate::tool::{Todo, ToolStatus};
-
-/// The todo list of the turn.
-#[derive(Debug)]
-pub(super) struct OpenTodo {
-    id: Clean,
-    todos: Vec<Todo>,
-}
 
 impl Fold {
-    pub(super) fn begin_turn(&mut self) {
-        self.news = true;
+    pub(super) fn start_turn(&mut self) {
+        self.header_dirty = true;
         self.info.turns += 1;
         self.info.answered = false;
-        self.info.status = Status::Running;
+        self.info.status = SessionStatus::Running;
         self.info.error = None;
     }
 
-    /// The agent has answered. That is not always the last thing of its turn: what comes late
-    /// still lands in it.
-    pub(super) fn answered(&mut self, event: &Event, response: &Response, out: &mut Vec<Change>) {
+    /// The agent answered the prompt. That is not always the last event of its turn: late events
+    /// still belong to it.
+    pub(super) fn fold_turn_end(
+        &mut self,
+        event: &Event,
+        response: &TurnEnd,
+        out: &mut Vec<Change>,
+    ) {
         if !response.failed {
-            self.info.status = Status::Idle;
+            self.info.status = SessionStatus::Idle;
         }
         self.info.ended = true;
         self.info.cost_usd = response.cost_usd.or(self.info.cost_usd);
-        if let Some(usage) = response.usage.as_ref().filter(|_| response.settles) {
-            self.info.count(|ledger| ledger.turn(usage));
+        if let Some(usage) = response.usage.as_ref().filter(|_| response.usage_is_exact) {
+            self.info.record_usage(|ledger| ledger.end_turn(usage));
         }
-        // Work in the background may still wait for an answer; what was cancelled does not.
+        // Background work may still wait for a permission; a cancelled turn withdraws its requests.
         let withdrawn = response.stop_reason.as_deref() == Some("cancelled");
         self.end_turn(event, withdrawn, out);
     }
 
-    pub(super) fn end_turn(&mut self, event: &Event, withdrawn: bool, out: &mut Vec<Change>) {
-        self.news = true;
+    pub(super) fn fold_error(&mut self, event: &Event, error: &ErrorEvent, out: &mut Vec<Change>) {
+        let id = self.item_id("error", event);
+        let body = ItemBody::Error {
+            message: error.message.clone(),
+            code: error.code.clone(),
+            details: error.details.clone(),
+            retryable: error.retryable,
+        };
+        self.put_item(event, id, body, out);
+        // The error of a subagent is handled by its caller.
+        if event.parent.is_none() {
+            self.info.status = SessionStatus::Failed;
+            self.info.ended = false;
+            self.info.error = Some(error.message.clone());
+            self.end_turn(event, error.is_end, out);
+        }
+    }
+
+    fn end_turn(&mut self, event: &Event, withdrawn: bool, out: &mut Vec<Change>) {
+        self.header_dirty = true;
         self.info.answers += 1;
         self.info.answered = true;
         self.info.answered_at = event.time.as_ref().map(Time::millis);
-        self.prompt = None;
-        self.settle_text(out);
-        self.close_keyed(usize::MAX, out);
-        self.drop_asks(out, |_| withdrawn);
+        self.last_prompt = None;
+        self.close_text_at_answer(out);
+        self.close_blocks(usize::MAX, out);
+        self.close_permissions(out, |_| withdrawn);
     }
 
-    /// What is new about the session.
-    pub(super) fn learn(&mut self, info: &Info) {
-        self.news = true;
-        let to = &mut self.info;
-        let take = |to: &mut Option<Clean>, from: &Option<Clean>| {
-            if from.is_some() {
-                to.clone_from(from);
+    pub(super) fn fold_usage(&mut self, event: &Event, usage: &UsageUpdate) {
+        // The context of a subagent is not that of the session.
+        if event.parent.is_none() {
+            let info = &mut self.info;
+            info.context_used = usage.used.or(info.context_used);
+            info.context_size = usage.size.or(info.context_size);
+            info.cost_usd = usage.cost_usd.or(info.cost_usd);
+            self.header_dirty = true;
+        }
+        if let Some(answer) = &usage.answer {
+            self.info.record_usage(|ledger| ledger.add(answer, event.parent.is_some()));
+            self.header_dirty = true;
+        }
+    }
+
+    /// Copies the present fields of an update into the header.
+    pub(super) fn update_header(&mut self, update: &SessionUpdate) {
+        self.header_dirty = true;
+        let info = &mut self.info;
+        let set = |field: &mut Option<Clean>, value: &Option<Clean>| {
+            if value.is_some() {
+                field.clone_from(value);
             }
         };
-        take(&mut to.agent, &info.agent);
-        take(&mut to.version, &info.version);
-        take(&mut to.model, &info.model);
-        take(&mut to.mode, &info.mode);
-        take(&mut to.title, &info.title);
-        take(&mut to.cwd, &info.cwd);
-        take(&mut to.native_id, &info.native_id);
-        to.named |= info.named;
-    }
-
-    /// A plan is the same list as the todos of a tool.
-    pub(super) fn plan(&mut self, event: &Event, plan: &Plan, out: &mut Vec<Change>) {
-        let before = self.todo.as_ref().map(|t| t.todos.as_slice()).unwrap_or_default();
-        let todos = plan.entries.iter().enumerate().map(|(i, entry)| {
-            let mut content = entry.content.clone();
-            // Claude puts the active form in the place of the content while it works on an entry.
-            if entry.status == ToolStatus::InProgress
-                && before.len() == plan.entries.len()
-                && let Some(old) = before.get(i)
-                && !old.status.is_final()
-            {
-                content = old.content.clone();
-            }
-            Todo {
-                content,
-                status: entry.status,
-                active_form: entry.content.clone(),
-                priority: entry.priority.clone(),
-                id: None,
-            }
-        });
-        let todos = todos.collect();
-        self.todos(event, todos, out);
-    }
-
-    /// One list a turn, updated in place; an update without todos never empties it.
-    pub(super) fn todos(&mut self, event: &Event, todos: Vec<Todo>, out: &mut Vec<Change>) {
-        if todos.is_empty() {
-            return;
-        }
-        let id = self.todo_id(event);
-        match &mut self.todo {
-            Some(open) if open.id == id => {
-                if open.todos != todos {
-                    open.todos.clone_from(&todos);
-                    let set = Set::TodoList(TodoList::new(id.clone(), todos));
-                    out.push(Change::Set { id, set });
-                }
-            }
-            _ => {
-                let todo_list = TodoList::new(id.clone(), todos.clone());
-                self.put(event, id.clone(), ItemBody::TodoList { todo_list }, out);
-                self.todo = Some(OpenTodo { id, todos });
-            }
-        }
-    }
-
-    /// The name of the turn's list. Where prompts are not seen, answers part the turns.
-    fn todo_id(&self, event: &Event) -> Clean {
-        let (kind, turn) = match self.info.turns {
-            0 => ("todos-0.", self.info.answers),
-            turn => ("todos-", turn),
-        };
-        let mut id = Clean::concat(&[&Clean::literal(kind), &Clean::number(turn)]);
-        // A subagent has a list of its own.
-        if let Some(parent) = &event.parent {
-            id.push(&Clean::literal("-"));
-            id.push(parent);
-        }
-        id
-    }
-
-    pub(super) fn resume_todo(&mut self, item: &Item) {
-        if let ItemBody::TodoList { todo_list } = &item.body {
-            self.todo = Some(OpenTodo { id: item.id.clone(), todos: todo_list.todos.clone() });
-        }
+        set(&mut info.agent, &update.agent);
+        set(&mut info.version, &update.version);
+        set(&mut info.model, &update.model);
+        set(&mut info.mode, &update.mode);
+        set(&mut info.title, &update.title);
+        set(&mut info.cwd, &update.cwd);
+        set(&mut info.native_id, &update.native_id);
+        info.named |= update.named;
     }
 }

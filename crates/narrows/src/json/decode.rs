@@ -1,9 +1,9 @@
-//! The text of an escaped JSON string.
+//! Decodes the escapes of a JSON string.
 
 use wide::u8x16;
 
-/// What the letter of a short escape stands for; 0 for those that are none.
-static SHORT: [u8; 256] = {
+/// The character of a short escape by its letter; 0 for other letters.
+static SHORT_ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     let pairs = [
         (b'"', b'"'),
@@ -23,7 +23,7 @@ static SHORT: [u8; 256] = {
     table
 };
 
-/// Decodes the escapes of a checked string. A lone surrogate becomes U+FFFD.
+/// Decodes the escapes of a string that [`Index`](super::Index) checked. A lone surrogate becomes U+FFFD.
 pub fn decode(raw: &str) -> String {
     let b = raw.as_bytes();
     let mut out = String::with_capacity(b.len());
@@ -32,12 +32,12 @@ pub fn decode(raw: &str) -> String {
         let at = backslash(b, from);
         out.push_str(raw.get(from..at).unwrap_or_default());
         let Some(&letter) = b.get(at + 1) else { break };
-        let short = SHORT[letter as usize];
+        let short = SHORT_ESCAPES[letter as usize];
         if short != 0 {
             out.push(char::from(short));
             from = at + 2;
         } else {
-            let (c, len) = unicode(b.get(at..).unwrap_or_default());
+            let (c, len) = decode_unicode(b.get(at..).unwrap_or_default());
             out.push(c);
             from = at + len;
         }
@@ -45,7 +45,7 @@ pub fn decode(raw: &str) -> String {
     out
 }
 
-/// The first backslash at or after `at`, or the end.
+/// Returns the position of the first backslash at or after `at`, or the end.
 #[inline]
 fn backslash(b: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = b.get(at..at + 16).and_then(<[u8]>::first_chunk::<16>) {
@@ -59,8 +59,8 @@ fn backslash(b: &[u8], mut at: usize) -> usize {
     at + rest.iter().position(|c| *c == b'\\').unwrap_or(rest.len())
 }
 
-/// The code unit written as `\uXXXX` at the start of `b`.
-fn unit(b: &[u8]) -> Option<u32> {
+/// Parses the code unit `\uXXXX` at the start of `b`.
+fn code_unit(b: &[u8]) -> Option<u32> {
     if !b.starts_with(b"\\u") {
         return None;
     }
@@ -68,19 +68,19 @@ fn unit(b: &[u8]) -> Option<u32> {
     u32::from_str_radix(hex, 16).ok()
 }
 
-/// The character of one `\u` escape, or of two that make a pair, and the bytes used.
-fn unicode(b: &[u8]) -> (char, usize) {
-    let bad = char::REPLACEMENT_CHARACTER;
-    match unit(b) {
-        Some(high @ 0xD800..=0xDBFF) => match b.get(6..).and_then(unit) {
+/// Decodes one `\u` escape or a surrogate pair; returns the character and the bytes used.
+fn decode_unicode(b: &[u8]) -> (char, usize) {
+    let invalid = char::REPLACEMENT_CHARACTER;
+    match code_unit(b) {
+        Some(high @ 0xD800..=0xDBFF) => match b.get(6..).and_then(code_unit) {
             Some(low @ 0xDC00..=0xDFFF) => {
                 let c = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-                (char::from_u32(c).unwrap_or(bad), 12)
+                (char::from_u32(c).unwrap_or(invalid), 12)
             }
-            _ => (bad, 6),
+            _ => (invalid, 6),
         },
-        Some(n) => (char::from_u32(n).unwrap_or(bad), 6),
-        None => (bad, 2),
+        Some(n) => (char::from_u32(n).unwrap_or(invalid), 6),
+        None => (invalid, 2),
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
     use super::decode;
 
     #[test]
-    fn decodes_what_serde_json_decodes() {
+    fn decode_escaped_text_equals_serde_json() {
         let text: String = (1..0x300).filter_map(char::from_u32).chain("🚀日本".chars()).collect();
         for n in 0..40 {
             let text = format!("{}{text}", "x".repeat(n));

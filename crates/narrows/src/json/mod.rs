@@ -1,15 +1,17 @@
-//! Reading JSON without building a tree of values, and printing it.
+//! Parses JSON without building a tree of values, and writes it. Not part of the public API.
 //!
-//! [`Index`] checks one text and notes where each value stands; [`Json`] walks those notes.
-//! It accepts what agents really write and strict readers refuse (lone surrogates, repeated keys,
-//! any depth) and refuses everything else with a reason and a position. It never recurses.
+//! [`Index`] checks one text and records the position of each value; [`Json`] walks these records. It
+//! accepts what agents write and strict parsers reject (lone surrogates, repeated keys, any depth)
+//! and rejects everything else with a reason and a position. It never recurses.
 
 mod decode;
 mod index;
 mod node;
-mod print;
+mod writer;
 
 pub use decode::decode;
-pub use index::{Index, Syntax};
+pub use index::{Index, ParseError};
 pub use node::{Doc, Json, Kind};
-pub use print::{Error, print};
+#[doc(hidden)]
+pub use writer::to_writer as print;
+pub use writer::{SerializeError, to_writer};

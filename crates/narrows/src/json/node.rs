@@ -1,16 +1,16 @@
-//! Walking an indexed JSON text.
+//! Walks an indexed JSON text.
 
 use super::decode::decode;
 use std::borrow::Cow;
 
-/// What a value is.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `null`
     Null,
     /// `true` or `false`
     Bool,
-    /// A number, kept as written.
+    /// A number, as it is written.
     Number,
     /// A string.
     String,
@@ -20,27 +20,27 @@ pub enum Kind {
     Object,
 }
 
-/// Where one value stands. For a string `start..end` excludes the quotes.
+/// The position of one value. For a string `start..end` excludes the quotes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     pub(super) start: u32,
     pub(super) end: u32,
-    /// The note after this value and everything in it.
+    /// The node after this value and its children.
     pub(super) next: u32,
     pub(super) kind: Kind,
     pub(super) escaped: bool,
 }
 
-impl Node {
+impl JsonNode {
     pub(super) fn new(start: usize, end: usize, kind: Kind) -> Self {
-        Node { start: start as u32, end: end as u32, next: 0, kind, escaped: false }
+        JsonNode { start: start as u32, end: end as u32, next: 0, kind, escaped: false }
     }
 }
 
 /// An indexed text.
 pub struct Doc<'a> {
     text: &'a str,
-    nodes: &'a [Node],
+    nodes: &'a [JsonNode],
 }
 
 impl std::fmt::Debug for Doc<'_> {
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Doc<'_> {
 }
 
 impl<'a> Doc<'a> {
-    pub(super) fn new(text: &'a str, nodes: &'a [Node]) -> Self {
+    pub(super) fn new(text: &'a str, nodes: &'a [JsonNode]) -> Self {
         Doc { text, nodes }
     }
 
@@ -75,27 +75,27 @@ impl std::fmt::Debug for Json<'_> {
 }
 
 impl<'a> Json<'a> {
-    fn node(self) -> Node {
-        let nothing = Node { start: 0, end: 0, next: 0, kind: Kind::Null, escaped: false };
-        self.doc.nodes.get(self.at as usize).copied().unwrap_or(nothing)
+    fn node(self) -> JsonNode {
+        let null = JsonNode { start: 0, end: 0, next: 0, kind: Kind::Null, escaped: false };
+        self.doc.nodes.get(self.at as usize).copied().unwrap_or(null)
     }
 
-    /// The place of this value in its text's index.
-    pub(crate) fn place(self) -> u32 {
+    /// The number of this value's node.
+    pub(crate) fn node_index(self) -> u32 {
         self.at
     }
 
-    /// Another value of the same text.
-    pub(crate) fn at_place(self, at: u32) -> Self {
+    /// Returns the value with another node of the same text.
+    pub(crate) fn with_node(self, at: u32) -> Self {
         Json { doc: self.doc, at }
     }
 
-    /// What this value is.
+    /// The type of this value.
     pub fn kind(self) -> Kind {
         self.node().kind
     }
 
-    /// The text of this value as it stands in the source; of a string, what is between the quotes.
+    /// The source text of this value; for a string the text between the quotes.
     pub fn raw(self) -> &'a str {
         let n = self.node();
         self.doc.text.get(n.start as usize..n.end as usize).unwrap_or_default()
@@ -122,7 +122,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The decoded string, when this is one.
+    /// The decoded string; none for other types.
     pub fn str(self) -> Option<Cow<'a, str>> {
         let n = self.node();
         (n.kind == Kind::String).then(|| {
@@ -130,12 +130,12 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// The decoded string as a text of its own.
+    /// The decoded string as an owned text.
     pub(crate) fn owned(self) -> Option<String> {
         self.str().map(Cow::into_owned)
     }
 
-    /// A string, or a number or boolean as it is written.
+    /// A string, or a number or boolean as it is written; none for other types.
     pub fn scalar(self) -> Option<Cow<'a, str>> {
         match self.kind() {
             Kind::String => self.str(),
@@ -144,12 +144,12 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The boolean, when this is one.
+    /// The boolean; none for other types.
     pub fn bool(self) -> Option<bool> {
         (self.kind() == Kind::Bool).then(|| self.raw() == "true")
     }
 
-    /// The number as an integer; fractions are cut.
+    /// The number as an integer, truncated.
     pub fn i64(self) -> Option<i64> {
         (self.kind() == Kind::Number).then(|| self.raw())?.parse().ok().or_else(|| {
             let f = self.f64()?;
@@ -163,15 +163,15 @@ impl<'a> Json<'a> {
         self.i64().and_then(|n| u64::try_from(n).ok())
     }
 
-    /// The number, when it is finite.
+    /// The number, if it is finite.
     pub fn f64(self) -> Option<f64> {
         let n: f64 = (self.kind() == Kind::Number).then(|| self.raw())?.parse().ok()?;
         n.is_finite().then_some(n)
     }
 
-    /// The keys and values of an object, in the order written; nothing for other kinds.
+    /// The keys and values of an object, in order; empty for other types.
     ///
-    /// Keys are given as they are written: one with escapes in it is none that we look for.
+    /// Keys are not decoded: no known key contains an escape.
     pub fn fields(self) -> impl Iterator<Item = (&'a str, Json<'a>)> {
         let n = self.node();
         let mut at = self.at + 1;
@@ -187,7 +187,7 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// The values of an array; nothing for other kinds.
+    /// The values of an array; empty for other types.
     pub fn items(self) -> impl Iterator<Item = Json<'a>> {
         let n = self.node();
         let mut at = self.at + 1;
@@ -202,28 +202,28 @@ impl<'a> Json<'a> {
         })
     }
 
-    /// The value of the last key of this name, as JavaScript would have it; null counts as absent.
+    /// The value of the last key of this name, as in JavaScript; null counts as absent.
     pub fn get(self, name: &str) -> Option<Json<'a>> {
-        let mut found = None;
-        for (key, value) in self.fields() {
+        let mut value = None;
+        for (key, candidate) in self.fields() {
             if key == name {
-                found = Some(value);
+                value = Some(candidate);
             }
         }
-        found.filter(|v| !v.is_null())
+        value.filter(|v| !v.is_null())
     }
 
-    /// The first of `names` that is there and not null.
+    /// The value of the first of `names` that is present and not null.
     pub fn any(self, names: &[&str]) -> Option<Json<'a>> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    /// Follows `names` inwards.
+    /// Follows a path of keys.
     pub fn path(self, names: &[&str]) -> Option<Json<'a>> {
         names.iter().try_fold(self, |json, name| json.get(name))
     }
 
-    /// The string under `name`.
+    /// The string value of `name`.
     pub fn text(self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(Json::str)
     }

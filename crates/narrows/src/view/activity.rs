@@ -1,52 +1,52 @@
-//! What an agent does, as messages for a dashboard: calls, results, output, files, progress.
+//! The `activity` view: messages for a dashboard about calls, results, output, files and progress.
 
-use super::progress::Progress;
-use crate::change::Items;
-use crate::event::{Body, Event, FileAction, ToolEvent};
-use crate::id::EventId;
-use crate::item::ItemBody;
-use crate::recent::Recent;
+use super::progress::TurnProgress;
+use crate::bounded_map::BoundedMap;
+use crate::model::change::Items;
+use crate::model::event::{Body, Event, FileAction, ToolEvent};
+use crate::model::id::EventId;
+use crate::model::item::ItemBody;
+use crate::model::time::Time;
+use crate::model::tool::{ToolName, ToolOutput, ToolStatus};
 use crate::sanitize::{Clean, Tree};
-use crate::time::Time;
-use crate::tool::{Output, ToolName, ToolStatus};
 use serde::Serialize;
 
-/// Characters of a result that are shown.
-const PREVIEW: usize = 500;
-/// A block longer than this is told in parts.
-const MAX_BLOCK: usize = crate::limits::TEXT_PART;
+/// Characters of a result in its preview.
+const PREVIEW_CHARS: usize = 500;
+/// Bytes of an output block; a longer one is sent in several messages.
+const MAX_BLOCK_BYTES: usize = crate::limits::MAX_ITEM_TEXT_BYTES;
 /// Calls that are remembered.
 const MAX_CALLS: usize = 1 << 13;
 
-/// Whose activity this is, and how often progress is told.
+/// Labels of the messages, and the interval of progress messages.
 #[derive(Debug, Clone)]
 pub struct ActivityConfig {
-    /// The work order: the session's label, or its id.
+    /// Work order: the label of the session, or its id.
     pub work_order_id: String,
-    /// The run: the session's id without one.
+    /// Run: the id of the session without a label.
     pub run_id: String,
-    /// Milliseconds of the session's own time between two progress messages.
+    /// Milliseconds of session time between two progress messages.
     pub interval_ms: u64,
 }
 
 /// One message.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Message {
+pub struct ActivityMessage {
     r#type: &'static str,
     work_order_id: String,
     run_id: String,
-    /// The event it comes from, and which of its messages this is.
+    /// Id of the event it comes from, and which of the messages of that event it is.
     event_id: MessageId,
     seq: u64,
     timestamp: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_tool_call_id: Option<Clean>,
     #[serde(flatten)]
-    body: What,
+    body: ActivityPayload,
 }
 
-/// An event may give several messages: a call and its result, and how far the turn is.
+/// Id of a message: one event may give a call and its result, and the progress of the turn.
 #[derive(Debug, Clone, Copy)]
 struct MessageId(EventId, &'static str);
 
@@ -56,10 +56,10 @@ impl Serialize for MessageId {
     }
 }
 
-/// What a message says.
+/// Payload of a message.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-pub(super) enum What {
+pub(super) enum ActivityPayload {
     #[serde(rename_all = "camelCase")]
     Call {
         tool_use_id: Clean,
@@ -98,38 +98,45 @@ pub(super) enum What {
     },
 }
 
-/// The projection. It sees each event once, in order.
+/// The view of one run. It must see each event once, in order.
 #[derive(Debug)]
 pub struct Activity {
     config: ActivityConfig,
-    calls: Recent<Seen>,
-    block: Option<Block>,
-    progress: Progress,
-    /// The turn was answered, and nobody has asked since.
+    calls: BoundedMap<SentCall>,
+    open_block: Option<OutputBlock>,
+    progress: TurnProgress,
+    /// The turn was answered, and no prompt came since.
     answered: bool,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SentCall {
     called: bool,
     ended: bool,
 }
 
 #[derive(Debug)]
-struct Block {
+struct OutputBlock {
     last: Event,
     text: Clean,
     thinking: bool,
 }
 
 impl Activity {
-    /// A projection for one run.
+    /// The view of one run.
     pub fn new(config: ActivityConfig) -> Self {
-        let progress = Progress::new(config.interval_ms);
-        Activity { config, calls: Recent::new(MAX_CALLS), block: None, progress, answered: false }
+        let progress = TurnProgress::new(config.interval_ms);
+        Activity {
+            config,
+            calls: BoundedMap::new(MAX_CALLS),
+            open_block: None,
+            progress,
+            answered: false,
+        }
     }
 
-    /// A projection that goes on: `events` are those since the last turn began, which were told.
+    /// Continues a view; `events` are those since the start of the last turn, which were sent
+    /// before.
     pub fn resume(
         config: ActivityConfig,
         items: &Items,
@@ -138,45 +145,45 @@ impl Activity {
         let events: Vec<Event> = events.into_iter().collect();
         let mut activity = Activity::new(config);
         activity.progress.resume(items, &events);
-        let mut told = Vec::new();
+        let mut sent = Vec::new();
         for event in &events {
-            // A call is of an earlier turn when its card is older than what is first heard of it.
+            // A call is of an earlier turn if its item is older than the first event of it here.
             if let Some(tool) = event.body.tool()
-                && !activity.calls.has(&tool.id)
+                && !activity.calls.contains_key(&tool.id)
                 && items.get(&tool.id).is_some_and(|item| item.time != event.time)
             {
-                activity.calls.open_shared(&tool.id).0.called = true;
+                activity.calls.get_or_insert_shared(&tool.id).0.called = true;
             }
-            activity.push(0, event, &mut told);
-            told.clear();
+            activity.push(0, event, &mut sent);
+            sent.clear();
         }
         for item in items.iter() {
             if let ItemBody::ToolCall { tool_call } = &item.body {
                 let status = tool_call.call.status;
-                let seen = activity.calls.open_shared(&item.id).0;
-                seen.called |= status != Some(ToolStatus::Pending);
-                seen.ended |= status.is_some_and(ToolStatus::is_final);
+                let sent = activity.calls.get_or_insert_shared(&item.id).0;
+                sent.called |= status != Some(ToolStatus::Pending);
+                sent.ended |= status.is_some_and(ToolStatus::is_final);
             }
         }
         activity
     }
 
-    /// Goes on from the seconds that were told last of a turn whose events got the time of their arrival
-    /// where they had none: kept events do not tell by which clock they are.
+    /// Continues from the last reported seconds of a turn. Needed where events without a time got
+    /// the time of their arrival: stored events do not record their clock.
     pub fn go_on_from(&mut self, seconds: u64) {
-        self.progress.go_on_from(seconds);
+        self.progress.continue_from(seconds);
     }
 
     /// Projects one event.
-    pub fn push(&mut self, seq: u64, event: &Event, out: &mut Vec<Message>) {
-        let answered = matches!(event.body, Body::PromptResponse(_));
-        // A stored event does not tell whether it is its call's first.
-        let ends = match &event.body {
-            Body::ToolCallProgress(tool) => !self.calls.has(&tool.id),
+    pub fn push(&mut self, seq: u64, event: &Event, out: &mut Vec<ActivityMessage>) {
+        let is_answer = matches!(event.body, Body::PromptResponse(_));
+        // A stored event does not record whether it is the first of its call.
+        let ends_text = match &event.body {
+            Body::ToolCallProgress(tool) => !self.calls.contains_key(&tool.id),
             body => body.ends_text(),
         };
-        if answered || (ends && !self.goes_on(event)) {
-            self.end_block(seq, out);
+        if is_answer || (ends_text && !self.continues_output(event)) {
+            self.close_output(seq, out);
         }
         match &event.body {
             Body::PromptResponse(_) => self.answered = true,
@@ -186,7 +193,7 @@ impl Activity {
         match &event.body {
             Body::TextChunk(c) | Body::ThinkingChunk(c) => {
                 let thinking = matches!(event.body, Body::ThinkingChunk(_));
-                let block = self.block.get_or_insert_with(|| Block {
+                let block = self.open_block.get_or_insert_with(|| OutputBlock {
                     last: event.clone(),
                     text: Clean::default(),
                     thinking,
@@ -198,19 +205,21 @@ impl Activity {
                 } else {
                     block.text.push(&c.text);
                 }
-                // Nothing need come after what is said late: only the rest of a line is waited for,
-                // as long as words come. Blocks with an id of their own come whole in the end.
-                let words = block.text.ends_with([' ', '\t']) || block.text.trim().is_empty();
-                let late = self.answered && !c.keyed && !words;
-                if c.whole || late || block.text.len() > MAX_BLOCK {
-                    self.end_block(seq, out);
+                // Nothing need follow late text, so it is sent at once unless it ends in a blank:
+                // then more words come. Blocks with an id of their own are sent in full at their
+                // end.
+                let expects_words =
+                    block.text.ends_with([' ', '\t']) || block.text.trim().is_empty();
+                let is_late = self.answered && !c.has_block_id && !expects_words;
+                if c.whole || is_late || block.text.len() > MAX_BLOCK_BYTES {
+                    self.close_output(seq, out);
                 }
             }
             Body::ToolCallStart(tool) | Body::ToolCallProgress(tool) => {
-                self.tool(seq, event, tool, out);
+                self.push_call(seq, event, tool, out);
             }
             Body::FileChanged(file) => {
-                let body = What::File {
+                let body = ActivityPayload::File {
                     path: file.path.clone(),
                     action: file.action,
                     size_bytes: file.size_bytes,
@@ -224,55 +233,65 @@ impl Activity {
         }
     }
 
-    /// The input is over: tells the text that was still open.
-    pub fn finish(&mut self, seq: u64, out: &mut Vec<Message>) {
-        self.end_block(seq, out);
+    /// Ends the input: sends the open text.
+    pub fn finish(&mut self, seq: u64, out: &mut Vec<ActivityMessage>) {
+        self.close_output(seq, out);
     }
 
-    fn goes_on(&self, event: &Event) -> bool {
-        let same = |b: &Block| b.last.body.same_block(&event.body) && b.last.parent == event.parent;
-        self.block.as_ref().is_some_and(same)
+    fn continues_output(&self, event: &Event) -> bool {
+        let is_same = |b: &OutputBlock| {
+            b.last.body.is_same_block(&event.body) && b.last.parent == event.parent
+        };
+        self.open_block.as_ref().is_some_and(is_same)
     }
 
-    fn end_block(&mut self, seq: u64, out: &mut Vec<Message>) {
-        let Some(block) = self.block.take() else {
+    fn close_output(&mut self, seq: u64, out: &mut Vec<ActivityMessage>) {
+        let Some(block) = self.open_block.take() else {
             return;
         };
         if !block.text.trim().is_empty() {
-            let body = What::Output { content: block.text, thinking: block.thinking };
+            let body = ActivityPayload::Output { content: block.text, thinking: block.thinking };
             out.push(self.message("agent_output", seq, &block.last, body));
         }
     }
 
-    fn tool(&mut self, seq: u64, event: &Event, tool: &ToolEvent, out: &mut Vec<Message>) {
+    fn push_call(
+        &mut self,
+        seq: u64,
+        event: &Event,
+        tool: &ToolEvent,
+        out: &mut Vec<ActivityMessage>,
+    ) {
         let call = &tool.call;
         let ended = call.status.is_some_and(ToolStatus::is_final);
-        let seen = self.calls.open_shared(&tool.id).0;
-        // A call begins with empty arguments: it is told when they are there.
-        let ready = call.status != Some(ToolStatus::Pending);
-        let (tell_call, tell_result) = (!seen.called && ready, ended && !seen.ended);
-        seen.called |= tell_call;
-        seen.ended |= tell_result;
-        if tell_call {
-            self.progress.call();
-            let body = What::Call {
+        let sent = self.calls.get_or_insert_shared(&tool.id).0;
+        // A call starts with empty arguments: it is sent when they are there.
+        let is_ready = call.status != Some(ToolStatus::Pending);
+        let (send_call, send_result) = (!sent.called && is_ready, ended && !sent.ended);
+        sent.called |= send_call;
+        sent.ended |= send_result;
+        if send_call {
+            self.progress.count_call();
+            let body = ActivityPayload::Call {
                 tool_use_id: tool.id.clone(),
-                tool: tool_word(call.tool_name),
-                name: call.name.clone().unwrap_or_else(|| own_name(call.tool_name)),
+                tool: tool_label(call.tool_name),
+                name: call.name.clone().unwrap_or_else(|| default_name(call.tool_name)),
                 input: call.input.clone().unwrap_or_else(Tree::empty),
             };
             out.push(self.message("agent_tool_call", seq, event, body));
         }
-        if tell_result {
+        if send_result {
             let text = match (&call.task_output, &call.error, &call.output) {
                 (Some(text), _, _) | (None, Some(text), _) => text.clone(),
-                (None, None, Some(Output::Whole(text) | Output::More(text))) => text.clone(),
+                (None, None, Some(ToolOutput::Whole(text) | ToolOutput::More(text))) => {
+                    text.clone()
+                }
                 (None, None, None) => Clean::default(),
             };
-            let body = What::Result {
+            let body = ActivityPayload::Result {
                 tool_use_id: tool.id.clone(),
                 success: call.status == Some(ToolStatus::Completed),
-                content_preview: text.head(PREVIEW),
+                content_preview: text.head(PREVIEW_CHARS),
                 content_length: text.chars().count(),
                 duration_ms: call.duration_ms,
             };
@@ -280,17 +299,25 @@ impl Activity {
         }
     }
 
-    fn message(&self, kind: &'static str, seq: u64, event: &Event, body: What) -> Message {
-        let which = match body {
-            What::Result { .. } => "-result",
-            What::Progress { .. } => "-progress",
-            What::Call { .. } | What::Output { .. } | What::File { .. } => "",
+    fn message(
+        &self,
+        kind: &'static str,
+        seq: u64,
+        event: &Event,
+        body: ActivityPayload,
+    ) -> ActivityMessage {
+        let suffix = match body {
+            ActivityPayload::Result { .. } => "-result",
+            ActivityPayload::Progress { .. } => "-progress",
+            ActivityPayload::Call { .. }
+            | ActivityPayload::Output { .. }
+            | ActivityPayload::File { .. } => "",
         };
-        Message {
+        ActivityMessage {
             r#type: kind,
             work_order_id: self.config.work_order_id.clone(),
             run_id: self.config.run_id.clone(),
-            event_id: MessageId(event.id, which),
+            event_id: MessageId(event.id, suffix),
             seq,
             timestamp: event.time.clone(),
             parent_tool_call_id: event.parent.clone(),
@@ -299,7 +326,7 @@ impl Activity {
     }
 }
 
-fn tool_word(tool: ToolName) -> &'static str {
+fn tool_label(tool: ToolName) -> &'static str {
     match tool {
         ToolName::Read => "Read",
         ToolName::Write => "Write",
@@ -313,7 +340,7 @@ fn tool_word(tool: ToolName) -> &'static str {
     }
 }
 
-fn own_name(tool: ToolName) -> Clean {
+fn default_name(tool: ToolName) -> Clean {
     Clean::literal(match tool {
         ToolName::Task => "task",
         ToolName::TodoWrite => "todowrite",
@@ -326,6 +353,6 @@ fn own_name(tool: ToolName) -> Clean {
         ToolName::PlanMode => "plan_mode",
         ToolName::Mcp => "mcp",
         ToolName::Unknown => "unknown",
-        known => tool_word(known),
+        tool => tool_label(tool),
     })
 }

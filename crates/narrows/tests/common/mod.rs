@@ -3,7 +3,7 @@
 
 pub mod scripts;
 
-use narrows::{Beside, Config, Event, Given, Items, Packets, Pipeline, Row, Step};
+use narrows::{Config, Event, Framed, Items, Packets, Pipeline, PrintedEvent, Step, SubagentFiles};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ pub fn run_case(case: &Path, config: Config) -> Vec<Step> {
     let mut pipeline = Pipeline::new(config);
     let mut steps = Vec::new();
     packets.push(&input, |given| {
-        if let Given::Packet(packet) = &given {
+        if let Framed::Packet(packet) = &given {
             beside.before(packet.bytes, |given| pipeline.push(given, &mut steps));
         }
         pipeline.push(given, &mut steps);
@@ -75,11 +75,11 @@ pub fn run_case(case: &Path, config: Config) -> Vec<Step> {
 }
 
 /// The files of subagents beside a case's input, and those of long outputs.
-pub fn beside(case: &Path, input: &[u8]) -> (Beside, Vec<(String, String)>) {
-    let mut beside = Beside::default();
+pub fn beside(case: &Path, input: &[u8]) -> (SubagentFiles, Vec<(String, String)>) {
+    let mut beside = SubagentFiles::default();
     let mut offloaded = Vec::new();
     let mut calls: std::collections::HashMap<String, String> =
-        input.split(|c| *c == b'\n').filter_map(narrows::adapter::launched).collect();
+        input.split(|c| *c == b'\n').filter_map(narrows::adapter::subagent_launch).collect();
     let mut folders = vec![case.to_owned()];
     let mut agents = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -125,7 +125,7 @@ pub fn items_json(items: &Items) -> Vec<serde_json::Value> {
 pub fn events_text(steps: &[Step]) -> String {
     let mut text = String::new();
     for (i, step) in steps.iter().enumerate() {
-        let row = Row::new(i as u64 + 1, "s", &step.event);
+        let row = PrintedEvent::new(i as u64 + 1, "s", &step.event);
         text.push_str(&serde_json::to_string(&row).unwrap());
         text.push('\n');
     }

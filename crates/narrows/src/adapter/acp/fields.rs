@@ -1,17 +1,17 @@
-//! The fields of one object, each name variant listed once.
+//! Reads the fields of one object; every spelling of a name is listed here.
 
 use crate::json::{Json, Kind};
 
-/// What a message may hold. Absent and null are the same.
+/// The known fields of a message. Absent and null are the same.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fields<'a> {
+pub(super) struct MessageFields<'a> {
     object: Json<'a>,
-    /// The place of each field's value, 0 when it is not there.
-    at: [u32; Slot::Count as usize],
+    /// The index node of each field's value, 0 when it is absent.
+    nodes: [u32; FieldSlot::Count as usize],
 }
 
 #[derive(Clone, Copy)]
-enum Slot {
+enum FieldSlot {
     Msg,
     Dir,
     Run,
@@ -41,208 +41,208 @@ enum Slot {
     Count,
 }
 
-impl<'a> Fields<'a> {
-    /// Reads an object. The last of two equal keys wins, but an empty value never hides a full one:
-    /// some back ends send `raw_input: {}` beside `rawInput`.
+impl<'a> MessageFields<'a> {
+    /// Reads an object. The last of two equal keys wins, but an empty value never hides another one:
+    /// some back ends send `raw_input: {}` next to `rawInput`.
     pub(super) fn read(object: Json<'a>) -> Self {
-        let mut f = Fields { object, at: [0; Slot::Count as usize] };
+        let mut f = MessageFields { object, nodes: [0; FieldSlot::Count as usize] };
         for (key, value) in object.fields() {
-            // By length first: most keys are told apart without looking at them.
+            // Matches the length first, which distinguishes most keys without comparing them.
             let slot = match key.len() {
                 2 => match key {
-                    "ts" => Slot::Time,
-                    "id" => Slot::Id,
+                    "ts" => FieldSlot::Time,
+                    "id" => FieldSlot::Id,
                     _ => continue,
                 },
                 3 => match key {
-                    "msg" => Slot::Msg,
-                    "dir" => Slot::Dir,
-                    "run" => Slot::Run,
+                    "msg" => FieldSlot::Msg,
+                    "dir" => FieldSlot::Dir,
+                    "run" => FieldSlot::Run,
                     _ => continue,
                 },
                 4 => match key {
-                    "type" => Slot::Kind,
-                    "kind" => Slot::ToolKind,
-                    "name" => Slot::Name,
+                    "type" => FieldSlot::Kind,
+                    "kind" => FieldSlot::ToolKind,
+                    "name" => FieldSlot::Name,
                     _ => continue,
                 },
                 5 => match key {
-                    "title" => Slot::Title,
-                    "_meta" => Slot::Meta,
-                    "error" => Slot::Error,
+                    "title" => FieldSlot::Title,
+                    "_meta" => FieldSlot::Meta,
+                    "error" => FieldSlot::Error,
                     _ => continue,
                 },
                 6 => match key {
-                    "status" => Slot::Status,
-                    "method" => Slot::Method,
-                    "params" => Slot::Params,
-                    "result" => Slot::Result,
-                    "update" => Slot::Update,
+                    "status" => FieldSlot::Status,
+                    "method" => FieldSlot::Method,
+                    "params" => FieldSlot::Params,
+                    "result" => FieldSlot::Result,
+                    "update" => FieldSlot::Update,
                     _ => continue,
                 },
                 7 => match key {
-                    "content" => Slot::Content,
-                    "request" => Slot::Request,
+                    "content" => FieldSlot::Content,
+                    "request" => FieldSlot::Request,
                     _ => continue,
                 },
                 8 => match key {
-                    "rawInput" => Slot::Input,
-                    "toolName" => Slot::ToolName,
+                    "rawInput" => FieldSlot::Input,
+                    "toolName" => FieldSlot::ToolName,
                     _ => continue,
                 },
                 9 => match key {
-                    "raw_input" => Slot::Input,
-                    "rawOutput" => Slot::Output,
-                    "locations" => Slot::Locations,
-                    "messageId" => Slot::MessageId,
-                    "tool_name" => Slot::ToolName,
-                    "timestamp" => Slot::Time,
+                    "raw_input" => FieldSlot::Input,
+                    "rawOutput" => FieldSlot::Output,
+                    "locations" => FieldSlot::Locations,
+                    "messageId" => FieldSlot::MessageId,
+                    "tool_name" => FieldSlot::ToolName,
+                    "timestamp" => FieldSlot::Time,
                     _ => continue,
                 },
                 10 => match key {
-                    "toolCallId" => Slot::CallId,
-                    "raw_output" => Slot::Output,
-                    "message_id" => Slot::MessageId,
+                    "toolCallId" => FieldSlot::CallId,
+                    "raw_output" => FieldSlot::Output,
+                    "message_id" => FieldSlot::MessageId,
                     _ => continue,
                 },
                 12 => match key {
-                    "tool_call_id" => Slot::CallId,
+                    "tool_call_id" => FieldSlot::CallId,
                     _ => continue,
                 },
                 13 => match key {
-                    "sessionUpdate" => Slot::SessionUpdate,
+                    "sessionUpdate" => FieldSlot::SessionUpdate,
                     _ => continue,
                 },
                 14 => match key {
-                    "session_update" => Slot::SessionUpdate,
+                    "session_update" => FieldSlot::SessionUpdate,
                     _ => continue,
                 },
                 15 => match key {
-                    "messageMetadata" => Slot::Stored,
+                    "messageMetadata" => FieldSlot::Stored,
                     _ => continue,
                 },
                 16 => match key {
-                    "message_metadata" => Slot::Stored,
+                    "message_metadata" => FieldSlot::Stored,
                     _ => continue,
                 },
                 _ => continue,
             };
-            let place = &mut f.at[slot as usize];
-            let hides = value.is_empty() && *place != 0;
-            if !value.is_null() && !hides {
-                *place = value.place();
+            let node = &mut f.nodes[slot as usize];
+            let would_hide = value.is_empty() && *node != 0;
+            if !value.is_null() && !would_hide {
+                *node = value.node_index();
             }
         }
         f
     }
 
-    fn slot(&self, slot: Slot) -> Option<Json<'a>> {
-        let at = self.at[slot as usize];
-        (at != 0).then(|| self.object.at_place(at))
+    fn slot(&self, slot: FieldSlot) -> Option<Json<'a>> {
+        let node = self.nodes[slot as usize];
+        (node != 0).then(|| self.object.with_node(node))
     }
 
     pub(super) fn msg(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Msg)
+        self.slot(FieldSlot::Msg)
     }
 
     pub(super) fn dir(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Dir)
+        self.slot(FieldSlot::Dir)
     }
 
-    /// What a request is called that has the id of another one, where the recorder tells.
+    /// The unique name of a request whose JSON-RPC id was used before, if the recorder assigns one.
     pub(super) fn request(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Request)
+        self.slot(FieldSlot::Request)
     }
 
     pub(super) fn run(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Run)
+        self.slot(FieldSlot::Run)
     }
 
     pub(super) fn time(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Time)
+        self.slot(FieldSlot::Time)
     }
 
     pub(super) fn stored(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Stored).filter(|s| s.kind() == Kind::Object)
+        self.slot(FieldSlot::Stored).filter(|s| s.kind() == Kind::Object)
     }
 
     pub(super) fn id(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Id)
+        self.slot(FieldSlot::Id)
     }
 
     pub(super) fn method(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Method)
+        self.slot(FieldSlot::Method)
     }
 
     pub(super) fn params(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Params)
+        self.slot(FieldSlot::Params)
     }
 
     pub(super) fn result(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Result)
+        self.slot(FieldSlot::Result)
     }
 
     pub(super) fn error(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Error)
+        self.slot(FieldSlot::Error)
     }
 
     pub(super) fn update(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Update)
+        self.slot(FieldSlot::Update)
     }
 
     pub(super) fn kind(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Kind)
+        self.slot(FieldSlot::Kind)
     }
 
     pub(super) fn session_update(&self) -> Option<Json<'a>> {
-        self.slot(Slot::SessionUpdate)
+        self.slot(FieldSlot::SessionUpdate)
     }
 
     pub(super) fn content(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Content)
+        self.slot(FieldSlot::Content)
     }
 
     pub(super) fn meta(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Meta)
+        self.slot(FieldSlot::Meta)
     }
 
     pub(super) fn message_id(&self) -> Option<Json<'a>> {
-        self.slot(Slot::MessageId)
+        self.slot(FieldSlot::MessageId)
     }
 
     pub(super) fn call_id(&self) -> Option<Json<'a>> {
-        self.slot(Slot::CallId)
+        self.slot(FieldSlot::CallId)
     }
 
     pub(super) fn tool_name(&self) -> Option<Json<'a>> {
-        self.slot(Slot::ToolName)
+        self.slot(FieldSlot::ToolName)
     }
 
     pub(super) fn name(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Name)
+        self.slot(FieldSlot::Name)
     }
 
     pub(super) fn title(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Title)
+        self.slot(FieldSlot::Title)
     }
 
     pub(super) fn tool_kind(&self) -> Option<Json<'a>> {
-        self.slot(Slot::ToolKind)
+        self.slot(FieldSlot::ToolKind)
     }
 
     pub(super) fn status(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Status)
+        self.slot(FieldSlot::Status)
     }
 
     pub(super) fn input(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Input)
+        self.slot(FieldSlot::Input)
     }
 
     pub(super) fn output(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Output)
+        self.slot(FieldSlot::Output)
     }
 
     pub(super) fn locations(&self) -> Option<Json<'a>> {
-        self.slot(Slot::Locations)
+        self.slot(FieldSlot::Locations)
     }
 }

@@ -1,211 +1,237 @@
-//! The Agent Client Protocol, in every form it is met: the JSON-RPC lines of an agent alone or of
-//! both directions, lines `{ts, dir, run, msg}` of a recorder, the packets of a back end that
-//! relays them (live), and the rows in which it keeps them (stored).
+//! The Agent Client Protocol: the JSON-RPC lines of an agent or of both directions, the lines
+//! `{ts, dir, run, msg}` of a recorder, the packets of a back end that relays them (live), and the
+//! database rows in which it stores them.
 //!
-//! The discriminator is looked at here and not left to a closed union: an unknown kind is an
-//! event, never an error.
+//! The discriminator is matched here and not by a closed union: an unknown kind is an event, never
+//! an error. Read next: `rpc.rs` for requests, `update.rs` for session updates.
 
 mod compaction;
 mod content;
 mod diffs;
 mod elicitation;
+mod envelope;
 mod fields;
-mod info;
-mod recall;
+mod permission;
+mod restore;
 mod rpc;
-mod tool;
+mod session_info;
+mod tool_call;
 mod tool_output;
 mod update;
 
-pub(super) use elicitation::Form;
-pub(super) use update::is_own_update;
+pub(super) use envelope::{EnvelopeKeys, packet_shape};
 
-use super::{Yield, objects};
+use super::elicitation_form::ElicitationForm;
+use super::output::AdapterOutput;
+use super::{Format, FormatParser, salvage};
+use crate::bounded_map::BoundedMap;
+use crate::frame::packets::Packet;
 use crate::json::{Index, Json, Kind};
-use crate::packet::Packet;
-use crate::recent::Recent;
+use crate::model::change::Items;
+use crate::model::time::Time;
 use crate::sanitize::Raw;
-use crate::time::Time;
-use fields::Fields;
-use tool::Known;
+use fields::MessageFields;
+use tool_call::ToolIdentity;
 
-/// Calls whose identity is remembered.
-const MAX_CALLS: usize = crate::limits::CALLS;
-/// Requests whose answer is waited for.
+/// The number of calls whose identity is tracked.
+const MAX_CALLS: usize = crate::limits::MAX_TRACKED_CALLS;
+/// The number of requests of each sort that are tracked until their response.
 const MAX_PENDING: usize = 1024;
 
-/// What a recorder writes instead of a message, and what that means.
-const NO_MESSAGE: [(&str, &str); 3] =
+/// The keys that a recorder writes in place of a message, with their meaning.
+const MESSAGE_SUBSTITUTES: [(&str, &str); 3] =
     [("text", "not a message"), ("long", "line too long"), ("lost", "not recorded")];
 
-/// Who sent a message, where that is known.
+/// The sender of a message, if the recorder knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
+enum MessageSender {
     Client,
     Agent,
     Unknown,
 }
 
-/// The reader of one source.
+/// The parser of the packets of one session.
 #[derive(Debug)]
-pub struct Acp {
+pub(super) struct AcpParser {
     index: Index,
-    calls: Recent<Known>,
-    /// The process of the agent, where the recorder tells: each counts its requests from the start.
-    run: Option<Box<str>>,
-    /// What the request is called that the message is, or is about: an id may be used again.
-    named: Option<Box<str>>,
-    /// Requests of the client, by id.
-    asked: Recent<rpc::Asked>,
-    /// Requests of the agent for leave, by id.
-    leave: Recent<rpc::Leave>,
-    /// Requests of the agent that the user fills in, by id.
-    forms: Recent<elicitation::Form>,
-    /// Other requests of the agent: their answers are no part of the transcript.
-    others: Recent<()>,
-    /// The first half of a character that was cut over two chunks, and its text block.
-    half: Option<(u32, update::BlockKey)>,
+    tool_calls: BoundedMap<ToolIdentity>,
+    /// The agent process, if the recorder knows it: each numbers its requests from the start.
+    process: Option<Box<str>>,
+    /// The unique name of the request that the message is, or is about: agents reuse ids.
+    request_name: Option<Box<str>>,
+    /// The requests of the client, by id.
+    client_requests: BoundedMap<rpc::ClientRequest>,
+    /// The permission requests of the agent, by id.
+    permissions: BoundedMap<permission::PendingPermission>,
+    /// The elicitation requests of the agent, by id.
+    forms: BoundedMap<ElicitationForm>,
+    /// The other requests of the agent, whose responses are not part of the transcript.
+    other_requests: BoundedMap<()>,
+    /// The high surrogate of a pair that was split over two chunks, and its text block.
+    pending_surrogate: Option<(u32, update::TextBlockKey)>,
     /// The id of the last text block.
     last_block: Raw,
-    /// Compactions, by id.
-    compacting: Recent<compaction::Compacting>,
-    /// Codex has told that something failed, and will say what.
-    failing: bool,
-    /// Requests of this turn, but for its prompt, whose answer has not come.
-    waiting: u32,
-    /// When the prompt was sent that was read before this reader began.
-    prompted: Option<Time>,
-    /// Whether a prompt was open where the session is resumed: which request it was is not known.
-    recalled_prompt: bool,
+    /// The compactions, by id.
+    compactions: BoundedMap<compaction::CompactionState>,
+    /// Codex reported a failure; its message follows as text.
+    codex_failing: bool,
+    /// The number of open requests of this turn, other than the prompt.
+    open_requests: u32,
+    /// The time of the open prompt before a restart.
+    prompt_time: Option<Time>,
+    /// A prompt was open before a restart; the id of its request is not known.
+    has_restored_prompt: bool,
     line: u64,
 }
 
-impl Default for Acp {
+impl Default for AcpParser {
     fn default() -> Self {
-        Acp {
+        AcpParser {
             index: Index::default(),
-            calls: Recent::new(MAX_CALLS),
-            run: None,
-            named: None,
-            asked: Recent::new(MAX_PENDING),
-            leave: Recent::new(MAX_PENDING),
-            forms: Recent::new(MAX_PENDING),
-            others: Recent::new(MAX_PENDING),
-            half: None,
+            tool_calls: BoundedMap::new(MAX_CALLS),
+            process: None,
+            request_name: None,
+            client_requests: BoundedMap::new(MAX_PENDING),
+            permissions: BoundedMap::new(MAX_PENDING),
+            forms: BoundedMap::new(MAX_PENDING),
+            other_requests: BoundedMap::new(MAX_PENDING),
+            pending_surrogate: None,
             last_block: Raw::default(),
-            compacting: compaction::none_yet(),
-            failing: false,
-            waiting: 0,
-            prompted: None,
-            recalled_prompt: false,
+            compactions: compaction::no_compactions(),
+            codex_failing: false,
+            open_requests: 0,
+            prompt_time: None,
+            has_restored_prompt: false,
             line: 0,
         }
     }
 }
 
-impl Acp {
-    pub(super) fn push(&mut self, packet: &Packet<'_>, out: &mut Yield) {
+impl FormatParser for AcpParser {
+    fn format(&self) -> Format {
+        Format::Acp
+    }
+
+    fn push(&mut self, packet: &Packet<'_>, out: &mut AdapterOutput) {
         self.line = packet.position.line;
         let mut index = std::mem::take(&mut self.index);
-        objects::each(&mut index, packet, out, |object, out| {
+        salvage::for_each_object(&mut index, packet, out, |object, out| {
             self.object(object, packet, out);
         });
         self.index = index;
     }
 
-    /// The input is over.
-    pub(super) fn finish(&mut self, out: &mut Yield) {
-        self.lone_half(out);
-        self.end_compactions(false, out);
+    fn finish(&mut self, out: &mut AdapterOutput) {
+        self.flush_surrogate(out);
+        self.close_compactions(false, out);
     }
 
-    /// One object: takes off what is wrapped around the message.
-    fn object(&mut self, object: Json<'_>, packet: &Packet<'_>, out: &mut Yield) {
-        let f = Fields::read(object);
+    fn restore(&mut self, items: &Items, since: u64) {
+        self.restore_from_items(items, since);
+    }
+
+    fn is_quiescent(&self) -> bool {
+        self.has_no_open_state()
+    }
+}
+
+impl AcpParser {
+    /// Handles one object: removes the envelope around the message.
+    fn object(&mut self, object: Json<'_>, packet: &Packet<'_>, out: &mut AdapterOutput) {
+        let f = MessageFields::read(object);
         if let Some(time) = f.time().and_then(Json::str).and_then(|t| Time::parse(&t)) {
             out.time = Some(time.arrived_with(out.time.as_ref()));
         }
         if let Some(msg) = f.msg().filter(|m| m.kind() == Kind::Object) {
-            let from = match f.dir().and_then(Json::str).as_deref() {
-                Some("agent->client") => From::Agent,
-                Some("client->agent") => From::Client,
-                _ => From::Unknown,
+            let sender = match f.dir().and_then(Json::str).as_deref() {
+                Some("agent->client") => MessageSender::Agent,
+                Some("client->agent") => MessageSender::Client,
+                _ => MessageSender::Unknown,
             };
-            self.runs(f.run(), out);
-            self.named = f.request().and_then(Json::str).map(|name| name.as_ref().into());
-            self.message(msg, &Fields::read(msg), from, out);
-            self.named = None;
+            self.enter_process(f.run(), out);
+            self.request_name = f.request().and_then(Json::str).map(|name| name.as_ref().into());
+            self.message(msg, &MessageFields::read(msg), sender, out);
+            self.request_name = None;
             return;
         }
         if f.run().is_some() && f.dir().is_some() {
-            // Something passed that the recorder could not keep as a message.
-            let lost = NO_MESSAGE.into_iter().find(|(key, _)| object.get(key).is_some());
-            if let Some((_, reason)) = lost {
+            // The recorder could not record the message.
+            let substitute =
+                MESSAGE_SUBSTITUTES.into_iter().find(|(key, _)| object.get(key).is_some());
+            if let Some((_, reason)) = substitute {
                 return out.malformed(packet, reason, 0);
             }
         }
         if let Some(stored) = f.stored() {
-            return self.row(object, stored, out);
+            return self.stored_row(object, stored, out);
         }
-        self.message(object, &f, From::Unknown, out);
+        self.message(object, &f, MessageSender::Unknown, out);
     }
 
-    /// Another process of the agent answers nothing that the one before was asked.
-    fn runs(&mut self, run: Option<Json<'_>>, out: &mut Yield) {
-        let run = run.and_then(Json::scalar);
-        if run.as_deref() == self.run.as_deref() {
+    /// Drops the open requests when another agent process starts: it responds to none of them.
+    fn enter_process(&mut self, process: Option<Json<'_>>, out: &mut AdapterOutput) {
+        let process = process.and_then(Json::scalar);
+        if process.as_deref() == self.process.as_deref() {
             return;
         }
-        self.lone_half(out);
-        self.failing = false;
-        self.waiting = 0;
-        let prefix = run.as_deref().map(|run| format!("{run}."));
-        self.withdraw(|id| prefix.as_ref().is_none_or(|prefix| !id.starts_with(prefix)), out);
-        // Before the first run there is only what was recalled, and it may be of this run.
-        if self.run.is_some() {
-            self.asked = Recent::new(MAX_PENDING);
-            self.forms = Recent::new(MAX_PENDING);
-            self.others = Recent::new(MAX_PENDING);
-            self.prompted = None;
-            self.recalled_prompt = false;
+        self.flush_surrogate(out);
+        self.codex_failing = false;
+        self.open_requests = 0;
+        let prefix = process.as_deref().map(|process| format!("{process}."));
+        let is_gone = |id: &str| prefix.as_ref().is_none_or(|prefix| !id.starts_with(prefix));
+        self.cancel_permissions(is_gone, out);
+        // Before the first process all requests are restored ones, which may be its own.
+        if self.process.is_some() {
+            self.client_requests = BoundedMap::new(MAX_PENDING);
+            self.forms = BoundedMap::new(MAX_PENDING);
+            self.other_requests = BoundedMap::new(MAX_PENDING);
+            self.prompt_time = None;
+            self.has_restored_prompt = false;
         }
-        self.run = run.map(|run| run.as_ref().into());
+        self.process = process.map(|process| process.as_ref().into());
     }
 
-    fn message(&mut self, object: Json<'_>, f: &Fields<'_>, from: From, out: &mut Yield) {
+    fn message(
+        &mut self,
+        object: Json<'_>,
+        f: &MessageFields<'_>,
+        sender: MessageSender,
+        out: &mut AdapterOutput,
+    ) {
         if let Some(method) = f.method().and_then(Json::str) {
-            return self.call(&method, object, f, from, out);
+            return self.request(&method, object, f, sender, out);
         }
-        // What keeps messages may leave out the method of those that are all of one.
-        let within = || f.params().and_then(|p| p.get("update"));
-        if let Some(update) = f.update().or_else(within).filter(|u| u.kind() == Kind::Object) {
-            return self.update(update, &Fields::read(update), out);
+        // A store of messages may omit the method when all of them have the same.
+        let in_params = || f.params().and_then(|p| p.get("update"));
+        if let Some(update) = f.update().or_else(in_params).filter(|u| u.kind() == Kind::Object) {
+            return self.update(update, &MessageFields::read(update), out);
         }
-        let answer = f.result().is_some() || f.error().is_some_and(|e| e.kind() == Kind::Object);
-        // An answer without a word is one.
-        let answer = answer
-            || from == From::Agent
+        let is_response =
+            f.result().is_some() || f.error().is_some_and(|e| e.kind() == Kind::Object);
+        // A response may have neither a result nor an error.
+        let is_response = is_response
+            || sender == MessageSender::Agent
                 && f.error().is_none()
-                && (self.recalled_prompt || self.was_asked(f));
-        if f.kind().is_none() && f.session_update().is_none() && f.id().is_some() && answer {
-            return self.answer(object, f, from, out);
+                && (self.has_restored_prompt || self.is_client_request(f));
+        if f.kind().is_none() && f.session_update().is_none() && f.id().is_some() && is_response {
+            return self.response(object, f, sender, out);
         }
         self.update(object, f, out);
     }
 
-    /// A stored row: the packet is kept in its metadata.
-    fn row(&mut self, row: Json<'_>, stored: Json<'_>, out: &mut Yield) {
+    /// Handles a database row, which contains the packet in its metadata.
+    fn stored_row(&mut self, row: Json<'_>, stored: Json<'_>, out: &mut AdapterOutput) {
         let times = [stored.any(&["timestamp", "ts"]), row.any(&["created_at", "createdAt"])];
         let time = times.into_iter().flatten().filter_map(Json::str).find_map(|t| Time::parse(&t));
-        let own = time.map(|time| time.arrived_with(out.time.as_ref()));
-        out.time = own.or(out.time.take());
+        let time = time.map(|time| time.arrived_with(out.time.as_ref()));
+        out.time = time.or(out.time.take());
         let role = row.any(&["type", "role"]).and_then(Json::str);
-        let f = Fields::read(stored);
+        let f = MessageFields::read(stored);
         if role.as_deref() == Some("user") {
-            let words = f.content().or_else(|| row.any(&["content", "text", "message"]));
-            rpc::prompt(words, out);
+            let content = f.content().or_else(|| row.any(&["content", "text", "message"]));
+            rpc::prompt(content, out);
             return;
         }
-        self.message(stored, &f, From::Unknown, out);
+        self.message(stored, &f, MessageSender::Unknown, out);
     }
 }

@@ -1,195 +1,209 @@
-//! What a packet gives as the result of a call, by the kind of the call.
+//! Parses the result of a tool call, by the kind of the call.
 
-use super::tool::{Known, Meta};
+use super::tool_call::{ToolIdentity, ToolMeta};
 use crate::json::{Json, Kind};
-use crate::sanitize::Raw;
-use crate::tool::{
-    Output, ToolCall, ToolKind, ToolName, ToolStatus, exit_code, file_text, shell_text, task_text,
+use crate::model::tool::{
+    ToolCall, ToolKind, ToolName, ToolOutput, ToolStatus, exit_code, file_text, shell_text,
+    task_text,
 };
+use crate::sanitize::Raw;
 
-/// Where results are found.
-pub(super) struct Given<'a> {
+/// The parts of a packet that may contain the result.
+pub(super) struct OutputSource<'a> {
     pub(super) call: &'a ToolCall<Raw>,
-    pub(super) known: &'a Known,
-    pub(super) meta: &'a Meta<'a>,
+    pub(super) known: &'a ToolIdentity,
+    pub(super) meta: &'a ToolMeta<'a>,
     pub(super) content: Option<Json<'a>>,
     pub(super) output: Option<Json<'a>>,
     pub(super) input: Option<Json<'a>>,
 }
 
-/// What was found.
+/// The parsed result.
 #[derive(Default)]
-pub(super) struct Found {
-    pub(super) output: Option<Output<Raw>>,
+pub(super) struct ParsedOutput {
+    pub(super) output: Option<ToolOutput<Raw>>,
     pub(super) error: Option<Raw>,
     pub(super) exit_code: Option<i64>,
     pub(super) task_output: Option<Raw>,
-    /// A description that stands where output should.
-    pub(super) said: Option<Raw>,
+    /// A description that was sent in place of output.
+    pub(super) description: Option<Raw>,
 }
 
-pub(super) fn read(g: &Given<'_>) -> Found {
-    let mut found = Found { exit_code: exit(g), ..Found::default() };
-    if let Some(piece) = g.meta.terminal_delta.and_then(Json::str) {
-        found.output = Some(Output::More(Raw::new(piece)));
-        return found;
+pub(super) fn parse_output(source: &OutputSource<'_>) -> ParsedOutput {
+    let mut parsed = ParsedOutput { exit_code: parse_exit_code(source), ..ParsedOutput::default() };
+    if let Some(chunk) = source.meta.terminal_delta.and_then(Json::str) {
+        parsed.output = Some(ToolOutput::More(Raw::new(chunk)));
+        return parsed;
     }
-    let failed = g.call.status == Some(ToolStatus::Failed);
-    if failed && g.call.kind != ToolKind::Execute {
-        let told = error(g).or_else(|| string(g)).or_else(|| text_of(g, &mut Found::default()));
-        found.error = told.map(Raw::new);
-        return found;
+    let failed = source.call.status == Some(ToolStatus::Failed);
+    if failed && source.call.kind != ToolKind::Execute {
+        let message = error_message(source)
+            .or_else(|| string_output(source))
+            .or_else(|| output_text(source, &mut ParsedOutput::default()));
+        parsed.error = message.map(Raw::new);
+        return parsed;
     }
     if failed {
-        found.exit_code = found.exit_code.or_else(|| string(g).as_deref().and_then(exit_code));
-        found.error = error(g).map(Raw::new);
-        if found.exit_code.is_none() && found.error.is_none() {
-            found.error = text_of(g, &mut Found::default()).map(Raw::new);
-            return found;
+        parsed.exit_code =
+            parsed.exit_code.or_else(|| string_output(source).as_deref().and_then(exit_code));
+        parsed.error = error_message(source).map(Raw::new);
+        if parsed.exit_code.is_none() && parsed.error.is_none() {
+            parsed.error = output_text(source, &mut ParsedOutput::default()).map(Raw::new);
+            return parsed;
         }
-        if found.error.is_some() && named(g, &["output"]).is_none() {
-            return found;
+        if parsed.error.is_some() && output_field(source, &["output"]).is_none() {
+            return parsed;
         }
     }
-    if g.call.tool_name == ToolName::Task {
-        // The card of a task shows what was asked; the answer has a field of its own.
-        let prompt = g.input.and_then(|i| i.text("prompt"));
-        found.output = prompt.map(|p| Output::Whole(Raw::new(p)));
-        if g.call.status == Some(ToolStatus::Completed) {
-            found.task_output = answer(g).as_deref().and_then(task_text).map(Raw::new);
+    if source.call.tool_name == ToolName::Task {
+        // The output of a task is its prompt; the answer has a field of its own.
+        let prompt = source.input.and_then(|i| i.text("prompt"));
+        parsed.output = prompt.map(|p| ToolOutput::Whole(Raw::new(p)));
+        if source.call.status == Some(ToolStatus::Completed) {
+            parsed.task_output = task_answer(source).as_deref().and_then(task_text).map(Raw::new);
         }
-        return found;
+        return parsed;
     }
-    let text = text_of(g, &mut found);
-    found.output = text.map(|t| Output::Whole(Raw::new(t)));
-    found
+    let text = output_text(source, &mut parsed);
+    parsed.output = text.map(|t| ToolOutput::Whole(Raw::new(t)));
+    parsed
 }
 
-fn exit(g: &Given<'_>) -> Option<i64> {
-    let out = g.output;
-    let told = out.and_then(|o| o.any(&["exit_code", "exitCode"]));
-    let noted = out.and_then(|o| o.path(&["metadata", "exit"]));
-    told.or(noted).or(g.meta.terminal_exit).and_then(Json::i64)
+fn parse_exit_code(source: &OutputSource<'_>) -> Option<i64> {
+    let out = source.output;
+    let direct = out.and_then(|o| o.any(&["exit_code", "exitCode"]));
+    let in_metadata = out.and_then(|o| o.path(&["metadata", "exit"]));
+    direct.or(in_metadata).or(source.meta.terminal_exit).and_then(Json::i64)
 }
 
-fn error(g: &Given<'_>) -> Option<String> {
-    let error = g.output?.get("error")?;
+fn error_message(source: &OutputSource<'_>) -> Option<String> {
+    let error = source.output?.get("error")?;
     let text = error.owned().or_else(|| error.get("message").and_then(Json::owned));
     Some(text.unwrap_or_else(|| error.raw().into()))
 }
 
-/// The raw output as text: a string, or the text blocks of a list.
-fn string(g: &Given<'_>) -> Option<String> {
-    let out = g.output?;
+/// Returns the raw output as text: a string, or the text blocks of a list.
+fn string_output(source: &OutputSource<'_>) -> Option<String> {
+    let out = source.output?;
     match out.kind() {
         Kind::String => out.owned(),
-        Kind::Array => join(out.items().filter_map(|b| b.get("text"))),
+        Kind::Array => concat(out.items().filter_map(|b| b.get("text"))),
         _ => None,
     }
 }
 
-/// Texts one after the other.
-fn join<'a>(texts: impl Iterator<Item = Json<'a>>) -> Option<String> {
-    texts.filter_map(Json::owned).reduce(|mut all, text| {
-        all.push_str(&text);
-        all
+/// Concatenates texts.
+fn concat<'a>(texts: impl Iterator<Item = Json<'a>>) -> Option<String> {
+    texts.filter_map(Json::owned).reduce(|mut joined, text| {
+        joined.push_str(&text);
+        joined
     })
 }
 
-/// The text blocks of the content, joined.
-fn content(g: &Given<'_>) -> Option<String> {
-    join(g.content?.items().filter_map(|item| {
+/// Concatenates the text blocks of the content.
+fn content_text(source: &OutputSource<'_>) -> Option<String> {
+    concat(source.content?.items().filter_map(|item| {
         let block = item.get("content")?;
         block.get("text").or_else(|| block.path(&["resource", "text"]))
     }))
 }
 
-fn named(g: &Given<'_>, names: &[&str]) -> Option<String> {
-    g.output.filter(|o| o.kind() == Kind::Object)?.any(names).and_then(Json::owned)
+/// Returns the first of several text fields of the output.
+fn output_field(source: &OutputSource<'_>, names: &[&str]) -> Option<String> {
+    source.output.filter(|o| o.kind() == Kind::Object)?.any(names).and_then(Json::owned)
 }
 
-/// What a subagent answered.
-fn answer(g: &Given<'_>) -> Option<String> {
-    named(g, &["output"]).or_else(|| content(g)).or_else(|| string(g))
+/// Returns the answer of a subagent.
+fn task_answer(source: &OutputSource<'_>) -> Option<String> {
+    output_field(source, &["output"])
+        .or_else(|| content_text(source))
+        .or_else(|| string_output(source))
 }
 
-/// The output of a call that is no task, by its kind.
-fn text_of(g: &Given<'_>, found: &mut Found) -> Option<String> {
-    match g.call.kind {
-        ToolKind::Execute => command_output(g, found),
+/// Returns the output of a call that is not a task, by its kind.
+fn output_text(source: &OutputSource<'_>, parsed: &mut ParsedOutput) -> Option<String> {
+    match source.call.kind {
+        ToolKind::Execute => command_output(source, parsed),
         ToolKind::Read => {
-            let text = content(g).filter(|t| !is_description(g, t, found));
+            let text = content_text(source).filter(|t| !is_description(source, t, parsed));
             let names = ["output", "content", "text"];
-            let text = text.or_else(|| named(g, &names)).or_else(|| string(g));
-            text.map(|t| file_text(&t).unwrap_or(t)).or_else(|| dump(g))
+            let text =
+                text.or_else(|| output_field(source, &names)).or_else(|| string_output(source));
+            text.map(|t| file_text(&t).unwrap_or(t)).or_else(|| raw_output(source))
         }
         ToolKind::Search => {
-            let files = g.output.and_then(|o| o.get("files")).map(|list| {
+            let files = source.output.and_then(|o| o.get("files")).map(|list| {
                 let names = list.items().filter_map(Json::scalar);
                 names.collect::<Vec<_>>().join("\n")
             });
-            let text = named(g, &["output", "text"]).or(files).or_else(|| string(g));
-            let text = text.or_else(|| content(g).filter(|t| !is_description(g, t, found)));
-            text.or_else(|| dump(g))
+            let text = output_field(source, &["output", "text"])
+                .or(files)
+                .or_else(|| string_output(source));
+            let text = text
+                .or_else(|| content_text(source).filter(|t| !is_description(source, t, parsed)));
+            text.or_else(|| raw_output(source))
         }
-        // The new text of an edit is in its diffs.
-        ToolKind::Edit if has_diff(g) => None,
+        // The output of an edit is in its diffs.
+        ToolKind::Edit if has_diff(source) => None,
         _ => {
-            let text = named(g, &["output", "text"]).or_else(|| string(g));
-            let text = text.or_else(|| content(g).filter(|t| !is_description(g, t, found)));
-            text.or_else(|| dump(g))
+            let text = output_field(source, &["output", "text"]).or_else(|| string_output(source));
+            let text = text
+                .or_else(|| content_text(source).filter(|t| !is_description(source, t, parsed)));
+            text.or_else(|| raw_output(source))
         }
     }
 }
 
-fn has_diff(g: &Given<'_>) -> bool {
+fn has_diff(source: &OutputSource<'_>) -> bool {
     let diff = |i: Json<'_>| i.text("type").as_deref() == Some("diff");
-    g.content.is_some_and(|c| c.items().any(diff))
+    source.content.is_some_and(|c| c.items().any(diff))
 }
 
-fn command_output(g: &Given<'_>, found: &mut Found) -> Option<String> {
-    if g.output.is_some_and(|o| o.kind() == Kind::Object) {
+fn command_output(source: &OutputSource<'_>, parsed: &mut ParsedOutput) -> Option<String> {
+    if source.output.is_some_and(|o| o.kind() == Kind::Object) {
         let string = |json: &Json<'_>| json.kind() == Kind::String;
         let names = ["output", "stdout", "formatted_output", "aggregated_output", "text"];
-        let plain = g.output.and_then(|o| o.any(&names)).filter(string);
-        let noted = g.output.and_then(|o| o.path(&["metadata", "output"])).filter(string);
-        // One of the two may be cut: the longer one is the output.
-        let longer = match (plain, noted) {
+        let plain = source.output.and_then(|o| o.any(&names)).filter(string);
+        let in_metadata =
+            source.output.and_then(|o| o.path(&["metadata", "output"])).filter(string);
+        // One of the two may be truncated: the longer one is the output.
+        let longer = match (plain, in_metadata) {
             (Some(a), Some(b)) => Some(if b.raw().len() > a.raw().len() { b } else { a }),
             (a, b) => a.or(b),
         };
-        return longer.and_then(Json::owned).or_else(|| dump(g));
+        return longer.and_then(Json::owned).or_else(|| raw_output(source));
     }
-    if let Some(text) = string(g) {
+    if let Some(text) = string_output(source) {
         if text.starts_with("<persisted-output>") {
-            // Too long for the model, but the screen still got the beginning.
-            if let Some(shown) = content(g) {
-                return Some(shell_text(&shown).into());
+            // The output was too long for the model; the content still has its beginning.
+            if let Some(head) = content_text(source) {
+                return Some(shell_text(&head).into());
             }
         }
-        found.exit_code = found.exit_code.or_else(|| exit_code(&text));
+        parsed.exit_code = parsed.exit_code.or_else(|| exit_code(&text));
         let after = text.split_once('\n').map_or("", |(_, rest)| rest);
-        let shown = if exit_code(&text).is_some() { after } else { shell_text(&text) };
-        return Some(shown.into());
+        let output = if exit_code(&text).is_some() { after } else { shell_text(&text) };
+        return Some(output.into());
     }
-    let text = content(g).filter(|t| !is_description(g, t, found))?;
+    let text = content_text(source).filter(|t| !is_description(source, t, parsed))?;
     Some(if text.starts_with("```") { shell_text(&text).into() } else { text })
 }
 
-/// Before a call runs, some agents put its description where the output will be.
-fn is_description(g: &Given<'_>, text: &str, found: &mut Found) -> bool {
+/// Whether a text is the description of a call: before it runs, some agents send the description in
+/// place of the output.
+fn is_description(source: &OutputSource<'_>, text: &str, parsed: &mut ParsedOutput) -> bool {
     if let Some(rest) = text.strip_prefix("[current working directory ") {
-        let about = rest.split_once("] (").and_then(|(_, about)| about.strip_suffix(')'));
-        found.said = about.map(Raw::new);
-        return g.output.is_none();
+        let description = rest.split_once("] (").and_then(|(_, text)| text.strip_suffix(')'));
+        parsed.description = description.map(Raw::new);
+        return source.output.is_none();
     }
-    g.known.said.as_deref() == Some(text) && g.output.is_none()
+    source.known.description.as_deref() == Some(text) && source.output.is_none()
 }
 
-/// Output of a shape that nobody modelled, as JSON.
-fn dump(g: &Given<'_>) -> Option<String> {
-    let out = g.output.filter(|o| !o.is_empty())?;
-    let known = |key: &str| matches!(key, "exit_code" | "exitCode" | "metadata" | "error");
-    let more = out.kind() != Kind::Object || out.fields().any(|(key, _)| !known(key));
-    (more && !matches!(out.kind(), Kind::Array)).then(|| out.raw().into())
+/// Returns output of an unknown shape as JSON.
+fn raw_output(source: &OutputSource<'_>) -> Option<String> {
+    let out = source.output.filter(|o| !o.is_empty())?;
+    let is_known = |key: &str| matches!(key, "exit_code" | "exitCode" | "metadata" | "error");
+    let has_other = out.kind() != Kind::Object || out.fields().any(|(key, _)| !is_known(key));
+    (has_other && !matches!(out.kind(), Kind::Array)).then(|| out.raw().into())
 }

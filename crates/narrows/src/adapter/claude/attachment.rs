@@ -1,15 +1,16 @@
-//! What is put before the model beside the conversation. Little of it is part of the transcript.
+//! Attachments: additional context for the model. Few kinds are part of the transcript.
 
-use super::record::Record;
-use super::user::{By, Said, is_task};
-use super::{Claude, unknown};
-use crate::adapter::{Yield, stops};
-use crate::event::{Body, Note};
+use super::record::ClaudeRecord;
+use super::user::{TextSource, UserInput, is_task_notification};
+use super::{ClaudeParser, unknown};
+use crate::adapter::output::AdapterOutput;
+use crate::adapter::stop_notice;
 use crate::json::Json;
+use crate::model::event::{Body, Notice};
 use crate::sanitize::Raw;
 
-/// Context for the model.
-const CONTEXT: &[&str] = &[
+/// The kinds of context for the model that are not shown.
+const CONTEXT_KINDS: &[&str] = &[
     "agent_listing_delta",
     "agent_mention",
     "already_read_file",
@@ -75,66 +76,68 @@ const CONTEXT: &[&str] = &[
     "verify_plan_reminder",
 ];
 
-impl Claude {
+impl ClaudeParser {
     pub(super) fn attachment(
         &mut self,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         object: Json<'_>,
         parent: Option<&Raw>,
-        out: &mut Yield,
+        out: &mut AdapterOutput,
     ) {
         let Some(attachment) = r.attachment else { return unknown("attachment", object, out) };
         let kind = attachment.text("type").unwrap_or_default();
         match &*kind {
-            // Typed while the agent was busy; no user record is kept of it.
+            // A prompt typed while the agent was busy; no user record of it exists.
             "queued_command" => {
-                let mut said = Said::default();
+                let mut input = UserInput::default();
                 let get = |name: &str| attachment.get(name);
-                let task = is_task(get("origin")) || is_task(r.origin);
-                let program = r.internal || get("isMeta").and_then(Json::bool) == Some(true);
-                let by = By { program, summary: false, task, kept: r.kept };
+                let is_task = is_task_notification(get("origin")) || is_task_notification(r.origin);
+                let by_program = r.is_synthetic || get("isMeta").and_then(Json::bool) == Some(true);
+                let source =
+                    TextSource { by_program, is_summary: false, is_task, is_history: r.is_history };
                 let prompt = get("prompt");
                 if let Some(text) = prompt.and_then(Json::str) {
-                    self.words(&text, by, parent, &mut said, out);
+                    self.user_text(&text, source, parent, &mut input, out);
                 }
                 for block in prompt.into_iter().flat_map(Json::items) {
                     match block.text("type").as_deref() {
-                        Some("image") if !program => said.show(block, out),
+                        Some("image") if !by_program => input.add_image(block, out),
                         _ => {
                             let text = block.text("text").unwrap_or_default();
-                            self.words(&text, by, parent, &mut said, out);
+                            self.user_text(&text, source, parent, &mut input, out);
                         }
                     }
                 }
-                self.say(&mut said, parent, out);
+                self.emit_input(&mut input, parent, out);
             }
             "max_turns_reached" => {
-                turns_over(parent, out);
-                if r.kept && parent.is_none() {
-                    self.kept_stop("max_turns", out);
+                turn_limit_notice(parent, out);
+                if r.is_history && parent.is_none() {
+                    self.end_turn_early("max_turns", out);
                 }
             }
             kind if kind.starts_with("hook_") && kind.contains("error") => {
                 let text = |names: &[&str]| attachment.any(names).and_then(Json::scalar);
                 let name = text(&["hookName", "hookEvent"]).unwrap_or_default();
-                let why = text(&["stderr", "blockingError", "error", "stdout"]).unwrap_or_default();
-                hook_failed(&name, &why, parent, out);
+                let message =
+                    text(&["stderr", "blockingError", "error", "stdout"]).unwrap_or_default();
+                hook_error(&name, &message, parent, out);
             }
-            kind if CONTEXT.contains(&kind) => out.quiet += 1,
+            kind if CONTEXT_KINDS.contains(&kind) => out.ignore(),
             kind => unknown(&format!("attachment:{kind}"), attachment, out),
         }
     }
 }
 
-/// The run was cut at the number of turns it was given.
-pub(super) fn turns_over(parent: Option<&Raw>, out: &mut Yield) {
-    if let Some(note) = stops::mark("max_turns") {
+/// Emits the notice that the turn limit was reached.
+pub(super) fn turn_limit_notice(parent: Option<&Raw>, out: &mut AdapterOutput) {
+    if let Some(note) = stop_notice::notice_for("max_turns") {
         out.push_in(parent.cloned(), Body::Notice(note));
     }
 }
 
-/// A hook went wrong. One that went well is nothing to tell.
-pub(super) fn hook_failed(name: &str, why: &str, parent: Option<&Raw>, out: &mut Yield) {
-    let text = Raw::new(format!("{name}: {}", why.trim()));
-    out.push_in(parent.cloned(), Body::Notice(Note { kind: Raw::new("hook"), text }));
+/// Emits the error of a hook. Successful hooks are not shown.
+pub(super) fn hook_error(name: &str, message: &str, parent: Option<&Raw>, out: &mut AdapterOutput) {
+    let text = Raw::new(format!("{name}: {}", message.trim()));
+    out.push_in(parent.cloned(), Body::Notice(Notice { kind: Raw::new("hook"), text }));
 }

@@ -1,86 +1,91 @@
-//! The control channel: questions for leave and their answers.
+//! The control channel: permission and elicitation requests and their answers.
 
-use super::call::{diffs, questions};
-use super::record::Record;
+use super::record::ClaudeRecord;
 use super::system::commands;
-use super::{Claude, Form, suggestion, unknown};
-use crate::adapter::Yield;
-use crate::adapter::input::read_input;
-use crate::event::{Answer, Ask, Body, Choice, Decision, Info, Question, ToolEvent};
+use super::tool_use::{input_diffs, questions};
+use super::{ClaudeParser, suggestion, unknown};
+use crate::adapter::elicitation_form::ElicitationForm;
+use crate::adapter::output::AdapterOutput;
+use crate::adapter::tool_input::read_input;
 use crate::json::{Json, Kind};
+use crate::model::event::{
+    Body, DecisionOutcome, PermissionDecision, PermissionOption, PermissionRequest, Question,
+    SessionUpdate, ToolEvent,
+};
+use crate::model::tool::{ChangedFields, ToolCall};
 use crate::sanitize::Raw;
-use crate::tool::{Fresh, ToolCall};
 
-/// The answers that there always are.
-const ALLOW: (&str, &str) = ("allow", "Allow once");
-const DENY: (&str, &str) = ("deny", "Deny");
-/// How the ids of suggestions begin, before their place in the list.
-const ALWAYS: &str = "allow_always:";
-/// Suggestions of one question that are looked at.
+/// The id and the label of the options that every request has.
+const ALLOW_OPTION: (&str, &str) = ("allow", "Allow once");
+const DENY_OPTION: (&str, &str) = ("deny", "Deny");
+/// The prefix of the option ids of suggestions; their index follows.
+const SUGGESTION_ID_PREFIX: &str = "allow_always:";
+/// The number of suggestions that are read from one request.
 const MAX_SUGGESTIONS: usize = 16;
 
-/// A question that waits for its answer: the call it is about, and the answers on offer.
+/// A permission request that awaits its answer.
 #[derive(Debug, Default)]
-pub(super) struct Request {
-    pub(super) call: String,
-    /// Ids and words.
+pub(super) struct PendingControlRequest {
+    pub(super) call_id: String,
+    /// The ids and labels of the options.
     pub(super) options: Vec<(String, String)>,
 }
 
-impl Claude {
+impl ClaudeParser {
     pub(super) fn control(
         &mut self,
         kind: &str,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         object: Json<'_>,
-        out: &mut Yield,
+        out: &mut AdapterOutput,
     ) {
         let id = r.request.and_then(Json::scalar).unwrap_or_default();
         match kind {
-            "control_request" => self.request(&id, object, out),
-            "control_cancel_request" if self.filled_in(&id, None, out) => {}
-            "control_cancel_request" => self.answered(&id, Decision::Cancelled, None, out),
+            "control_request" => self.control_request(&id, object, out),
+            "control_cancel_request" if self.close_form(&id, None, out) => {}
+            "control_cancel_request" => self.decide(&id, DecisionOutcome::Cancelled, None, out),
             _ => {
                 let response = object.get("response");
                 let get = |name: &str| response.and_then(|r| r.get(name));
                 let id = get("request_id").and_then(Json::scalar).unwrap_or_default();
-                let given = get("response");
-                if self.filled_in(&id, given, out) {
+                let answer = get("response");
+                if self.close_form(&id, answer, out) {
                     return;
                 }
-                if let Some(list) = given.and_then(|g| g.get("commands")) {
+                if let Some(list) = answer.and_then(|a| a.get("commands")) {
                     let commands = commands(Some(list));
-                    return self.learn(Info { commands, ..Info::default() }, out);
+                    return self
+                        .update_info(SessionUpdate { commands, ..SessionUpdate::default() }, out);
                 }
                 let failed = || get("subtype").and_then(Json::str).as_deref() == Some("error");
-                let decision = match given.and_then(|g| g.text("behavior")).as_deref() {
-                    Some("allow") => Decision::Allowed,
-                    Some("deny") => Decision::Rejected,
-                    // Refused to answer is not leave.
-                    None if failed() => Decision::Cancelled,
+                let decision = match answer.and_then(|a| a.text("behavior")).as_deref() {
+                    Some("allow") => DecisionOutcome::Allowed,
+                    Some("deny") => DecisionOutcome::Rejected,
+                    // A failed request is not permitted.
+                    None if failed() => DecisionOutcome::Cancelled,
                     _ => {
-                        out.quiet += 1;
+                        out.ignore();
                         return;
                     }
                 };
-                let more = given.and_then(|g| g.get("updatedPermissions"));
-                let more = more.filter(|m| m.kind() == Kind::Array);
-                // What is allowed from now on is known by what it says.
-                let first = more.and_then(|m| m.items().next());
-                let option = first.filter(|_| decision == Decision::Allowed);
-                let option = option.and_then(suggestion::words);
-                self.answered(&id, decision, option, out);
+                let updates = answer.and_then(|a| a.get("updatedPermissions"));
+                let updates = updates.filter(|u| u.kind() == Kind::Array);
+                // The chosen suggestion is identified by its label.
+                let first = updates.and_then(|m| m.items().next());
+                let option = first.filter(|_| decision == DecisionOutcome::Allowed);
+                let option = option.and_then(suggestion::suggestion_label);
+                self.decide(&id, decision, option, out);
             }
         }
     }
 
-    fn request(&mut self, id: &str, object: Json<'_>, out: &mut Yield) {
+    fn control_request(&mut self, id: &str, object: Json<'_>, out: &mut AdapterOutput) {
         let Some(request) = object.get("request") else {
             return unknown("control_request", object, out);
         };
         match request.text("subtype").as_deref() {
             Some("can_use_tool") => {}
-            Some("elicitation") => return self.elicit(id, request, out),
+            Some("elicitation") => return self.elicitation_request(id, request, out),
             Some(
                 "initialize"
                 | "interrupt"
@@ -92,13 +97,13 @@ impl Claude {
                 | "set_max_thinking_tokens"
                 | "rewind_files",
             ) => {
-                out.quiet += 1;
+                out.ignore();
                 return;
             }
             _ => return unknown("control_request", object, out),
         }
         let call = request.text("tool_use_id").unwrap_or_default();
-        self.requests.open(id).0.call = call.clone().into_owned();
+        self.control_requests.get_or_insert(id).0.call_id = call.clone().into_owned();
         let tool_call_id = Raw::new(call.clone());
         let request_id = Raw::new(id);
         if request.text("tool_name").as_deref() == Some("AskUserQuestion") {
@@ -107,102 +112,116 @@ impl Claude {
             let question = Question { request_id, tool_call_id, questions };
             return out.push(Body::QuestionRequest(Box::new(question)));
         }
-        let exact = self.asked_call(request, &call, out);
-        let mut offered = vec![(ALLOW.0.to_owned(), ALLOW.1.to_owned(), "allow_once")];
-        let more = request.get("permission_suggestions").filter(|s| s.kind() == Kind::Array);
-        for (at, one) in more.into_iter().flat_map(Json::items).take(MAX_SUGGESTIONS).enumerate() {
-            if let Some(words) = suggestion::words(one) {
-                offered.push((format!("{ALWAYS}{at}"), words, "allow_always"));
+        let target = self.requested_call(request, &call, out);
+        let mut offered =
+            vec![(ALLOW_OPTION.0.to_owned(), ALLOW_OPTION.1.to_owned(), "allow_once")];
+        let suggestions = request.get("permission_suggestions").filter(|s| s.kind() == Kind::Array);
+        let suggestions = suggestions.into_iter().flat_map(Json::items).take(MAX_SUGGESTIONS);
+        for (at, suggestion) in suggestions.enumerate() {
+            if let Some(label) = suggestion::suggestion_label(suggestion) {
+                offered.push((format!("{SUGGESTION_ID_PREFIX}{at}"), label, "allow_always"));
             }
         }
-        offered.push((DENY.0.to_owned(), DENY.1.to_owned(), "reject_once"));
-        let choice = |(id, name, kind): &(String, String, &str)| Choice {
+        offered.push((DENY_OPTION.0.to_owned(), DENY_OPTION.1.to_owned(), "reject_once"));
+        let choice = |(id, name, kind): &(String, String, &str)| PermissionOption {
             option_id: Raw::new(id.as_str()),
             name: Raw::new(name.as_str()),
             kind: Raw::new(*kind),
         };
         let options = offered.iter().map(choice).collect();
-        self.requests.open(id).0.options =
+        self.control_requests.get_or_insert(id).0.options =
             offered.into_iter().map(|(id, name, _)| (id, name)).collect();
-        // What the model calls its command is no word of the program.
-        let own = request.path(&["input", "description"]).and_then(Json::str);
-        let told =
-            request.get("description").and_then(Json::str).filter(|d| Some(d) != own.as_ref());
-        let named = || request.any(&["display_name", "tool_name"]).and_then(Json::str);
-        let title = exact.or_else(|| told.or_else(named).map(Raw::new));
-        let ask = Ask { request_id, tool_call_id, title, options, call: None };
+        // The model's description of its command is not a description by the program.
+        let by_model = request.path(&["input", "description"]).and_then(Json::str);
+        let by_program =
+            request.get("description").and_then(Json::str).filter(|d| Some(d) != by_model.as_ref());
+        let tool_name = || request.any(&["display_name", "tool_name"]).and_then(Json::str);
+        let title = target.or_else(|| by_program.or_else(tool_name).map(Raw::new));
+        let ask = PermissionRequest { request_id, tool_call_id, title, options, call: None };
         out.push(Body::PermissionRequest(Box::new(ask)));
     }
 
-    /// A server that the agent works with asks for something that the user knows.
-    fn elicit(&mut self, id: &str, request: Json<'_>, out: &mut Yield) {
-        // The request may come again for somebody who joins later.
-        if self.forms.has(id) {
-            out.quiet += 1;
+    /// An MCP server asks the user to fill in a form.
+    fn elicitation_request(&mut self, id: &str, request: Json<'_>, out: &mut AdapterOutput) {
+        // The request may be repeated for a client that connects later.
+        if self.forms.contains_key(id) {
+            out.ignore();
             return;
         }
-        let (form, mut question) = Form::read(id, Some(request));
+        let (form, mut question) = ElicitationForm::parse(id, Some(request));
         let server = request.any(&["display_name", "mcp_server_name"]).and_then(Json::owned);
         if let Some(first) = question.questions.first_mut() {
             first.header = first.header.take().or(server.map(Raw::new));
         }
-        *self.forms.open(id).0 = form;
-        self.waiting += 1;
+        *self.forms.get_or_insert(id).0 = form;
+        self.open_forms += 1;
         out.push(Body::QuestionRequest(Box::new(question)));
     }
 
-    /// The user filled in a form, or nobody will any more; false when there is no such form.
-    fn filled_in(&mut self, id: &str, given: Option<Json<'_>>, out: &mut Yield) -> bool {
-        let Some(form) = self.forms.take(id) else { return false };
-        self.waiting = self.waiting.saturating_sub(1);
-        out.push(form.answered(given));
+    /// Closes a form with the user's answer, if any; returns false when there is no such form.
+    fn close_form(&mut self, id: &str, answer: Option<Json<'_>>, out: &mut AdapterOutput) -> bool {
+        let Some(form) = self.forms.remove(id) else { return false };
+        self.open_forms = self.open_forms.saturating_sub(1);
+        out.push(form.answer(answer));
         true
     }
 
-    /// The call as it is asked for, which is what will be done; its command or its file.
-    fn asked_call(&mut self, request: Json<'_>, id: &str, out: &mut Yield) -> Option<Raw> {
+    /// Emits the call with the arguments that would run; returns its command or its file.
+    fn requested_call(
+        &mut self,
+        request: Json<'_>,
+        id: &str,
+        out: &mut AdapterOutput,
+    ) -> Option<Raw> {
         let input = request.get("input").filter(|i| i.kind() == Kind::Object);
-        let is_known = self.calls.has(id);
-        let (known, _) = self.calls.open(id);
+        let is_known = self.tool_uses.contains_key(id);
+        let (known, _) = self.tool_uses.get_or_insert(id);
         known.identify(&request.text("tool_name").unwrap_or_default());
         let mut call: ToolCall<Raw> = ToolCall::unknown();
-        known.tell(&mut call);
+        known.describe(&mut call);
         call.name = Some(Raw::new(&*known.name)).filter(|n| !n.is_empty());
         read_input(&mut call, input, input);
-        call.diffs = input.and_then(|i| diffs(&call, i));
-        let exact = call.command.clone().or_else(|| call.file_path.clone());
+        call.diffs = input.and_then(|i| input_diffs(&call, i));
+        let target = call.command.clone().or_else(|| call.file_path.clone());
         if is_known {
-            // The same arguments in another order are the same.
+            // The arguments are known; here they may be in another order.
             (call.input, call.name) = (None, None);
         }
-        let parent = request
-            .text("agent_id")
-            .and_then(|agent| self.agents.get(&agent).map(|parent| Raw::new(parent.as_str())));
+        let parent = request.text("agent_id").and_then(|agent| {
+            self.subagent_calls.get(&agent).map(|parent| Raw::new(parent.as_str()))
+        });
         let event = ToolEvent {
             id: Raw::new(id),
             call,
-            fresh: Fresh::default(),
+            fresh: ChangedFields::default(),
             grew_from: None,
             first: !is_known,
             grows: false,
             repeats: false,
         };
         out.push_in(parent, Body::ToolCallStart(Box::new(event)));
-        exact
+        target
     }
 
-    fn answered(&mut self, id: &str, decision: Decision, option: Option<String>, out: &mut Yield) {
-        let Some(request) = self.requests.take(id) else {
-            out.quiet += 1;
+    fn decide(
+        &mut self,
+        id: &str,
+        decision: DecisionOutcome,
+        option: Option<String>,
+        out: &mut AdapterOutput,
+    ) {
+        let Some(request) = self.control_requests.remove(id) else {
+            out.ignore();
             return;
         };
-        let (request_id, tool_call_id) = (Raw::new(id), Raw::new(request.call));
+        let (request_id, tool_call_id) = (Raw::new(id), Raw::new(request.call_id));
         let chosen =
-            option.and_then(|words| request.options.iter().find(|(_, name)| *name == words));
+            option.and_then(|label| request.options.iter().find(|(_, name)| *name == label));
         let option_id = chosen.map(|(id, _)| Raw::new(id.as_str()));
         let option = chosen.map(|(_, name)| Raw::new(name.as_str()));
         let waited_ms = None;
-        let answer = Answer { request_id, tool_call_id, decision, option_id, option, waited_ms };
+        let answer =
+            PermissionDecision { request_id, tool_call_id, decision, option_id, option, waited_ms };
         out.push(Body::PermissionAnswer(Box::new(answer)));
     }
 }

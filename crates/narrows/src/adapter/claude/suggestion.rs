@@ -1,37 +1,37 @@
-//! What Claude Code proposes to allow from now on, in words that say exactly what it is.
+//! Labels of permission suggestions: what Claude Code offers to allow permanently, stated exactly.
 
 use crate::json::{Index, Json, Kind};
 use std::borrow::Cow;
 
-/// Rules and folders of one suggestion that are named.
-const MAX_NAMED: usize = 32;
+/// The number of rules or directories in one label.
+const MAX_ENTRIES: usize = 32;
 
-/// The words of a suggestion, as JSON; none when it allows nothing, or nobody can say what.
-pub fn suggested(json: &str) -> Option<String> {
+/// Returns the label of a suggestion in JSON; none when it allows nothing, or something unknown.
+pub fn describe_suggestion(json: &str) -> Option<String> {
     let mut index = Index::default();
-    words(index.read(json).ok()?.root())
+    suggestion_label(index.read(json).ok()?.root())
 }
 
-/// The words of a suggestion; none when it allows nothing, or nobody can say what.
-pub(super) fn words(suggestion: Json<'_>) -> Option<String> {
+/// Returns the label of a suggestion; none when it allows nothing, or something unknown.
+pub(super) fn suggestion_label(suggestion: Json<'_>) -> Option<String> {
     let destination = suggestion.text("destination")?;
-    let place = place(&destination)?;
+    let scope = scope(&destination)?;
     match suggestion.text("type")?.as_ref() {
         "addRules" if suggestion.text("behavior").as_deref() == Some("allow") => {
-            let rules = named(suggestion.get("rules")?, rule)?;
-            Some(format!("Always allow {} {place}", rules.join(", ")))
+            let rules = list_all(suggestion.get("rules")?, rule)?;
+            Some(format!("Always allow {} {scope}", rules.join(", ")))
         }
         "addDirectories" => {
-            let folders = named(suggestion.get("directories")?, |folder| {
-                folder.str().filter(|f| !f.is_empty()).map(Cow::into_owned)
+            let dirs = list_all(suggestion.get("directories")?, |dir| {
+                dir.str().filter(|d| !d.is_empty()).map(Cow::into_owned)
             })?;
-            Some(format!("Always allow work in {} {place}", folders.join(", ")))
+            Some(format!("Always allow work in {} {scope}", dirs.join(", ")))
         }
         "setMode" => match suggestion.text("mode")?.as_ref() {
-            "acceptEdits" => Some(format!("Allow, and accept all edits {place}")),
-            "bypassPermissions" => Some(format!("Allow, and ask for nothing any more {place}")),
+            "acceptEdits" => Some(format!("Allow, and accept all edits {scope}")),
+            "bypassPermissions" => Some(format!("Allow, and ask for nothing any more {scope}")),
             mode @ ("default" | "plan" | "dontAsk" | "auto") => {
-                Some(format!("Allow, and switch to the mode {mode} {place}"))
+                Some(format!("Allow, and switch to the mode {mode} {scope}"))
             }
             _ => None,
         },
@@ -39,8 +39,8 @@ pub(super) fn words(suggestion: Json<'_>) -> Option<String> {
     }
 }
 
-/// How long and where it holds.
-fn place(destination: &str) -> Option<&'static str> {
+/// Returns where and for how long a suggestion applies.
+fn scope(destination: &str) -> Option<&'static str> {
     Some(match destination {
         "session" => "for this session",
         "localSettings" => "in this project (.claude/settings.local.json)",
@@ -51,7 +51,7 @@ fn place(destination: &str) -> Option<&'static str> {
     })
 }
 
-/// A rule as the settings write it: `Bash(npm test:*)`; without content, the whole tool.
+/// Formats a rule like the settings: `Bash(npm test:*)`; without content it is the whole tool.
 fn rule(rule: Json<'_>) -> Option<String> {
     let tool = rule.text("toolName").filter(|t| !t.is_empty())?;
     Some(match rule.text("ruleContent").filter(|c| !c.is_empty()) {
@@ -60,21 +60,21 @@ fn rule(rule: Json<'_>) -> Option<String> {
     })
 }
 
-/// All of a list, or none: what is not named is not offered.
-fn named(list: Json<'_>, name: impl Fn(Json<'_>) -> Option<String>) -> Option<Vec<String>> {
-    if list.kind() != Kind::Array || list.is_empty() || list.items().nth(MAX_NAMED).is_some() {
+/// Formats every entry of a list, or returns none: an entry that cannot be shown must not be offered.
+fn list_all(list: Json<'_>, format: impl Fn(Json<'_>) -> Option<String>) -> Option<Vec<String>> {
+    if list.kind() != Kind::Array || list.is_empty() || list.items().nth(MAX_ENTRIES).is_some() {
         return None;
     }
-    list.items().map(name).collect()
+    list.items().map(format).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::suggested;
+    use super::describe_suggestion;
 
     #[test]
-    fn the_words_say_what_is_allowed_and_where() {
-        for (json, words) in [
+    fn suggestion_label_names_permission_and_scope() {
+        for (json, label) in [
             (
                 r#"{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"npm test:*"},{"toolName":"WebFetch"}],"behavior":"allow","destination":"localSettings"}"#,
                 "Always allow Bash(npm test:*), WebFetch (whatever it does) in this project (.claude/settings.local.json)",
@@ -88,7 +88,7 @@ mod tests {
                 "Allow, and accept all edits for this session",
             ),
         ] {
-            assert_eq!(suggested(json).as_deref(), Some(words), "{json}");
+            assert_eq!(describe_suggestion(json).as_deref(), Some(label), "{json}");
         }
         for json in [
             r#"{"type":"addRules","rules":[{"toolName":"Bash"}],"behavior":"deny","destination":"session"}"#,
@@ -100,7 +100,7 @@ mod tests {
             "[]",
             "no JSON",
         ] {
-            assert_eq!(suggested(json), None, "{json}");
+            assert_eq!(describe_suggestion(json), None, "{json}");
         }
     }
 }

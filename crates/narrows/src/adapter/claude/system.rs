@@ -1,116 +1,122 @@
-//! Records of the program itself.
+//! Records of the program: initialization, status, compactions, notices, titles.
 
-use super::attachment::hook_failed;
-use super::record::Record;
-use super::{Claude, kinds, unknown};
-use crate::adapter::Yield;
-use crate::adapter::internal::tagged;
-use crate::event::{Body, Command, Info, Note, Summary};
+use super::attachment::hook_error;
+use super::record::ClaudeRecord;
+use super::record_kinds::is_hidden_system;
+use super::user::UserInput;
+use super::{ClaudeParser, unknown};
+use crate::adapter::output::AdapterOutput;
+use crate::adapter::synthetic_text::tagged;
 use crate::json::Json;
+use crate::model::event::{Body, Compaction, Notice, SessionUpdate, SlashCommand};
 use crate::sanitize::Raw;
 
-/// Commands that are kept of a list.
+/// The number of commands that are read from a list.
 const MAX_COMMANDS: usize = 512;
 
-/// What was replaced, until the summary that replaces it comes.
+/// A compaction whose summary has not arrived.
 #[derive(Debug)]
-pub(super) struct Boundary {
+pub(super) struct CompactBoundary {
     parent: Option<Raw>,
     trigger: Option<String>,
     tokens: Option<u64>,
 }
 
-impl Claude {
+impl ClaudeParser {
     pub(super) fn system(
         &mut self,
-        r: &Record<'_>,
+        r: &ClaudeRecord<'_>,
         object: Json<'_>,
         parent: Option<&Raw>,
-        out: &mut Yield,
+        out: &mut AdapterOutput,
     ) {
         let subtype = r.subtype.as_deref().unwrap_or_default();
         match subtype {
             "init" => {
-                self.begins = true;
+                self.turn_started = true;
                 let text = |name: &str| object.text(name).map(Raw::new);
-                let info = Info {
+                let info = SessionUpdate {
                     model: text("model"),
                     mode: text("permissionMode"),
                     commands: commands(object.get("slash_commands")),
-                    ..Info::default()
+                    ..SessionUpdate::default()
                 };
-                self.learn(info, out);
+                self.update_info(info, out);
             }
             "status" => {
-                // What it is doing, or nothing any more.
+                // The activity of the program; absent when it is idle.
                 let status = object.text("status").unwrap_or_default();
-                self.learn(Info { status: Some(Raw::new(status)), ..Info::default() }, out);
+                self.update_info(
+                    SessionUpdate { status: Some(Raw::new(status)), ..SessionUpdate::default() },
+                    out,
+                );
             }
             "compact_boundary" | "microcompact_boundary" => {
-                self.no_summary(out);
-                let about = object.any(&[
+                self.close_compaction(out);
+                let metadata = object.any(&[
                     "compactMetadata",
                     "compact_metadata",
                     "microcompactMetadata",
                     "microcompact_metadata",
                 ]);
-                let get = |names: &[&str]| about.and_then(|a| a.any(names));
-                self.compaction = Some(Boundary {
+                let get = |names: &[&str]| metadata.and_then(|m| m.any(names));
+                self.compaction = Some(CompactBoundary {
                     parent: parent.cloned(),
                     trigger: get(&["trigger"]).and_then(Json::owned),
                     tokens: get(&["preTokens", "pre_tokens"]).and_then(Json::u64),
                 });
             }
-            "api_retry" | "api_error" => retry(object, parent, out),
+            "api_retry" | "api_error" => retry_notice(object, parent, out),
             "informational" => {
                 let level = object.text("level").unwrap_or_else(|| "info".into());
                 let text = Raw::new(object.text("content").unwrap_or_default());
-                let note = Note { kind: Raw::new(level), text };
+                let note = Notice { kind: Raw::new(level), text };
                 out.push_in(parent.cloned(), Body::Notice(note));
             }
             "local_command" => {
                 let text = object.text("content").unwrap_or_default();
                 if tagged(&text, "local-command-stdout").is_some() {
-                    Self::command_output(&bare_output(&text), out);
+                    Self::command_output(&strip_output_tags(&text), out);
                 } else {
-                    self.words(&text, r.into(), parent, &mut super::user::Said::default(), out);
+                    self.user_text(&text, r.into(), parent, &mut UserInput::default(), out);
                 }
             }
-            "task_notification" => self.task_ended(object, out),
+            "task_notification" => self.task_notification_record(object, out),
             "hook_response" => {
                 let text = |name: &str| object.get(name).and_then(Json::scalar);
                 if text("outcome").as_deref() == Some("error") {
-                    let why = text("stderr").filter(|t| !t.is_empty()).or_else(|| text("stdout"));
+                    let message =
+                        text("stderr").filter(|t| !t.is_empty()).or_else(|| text("stdout"));
                     let name = text("hook_name").unwrap_or_default();
-                    hook_failed(&name, &why.unwrap_or_default(), parent, out);
+                    hook_error(&name, &message.unwrap_or_default(), parent, out);
                 } else {
-                    out.quiet += 1;
+                    out.ignore();
                 }
             }
-            _ if kinds::is_quiet_system(subtype) => out.quiet += 1,
+            _ if is_hidden_system(subtype) => out.ignore(),
             _ => unknown(&format!("system:{subtype}"), object, out),
         }
     }
 
-    /// The summary that replaces what came before.
-    pub(super) fn summary(&mut self, text: &str, parent: Option<&Raw>, out: &mut Yield) {
-        let at = self.compaction.take_if(|b| b.parent.as_ref() == parent);
-        let (trigger, tokens_before) = at.map_or((None, None), |b| (b.trigger, b.tokens));
+    /// Emits a compaction with its summary.
+    pub(super) fn summary(&mut self, text: &str, parent: Option<&Raw>, out: &mut AdapterOutput) {
+        let boundary = self.compaction.take_if(|b| b.parent.as_ref() == parent);
+        let (trigger, tokens_before) = boundary.map_or((None, None), |b| (b.trigger, b.tokens));
         let (text, trigger) = (Raw::new(text.trim()), trigger.map(Raw::new));
-        let summary = Summary { id: None, text, trigger, tokens_before, unfinished: false };
+        let summary = Compaction { id: None, text, trigger, tokens_before, unfinished: false };
         out.push_in(parent.cloned(), Body::Compaction(Box::new(summary)));
     }
 
-    /// Something else comes: there is no summary.
-    pub(super) fn no_summary(&mut self, out: &mut Yield) {
+    /// Emits a compaction without a summary when another record follows.
+    pub(super) fn close_compaction(&mut self, out: &mut AdapterOutput) {
         if let Some(boundary) = &self.compaction {
             let parent = boundary.parent.clone();
             self.summary("", parent.as_ref(), out);
         }
     }
 
-    /// What the session is called, and where its work went.
-    pub(super) fn title(&mut self, kind: &str, object: Json<'_>, out: &mut Yield) {
+    /// Handles the title of the session and its pull requests.
+    pub(super) fn title(&mut self, kind: &str, object: Json<'_>, out: &mut AdapterOutput) {
         let names = match kind {
             "summary" => &["summary"][..],
             "custom-title" => &["customTitle"],
@@ -120,50 +126,55 @@ impl Claude {
                 let Some(url) = object.any(&["prUrl", "url"]).and_then(Json::str) else {
                     return unknown(kind, object, out);
                 };
-                let note = Note { kind: Raw::new("pull_request"), text: Raw::new(url) };
+                let note = Notice { kind: Raw::new("pull_request"), text: Raw::new(url) };
                 return out.push(Body::Notice(note));
             }
         };
         let Some(title) = object.any(names).and_then(Json::str) else {
             return unknown(kind, object, out);
         };
-        // A name that somebody gave beats one that was made up.
-        self.named |= kind == "custom-title";
-        let better = kind == "ai-title" && !self.named;
-        if kind == "custom-title" || self.info.title.is_none() || better {
+        // A title by the user takes precedence over a generated one.
+        self.has_user_title |= kind == "custom-title";
+        let is_better = kind == "ai-title" && !self.has_user_title;
+        if kind == "custom-title" || self.info.title.is_none() || is_better {
             let title = Some(Raw::new(title));
-            self.learn(Info { title, named: self.named, ..Info::default() }, out);
+            self.update_info(
+                SessionUpdate { title, named: self.has_user_title, ..SessionUpdate::default() },
+                out,
+            );
         } else {
-            out.quiet += 1;
+            out.ignore();
         }
     }
 }
 
-/// The model is asked again. What is printed and what is kept tell it by different names.
-fn retry(object: Json<'_>, parent: Option<&Raw>, out: &mut Yield) {
+/// Emits a notice that the request to the model is retried. The two forms spell the fields
+/// differently.
+fn retry_notice(object: Json<'_>, parent: Option<&Raw>, out: &mut AdapterOutput) {
     let number = |names: &[&str]| object.any(names).and_then(Json::u64);
     let status =
         number(&["error_status"]).or_else(|| object.path(&["error", "status"]).and_then(Json::u64));
-    let what = status.map_or_else(|| "The connection was cut".to_owned(), |s| format!("Error {s}"));
+    let cause =
+        status.map_or_else(|| "The connection was cut".to_owned(), |s| format!("Error {s}"));
     let attempt = number(&["attempt", "retryAttempt"]).unwrap_or(0);
-    let most = number(&["max_retries", "maxRetries"]).unwrap_or(0);
-    let text = Raw::new(format!("{what}, trying again ({attempt} of {most})"));
-    out.push_in(parent.cloned(), Body::Notice(Note { kind: Raw::new("retry"), text }));
+    let max_attempts = number(&["max_retries", "maxRetries"]).unwrap_or(0);
+    let text = Raw::new(format!("{cause}, trying again ({attempt} of {max_attempts})"));
+    out.push_in(parent.cloned(), Body::Notice(Notice { kind: Raw::new("retry"), text }));
 }
 
-/// The names of commands, or commands with descriptions.
-pub(super) fn commands(list: Option<Json<'_>>) -> Option<Vec<Command<Raw>>> {
+/// Parses a list of command names, or of commands with descriptions.
+pub(super) fn commands(list: Option<Json<'_>>) -> Option<Vec<SlashCommand<Raw>>> {
     let command = |c: Json<'_>| {
         let name = c.str().or_else(|| c.text("name"))?;
         let description = c.text("description").filter(|d| !d.is_empty());
-        Some(Command { name: Raw::new(name), description: description.map(Raw::new) })
+        Some(SlashCommand { name: Raw::new(name), description: description.map(Raw::new) })
     };
     list.map(|l| l.items().take(MAX_COMMANDS).filter_map(command).collect())
 }
 
-/// What a command printed, out of its tags.
-pub(super) fn bare_output(text: &str) -> String {
-    let parts = ["local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr"];
-    let found: Vec<&str> = parts.iter().filter_map(|tag| tagged(text, tag)).collect();
-    if found.is_empty() { text.to_owned() } else { found.join("\n").trim().to_owned() }
+/// Extracts the output of a command from its tags.
+pub(super) fn strip_output_tags(text: &str) -> String {
+    let tags = ["local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr"];
+    let outputs: Vec<&str> = tags.iter().filter_map(|tag| tagged(text, tag)).collect();
+    if outputs.is_empty() { text.to_owned() } else { outputs.join("\n").trim().to_owned() }
 }

@@ -1,112 +1,124 @@
-//! Records in the user's voice: prompts, results, and much that no user typed.
+//! Records in the user's role: prompts, tool results, and text that no user typed.
 
-use super::record::{Blocks, Record};
-use super::result::stays;
+use super::image::image_block;
+use super::record::{ClaudeRecord, ContentBlocks};
 use super::tasks::without_reminders;
-use super::{Claude, system};
-use crate::adapter::Yield;
-use crate::adapter::blob;
-use crate::adapter::internal::{Internal, classify, tagged};
-use crate::event::{AgentFile, Body, Message, Note, Origin};
+use super::tool_result::has_no_parent_dir;
+use super::{ClaudeParser, system, unknown};
+use crate::adapter::output::AdapterOutput;
+use crate::adapter::synthetic_text::{SyntheticKind, classify, tagged};
 use crate::json::Json;
+use crate::model::event::{AgentFile, Body, Notice, PromptOrigin, UserMessage};
+use crate::model::tool::Image;
 use crate::sanitize::Raw;
-use crate::tool::Image;
 
-impl Claude {
-    pub(super) fn user(&mut self, r: &Record<'_>, parent: Option<&Raw>, out: &mut Yield) {
-        self.begins = false;
-        self.turn_goes_on(None, parent);
+impl ClaudeParser {
+    pub(super) fn user(
+        &mut self,
+        r: &ClaudeRecord<'_>,
+        parent: Option<&Raw>,
+        out: &mut AdapterOutput,
+    ) {
+        self.turn_started = false;
+        self.continue_turn(None, parent);
         let blocks = r.blocks();
-        // One value stands beside all results of a record: of several, it is none's.
-        let structured = r.structured.filter(|_| blocks.results() == 1);
-        let mut said = Said::default();
-        if let Blocks::Text(text) = blocks {
-            self.words(&text.str().unwrap_or_default(), r.into(), parent, &mut said, out);
+        // A record has one structured result: with several results it belongs to none.
+        let structured = r.structured_result.filter(|_| blocks.tool_results() == 1);
+        let mut input = UserInput::default();
+        if let ContentBlocks::Text(text) = blocks {
+            self.user_text(&text.str().unwrap_or_default(), r.into(), parent, &mut input, out);
         }
-        for block in blocks.each() {
+        for block in blocks.iter() {
             match block.text("type").as_deref() {
                 Some("tool_result") => {
-                    self.say(&mut said, parent, out);
-                    self.result(block, structured, r, parent, out);
+                    self.emit_input(&mut input, parent, out);
+                    self.tool_result(block, structured, r, parent, out);
                 }
                 Some("text") => {
-                    self.words(
+                    self.user_text(
                         &block.text("text").unwrap_or_default(),
                         r.into(),
                         parent,
-                        &mut said,
+                        &mut input,
                         out,
                     );
                 }
-                Some("image") if !r.internal => said.show(block, out),
-                Some("image" | "document") => out.quiet += 1,
-                kind => super::unknown(&format!("user:{}", kind.unwrap_or("untyped")), block, out),
+                Some("image") if !r.is_synthetic => input.add_image(block, out),
+                Some("image" | "document") => out.ignore(),
+                kind => unknown(&format!("user:{}", kind.unwrap_or("untyped")), block, out),
             }
         }
-        if matches!(blocks, Blocks::None) {
-            out.quiet += 1;
+        if matches!(blocks, ContentBlocks::None) {
+            out.ignore();
         }
-        self.say(&mut said, parent, out);
+        self.emit_input(&mut input, parent, out);
     }
 
-    /// Words in the user's voice. Each text is looked at by itself: a typed one may stand beside
-    /// others that were added to it.
-    pub(super) fn words(
+    /// Handles one text in the user's role. A typed text may be next to synthetic ones.
+    pub(super) fn user_text(
         &mut self,
         text: &str,
-        by: By,
+        source: TextSource,
         parent: Option<&Raw>,
-        said: &mut Said,
-        out: &mut Yield,
+        input: &mut UserInput,
+        out: &mut AdapterOutput,
     ) {
         let note = |kind: &str, text: &str| {
-            Body::Notice(Note { kind: Raw::new(kind), text: Raw::new(text.trim()) })
+            Body::Notice(Notice { kind: Raw::new(kind), text: Raw::new(text.trim()) })
         };
         match classify(text) {
-            _ if by.summary => self.summary(text, parent, out),
-            Some(Internal::Compaction) => self.summary(text, parent, out),
-            Some(Internal::Task) => Self::task_notification(text, out),
-            _ if by.task => Self::task_notification(text, out),
-            Some(Internal::Interrupted) => {
+            _ if source.is_summary => self.summary(text, parent, out),
+            Some(SyntheticKind::Compaction) => self.summary(text, parent, out),
+            Some(SyntheticKind::TaskNotification) => Self::task_notification_text(text, out),
+            _ if source.is_task => Self::task_notification_text(text, out),
+            Some(SyntheticKind::Interrupted) => {
                 out.push_in(parent.cloned(), note("interrupted", text));
-                if by.kept && parent.is_none() {
-                    self.kept_stop("cancelled", out);
+                if source.is_history && parent.is_none() {
+                    self.end_turn_early("cancelled", out);
                 }
             }
-            Some(Internal::Command) => match command(text) {
-                Some(line) if is_for_agent(text) => said.add(&line),
+            Some(SyntheticKind::Command) => match command_line(text) {
+                Some(line) if is_for_agent(text) => input.add_text(&line),
                 Some(line) => out.push_in(parent.cloned(), note("command", &line)),
-                None => out.quiet += 1,
+                None => out.ignore(),
             },
-            Some(Internal::CommandOutput) => Self::command_output(&system::bare_output(text), out),
-            Some(Internal::Context) => out.quiet += 1,
-            None if by.program && self.resumes(text, parent, out) => {}
-            None if by.program => match skill_file(text) {
+            Some(SyntheticKind::CommandOutput) => {
+                Self::command_output(&system::strip_output_tags(text), out)
+            }
+            Some(SyntheticKind::Context) => out.ignore(),
+            None if source.by_program && self.continuation_request(text, parent, out) => {}
+            None if source.by_program => match skill_file(text) {
                 Some(path) => {
                     let file = AgentFile { path: Raw::new(path), tool_call_id: None };
                     out.push_in(parent.cloned(), Body::SkillFile(Box::new(file)));
                 }
-                None => out.quiet += 1,
+                None => out.ignore(),
             },
-            None => said.add(without_reminders(text)),
+            None => input.add_text(without_reminders(text)),
         }
     }
 
-    pub(super) fn say(&mut self, said: &mut Said, parent: Option<&Raw>, out: &mut Yield) {
-        let said = std::mem::take(said);
-        if said.text.is_empty() && said.images.is_empty() {
+    /// Emits the collected input as one message.
+    pub(super) fn emit_input(
+        &mut self,
+        input: &mut UserInput,
+        parent: Option<&Raw>,
+        out: &mut AdapterOutput,
+    ) {
+        let input = std::mem::take(input);
+        if input.text.is_empty() && input.images.is_empty() {
             return;
         }
         if parent.is_none() {
-            self.no_summary(out);
-            self.guessed.clear();
+            self.close_compaction(out);
+            self.calls_matched_by_prompt.clear();
         }
-        // Each prompt is a record of its own: two in a row are two.
+        // Each prompt is a record of its own: consecutive prompts are not joined.
         let block_id = Some(Raw::new(format!("line-{}", self.line)));
-        let body = Body::UserMessage(Message {
-            text: Raw::new(said.text),
-            images: said.images,
-            origin: Origin::Agent,
+        let body = Body::UserMessage(UserMessage {
+            text: Raw::new(input.text),
+            images: input.images,
+            origin: PromptOrigin::Agent,
             block_id,
             whole: true,
         });
@@ -114,55 +126,60 @@ impl Claude {
     }
 }
 
-/// Who wrote a text in the user's voice.
+/// The source of a text in the user's role.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct By {
-    /// The program, for the model.
-    pub(super) program: bool,
-    /// The program, in place of what came before.
-    pub(super) summary: bool,
-    /// Something in the background that has ended.
-    pub(super) task: bool,
-    /// It is read from a file.
-    pub(super) kept: bool,
+pub(super) struct TextSource {
+    /// The program wrote it for the model.
+    pub(super) by_program: bool,
+    /// It is the summary of a compaction.
+    pub(super) is_summary: bool,
+    /// It is the notification of a background task.
+    pub(super) is_task: bool,
+    /// It came from a session file.
+    pub(super) is_history: bool,
 }
 
-impl From<&Record<'_>> for By {
-    fn from(r: &Record<'_>) -> Self {
-        By { program: r.internal, summary: r.summary, task: is_task(r.origin), kept: r.kept }
+impl From<&ClaudeRecord<'_>> for TextSource {
+    fn from(r: &ClaudeRecord<'_>) -> Self {
+        TextSource {
+            by_program: r.is_synthetic,
+            is_summary: r.is_summary,
+            is_task: is_task_notification(r.origin),
+            is_history: r.is_history,
+        }
     }
 }
 
-/// Whether a prompt comes from the background.
-pub(super) fn is_task(origin: Option<Json<'_>>) -> bool {
+/// Whether the origin of a prompt is a background task.
+pub(super) fn is_task_notification(origin: Option<Json<'_>>) -> bool {
     origin.and_then(|o| o.text("kind")).as_deref() == Some("task-notification")
 }
 
-/// What the user said in one record.
+/// The input of the user in one record.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct UserInput {
     text: String,
     images: Vec<Image>,
 }
 
-impl Said {
-    pub(super) fn show(&mut self, block: Json<'_>, out: &mut Yield) {
-        match blob::claude_image(block, &mut out.blobs) {
+impl UserInput {
+    pub(super) fn add_image(&mut self, block: Json<'_>, out: &mut AdapterOutput) {
+        match image_block(block, &mut out.blobs) {
             Ok(image) => self.images.push(image),
-            Err(words) => self.add(&words),
+            Err(substitute) => self.add_text(&substitute),
         }
     }
 
-    pub(super) fn add(&mut self, words: &str) {
-        if !self.text.is_empty() && !words.is_empty() {
+    pub(super) fn add_text(&mut self, text: &str) {
+        if !self.text.is_empty() && !text.is_empty() {
             self.text.push('\n');
         }
-        self.text.push_str(words);
+        self.text.push_str(text);
     }
 }
 
-/// The command that the user typed, out of its tags.
-fn command(text: &str) -> Option<String> {
+/// Extracts the command that the user typed from its tags.
+fn command_line(text: &str) -> Option<String> {
     if let Some(line) = tagged(text, "bash-input") {
         return Some(format!("! {}", line.trim()));
     }
@@ -172,17 +189,18 @@ fn command(text: &str) -> Option<String> {
     Some(format!("{slash}{name} {args}").trim().to_owned())
 }
 
-/// Whether a command makes the agent work. The program tells those that it carries out itself by their
-/// names first, and those that it gives to the model by what it says of them.
+/// Whether a command is a prompt for the model. The tags of such a command start with its message,
+/// those of a command that the program executes itself with its name.
 fn is_for_agent(text: &str) -> bool {
     text.trim_start().starts_with("<command-message>")
 }
 
-/// The file of a skill that the program loaded. Only its own record tells, and only a folder of
-/// skills counts.
+/// Returns the file of a skill that the program loaded. Only a record of the program
+/// counts, and only a directory below `skills`.
 fn skill_file(text: &str) -> Option<String> {
-    let folder = text.strip_prefix("Base directory for this skill: ")?.lines().next()?.trim();
-    let plain = folder.replace('\\', "/");
-    let inside = plain.split('/').any(|part| part == "skills") && stays(&plain);
-    inside.then(|| format!("{}/SKILL.md", plain.trim_end_matches('/')))
+    let dir = text.strip_prefix("Base directory for this skill: ")?.lines().next()?.trim();
+    let normalized = dir.replace('\\', "/");
+    let is_skill =
+        normalized.split('/').any(|part| part == "skills") && has_no_parent_dir(&normalized);
+    is_skill.then(|| format!("{}/SKILL.md", normalized.trim_end_matches('/')))
 }

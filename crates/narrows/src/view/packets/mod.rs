@@ -1,18 +1,19 @@
-//! Clean packets in the shapes that front ends of the protocol already speak.
+//! The `packets` view: clean packets in the shapes of the protocol, for clients that speak it
+//! already.
 //!
-//! A packet depends on one event and on what that event changed, never on what came before: a stream
-//! that is resumed at any cursor tells the same packets as one that was never cut.
+//! A packet depends on one event and its changes, never on earlier events: a stream that resumes at
+//! any cursor has the same packets as an uninterrupted one.
 
 mod call;
 mod input;
 mod output;
 
-use crate::change::{Change, Set};
-use crate::event::{ArtifactInfo, Body, Event, Failure, PlanEntry, Usage};
-use crate::item::ItemBody;
+use crate::model::change::{Change, ItemPatch};
+use crate::model::event::{ArtifactInfo, Body, ErrorEvent, Event, PlanEntry, Usage};
+use crate::model::item::ItemBody;
+use crate::model::time::Time;
+use crate::model::tool::ToolStatus;
 use crate::sanitize::{Clean, Tree};
-use crate::time::Time;
-use crate::tool::ToolStatus;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -20,7 +21,7 @@ use serde_json::value::RawValue;
 /// One packet.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Packet<'a> {
+pub struct ClientPacket<'a> {
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     session_update: Option<&'static str>,
@@ -28,23 +29,23 @@ pub struct Packet<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_tool_call_id: Option<&'a Clean>,
     #[serde(flatten)]
-    body: Shape<'a>,
+    body: PacketBody<'a>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Shape<'a> {
+enum PacketBody<'a> {
     #[serde(rename_all = "camelCase")]
     Chunk {
         #[serde(skip_serializing_if = "Option::is_none")]
         message_id: Option<&'a Clean>,
-        content: Text<'a>,
+        content: TextContent<'a>,
         #[serde(rename = "_meta")]
         meta: (),
     },
-    Call(Box<call::Call<'a>>),
+    Call(Box<call::CallBody<'a>>),
     Plan {
-        entries: Vec<Entry<'a>>,
+        entries: Vec<EntryBody<'a>>,
         #[serde(rename = "_meta")]
         meta: (),
     },
@@ -53,7 +54,7 @@ enum Shape<'a> {
         stop_reason: &'a str,
         usage: Option<&'a Usage>,
         #[serde(rename = "_meta")]
-        meta: Empty,
+        meta: EmptyObject,
     },
     Artifact {
         artifact: &'a ArtifactInfo,
@@ -70,7 +71,7 @@ enum Shape<'a> {
     Compaction {
         compaction_id: Clean,
         status: &'static str,
-        summary: Vec<Text<'a>>,
+        summary: Vec<TextContent<'a>>,
         #[serde(rename = "_meta")]
         meta: (),
     },
@@ -82,13 +83,13 @@ enum Shape<'a> {
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
-struct Empty {}
+struct EmptyObject {}
 
-/// A text, as every field that holds one has it.
+/// The content of a text block.
 #[derive(Debug, Clone)]
-struct Text<'a>(std::borrow::Cow<'a, Clean>);
+struct TextContent<'a>(std::borrow::Cow<'a, Clean>);
 
-impl Serialize for Text<'_> {
+impl Serialize for TextContent<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let mut map = s.serialize_map(Some(4))?;
         map.serialize_entry("type", "text")?;
@@ -101,7 +102,7 @@ impl Serialize for Text<'_> {
 
 /// One entry of a plan.
 #[derive(Debug, Serialize)]
-struct Entry<'a> {
+struct EntryBody<'a> {
     content: &'a Clean,
     status: &'static str,
     priority: &'a str,
@@ -109,12 +110,12 @@ struct Entry<'a> {
     meta: (),
 }
 
-/// The packets of an event; events that these front ends do not know have none. `changes` gives what
-/// the event changed; it is asked only for texts that may have been told before.
-pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Packet<'_>> {
+/// The packets of an event; none for kinds that these clients do not know. `changes` returns the
+/// changes of the event; it is called only for texts that may have been sent before.
+pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<ClientPacket<'_>> {
     let mut out = Vec::new();
     let mut add = |kind, update, body| {
-        out.push(Packet {
+        out.push(ClientPacket {
             r#type: kind,
             session_update: update,
             timestamp: event.time.as_ref(),
@@ -124,10 +125,10 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
     };
     match &event.body {
         Body::UserMessage(m) => {
-            // An agent may repeat what its client sent: that changes nothing.
-            for text in told(&changes(), "text") {
+            // An agent may repeat the prompt of its client: that changes nothing.
+            for text in added_texts(&changes(), "text") {
                 let kind = "user_message_chunk";
-                add(kind, Some(kind), chunk(m.block_id.as_ref(), text));
+                add(kind, Some(kind), chunk_body(m.block_id.as_ref(), text));
             }
         }
         Body::TextChunk(c) | Body::ThinkingChunk(c) => {
@@ -136,13 +137,13 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
                 _ => "agent_thought_chunk",
             };
             let texts = if c.whole {
-                // The pieces were told: of the whole text, only what they did not hold is new.
-                told(&changes(), "content")
+                // The chunks were sent: of the full text, only what they lack is new.
+                added_texts(&changes(), "content")
             } else {
                 vec![c.text.clone()]
             };
             for text in texts {
-                add(kind, Some(kind), chunk(c.block_id.as_ref(), text));
+                add(kind, Some(kind), chunk_body(c.block_id.as_ref(), text));
             }
         }
         Body::ToolCallStart(tool) => {
@@ -152,27 +153,27 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
             }
         }
         Body::ToolCallProgress(tool) => {
-            // Front ends show what a subagent answered as a text: each time they are told.
-            let told = call::is_answer(tool) && !answers(&changes());
-            if let Some(body) = call::progress(tool).filter(|_| !told) {
+            // Clients show the answer of a subagent as a new text each time it is sent.
+            let was_sent = call::is_answer(tool) && !has_new_answer(&changes());
+            if let Some(body) = call::progress(tool).filter(|_| !was_sent) {
                 add("tool_call_progress", Some("tool_call_update"), body);
             }
         }
         Body::PlanUpdate(p) => {
-            let entries = p.entries.iter().map(entry).collect();
-            add("agent_plan_update", Some("plan"), Shape::Plan { entries, meta: () });
+            let entries = p.entries.iter().map(entry_body).collect();
+            add("agent_plan_update", Some("plan"), PacketBody::Plan { entries, meta: () });
         }
-        // A turn that failed has ended with its error.
+        // A failed turn has ended with its error.
         Body::PromptResponse(r) if !r.failed => {
             let stop_reason = r.stop_reason.as_deref().filter(|s| !s.is_empty());
             let stop_reason = stop_reason.unwrap_or("end_turn");
-            let (usage, meta) = (r.usage.as_ref(), Empty {});
-            add("prompt_response", None, Shape::Response { stop_reason, usage, meta });
+            let (usage, meta) = (r.usage.as_ref(), EmptyObject {});
+            add("prompt_response", None, PacketBody::Response { stop_reason, usage, meta });
         }
         Body::ArtifactCreated(a) => {
-            add("artifact_created", None, Shape::Artifact { artifact: &a.artifact });
+            add("artifact_created", None, PacketBody::Artifact { artifact: &a.artifact });
         }
-        // The words are those of the protocol, whatever the agent speaks.
+        // The values are those of the protocol, whatever the agent's format.
         Body::Notice(note) => {
             let severity = match note.kind.as_str() {
                 "error" => "error",
@@ -181,20 +182,20 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
                 _ => "info",
             };
             let (kind, title) = (&note.kind, &note.text);
-            let body = Shape::Notice { severity, kind, title, description: (), meta: () };
+            let body = PacketBody::Notice { severity, kind, title, description: (), meta: () };
             add("notice", Some("notice"), body);
         }
         Body::Compaction(compaction) => {
             let id = compaction.id.clone();
-            let compaction_id = id.unwrap_or_else(|| Clean::id(event.id));
-            let words = Some(&compaction.text).filter(|text| !text.is_empty());
-            let summary = words.map(|text| Text(std::borrow::Cow::Borrowed(text)));
+            let compaction_id = id.unwrap_or_else(|| Clean::from(event.id));
+            let text = Some(&compaction.text).filter(|text| !text.is_empty());
+            let summary = text.map(|text| TextContent(std::borrow::Cow::Borrowed(text)));
             let (status, summary) = ("completed", summary.into_iter().collect());
-            let body = Shape::Compaction { compaction_id, status, summary, meta: () };
+            let body = PacketBody::Compaction { compaction_id, status, summary, meta: () };
             add("compaction_update", Some("compaction_update"), body);
         }
-        // What fails in a subagent is its caller's business: the turn goes on.
-        Body::Error(e) if event.parent.is_none() => add("error", None, error(e)),
+        // The error of a subagent is handled by its caller: the turn continues.
+        Body::Error(e) if event.parent.is_none() => add("error", None, error_body(e)),
         Body::PromptResponse(_)
         | Body::Error(_)
         | Body::FileChanged(_)
@@ -213,19 +214,19 @@ pub fn packets(event: &Event, changes: impl FnOnce() -> Vec<Change>) -> Vec<Pack
     out
 }
 
-/// Whether an event ended its call, or told its answer for the first time.
-fn answers(changes: &[Change]) -> bool {
+/// Whether the event ended its call, or was the first with its answer.
+fn has_new_answer(changes: &[Change]) -> bool {
     changes.iter().any(|change| match change {
-        Change::Set { set: Set::ToolCall(news), .. } => {
-            news.status.is_some() || news.task_output.is_some()
+        Change::Set { set: ItemPatch::ToolCall(patch), .. } => {
+            patch.status.is_some() || patch.task_output.is_some()
         }
         Change::Put { .. } => true,
         _ => false,
     })
 }
 
-/// What an event added to texts: what is new of them, wherever it came to stand.
-fn told(changes: &[Change], name: &str) -> Vec<Clean> {
+/// The text that an event added, in whichever item.
+fn added_texts(changes: &[Change], name: &str) -> Vec<Clean> {
     let added = changes.iter().filter_map(|change| match change {
         Change::Append { field, text, .. } if *field == name => Some(text.clone()),
         Change::Put { item } => match &item.body {
@@ -239,13 +240,13 @@ fn told(changes: &[Change], name: &str) -> Vec<Clean> {
     added.collect()
 }
 
-fn chunk(message_id: Option<&Clean>, text: Clean) -> Shape<'_> {
-    Shape::Chunk { message_id, content: Text(std::borrow::Cow::Owned(text)), meta: () }
+fn chunk_body(message_id: Option<&Clean>, text: Clean) -> PacketBody<'_> {
+    PacketBody::Chunk { message_id, content: TextContent(std::borrow::Cow::Owned(text)), meta: () }
 }
 
-fn entry(entry: &PlanEntry) -> Entry<'_> {
+fn entry_body(entry: &PlanEntry) -> EntryBody<'_> {
     let priority = entry.priority.as_deref().filter(|p| ["high", "medium", "low"].contains(p));
-    Entry {
+    EntryBody {
         content: &entry.content,
         status: todo_status(entry.status),
         priority: priority.unwrap_or("medium"),
@@ -253,7 +254,8 @@ fn entry(entry: &PlanEntry) -> Entry<'_> {
     }
 }
 
-/// The status of an entry: these front ends know three; what was given up is not to be done either.
+/// The status of an entry: these clients know three; cancelled counts as completed, since it will
+/// not be done.
 fn todo_status(status: ToolStatus) -> &'static str {
     match status {
         ToolStatus::Pending => "pending",
@@ -262,30 +264,31 @@ fn todo_status(status: ToolStatus) -> &'static str {
     }
 }
 
-/// A code is a number or null here; one that is a word is in `details`, which is an object or null.
-fn error(e: &Failure) -> Shape<'_> {
-    let number = |t: &&Tree<Clean>| {
+/// An error. The protocol requires a code to be a number or null and details to be an object or
+/// null; a code that is a word is in `details`.
+fn error_body(e: &ErrorEvent) -> PacketBody<'_> {
+    let is_number = |t: &&Tree<Clean>| {
         t.json().as_bytes().first().is_some_and(|c| c.is_ascii_digit() || *c == b'-')
     };
-    let code = e.code.as_ref().filter(number);
-    let word = e.code.as_ref().filter(|t| !number(t) && t.json() != "null");
-    let given = e.details.as_ref().filter(|t| t.json() != "null");
-    let details = match (given, word) {
+    let code = e.code.as_ref().filter(is_number);
+    let string_code = e.code.as_ref().filter(|t| !is_number(t) && t.json() != "null");
+    let details_tree = e.details.as_ref().filter(|t| t.json() != "null");
+    let details = match (details_tree, string_code) {
         (None, None) => None,
         (Some(t), None) if t.json().starts_with('{') => RawValue::from_string(t.json().into()).ok(),
-        (given, word) => {
+        (tree, code_string) => {
             let mut fields = String::from("{");
-            if let Some(given) = given {
+            if let Some(tree) = tree {
                 fields.push_str("\"details\":");
-                fields.push_str(given.json());
+                fields.push_str(tree.json());
             }
-            if let Some(word) = word {
-                fields.push_str(if given.is_some() { ",\"code\":" } else { "\"code\":" });
-                fields.push_str(word.json());
+            if let Some(code) = code_string {
+                fields.push_str(if tree.is_some() { ",\"code\":" } else { "\"code\":" });
+                fields.push_str(code.json());
             }
             fields.push('}');
             RawValue::from_string(fields).ok()
         }
     };
-    Shape::Error { message: &e.message, code, details }
+    PacketBody::Error { message: &e.message, code, details }
 }
