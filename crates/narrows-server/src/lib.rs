@@ -11,6 +11,7 @@ mod app;
 pub mod auth;
 mod config;
 mod error;
+pub mod export;
 pub mod hub;
 pub mod intake;
 mod listen;
