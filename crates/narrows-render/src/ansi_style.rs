@@ -20,7 +20,9 @@ pub enum Color {
 /// A text style. Attributes that hide text (concealed, blinking) are not represented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextStyle {
+    /// The foreground color.
     pub fg: Color,
+    /// The background color.
     pub bg: Color,
     pub bold: bool,
     pub dim: bool,
@@ -41,12 +43,19 @@ pub const PLAIN: TextStyle = TextStyle {
     strikethrough: false,
     inverse: false,
 };
+/// Bold text.
 pub const BOLD: TextStyle = TextStyle { bold: true, ..PLAIN };
+/// Dim text.
 pub const DIM: TextStyle = TextStyle { dim: true, ..PLAIN };
+/// Red text.
 pub const RED: TextStyle = indexed(1);
+/// Green text.
 pub const GREEN: TextStyle = indexed(2);
+/// Yellow text.
 pub const YELLOW: TextStyle = indexed(3);
+/// Blue text.
 pub const BLUE: TextStyle = indexed(4);
+/// Cyan text.
 pub const CYAN: TextStyle = indexed(6);
 
 const fn indexed(n: u8) -> TextStyle {

@@ -27,7 +27,7 @@ pub(crate) fn write_lines(out: &mut dyn Write, source: &dyn ItemSource) -> io::R
 }
 
 /// A text in parts, some of which are written.
-struct OpenText {
+struct PartialTextItem {
     /// The id of the last part.
     last: Clean,
     images: Vec<Image>,
@@ -43,7 +43,7 @@ fn write_items(
     (first, next): (&str, &str),
 ) -> io::Result<bool> {
     let mut any = false;
-    let mut open: Option<OpenText> = None;
+    let mut open: Option<PartialTextItem> = None;
     source.items(&mut |mut item| {
         let continued = match open.take() {
             Some(continued) if item.continues.as_ref() == Some(&continued.last) => Some(continued),
@@ -77,7 +77,7 @@ fn write_items(
         let text = terminal_safe_json(&text)?;
         let inside = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
         out.write_all(inside.unwrap_or_default().as_bytes())?;
-        open = Some(OpenText { last: item.id, images, suffix: suffix.to_owned() });
+        open = Some(PartialTextItem { last: item.id, images, suffix: suffix.to_owned() });
         Ok(())
     })?;
     if let Some(open) = open {
@@ -87,11 +87,11 @@ fn write_items(
 }
 
 /// Splits the JSON of an item with an empty text where the text belongs.
-fn split_at_text(terminal_safe_json: &str) -> (&str, &str) {
-    let found = ["\"content\":\"\"", "\"text\":\"\""]
+fn split_at_text(json: &str) -> (&str, &str) {
+    let text_start = ["\"content\":\"\"", "\"text\":\"\""]
         .into_iter()
-        .find_map(|field| terminal_safe_json.find(field).map(|at| at + field.len() - 1));
-    terminal_safe_json.split_at(found.unwrap_or(terminal_safe_json.len()))
+        .find_map(|field| json.find(field).map(|at| at + field.len() - 1));
+    json.split_at(text_start.unwrap_or(json.len()))
 }
 
 /// Serializes a value to JSON that is safe to print: control characters that JSON permits and

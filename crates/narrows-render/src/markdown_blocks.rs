@@ -75,7 +75,8 @@ impl BlockSplitter {
         *self = BlockSplitter::default();
     }
 
-    /// Returns the line that closes the open fence, if any.
+    /// Returns the line that closes the open fence, if any. Before other text is appended, the fence
+    /// must be closed.
     pub(crate) fn open_fence(&self) -> Option<String> {
         self.fence.map(|f| f.marker.to_string().repeat(f.length))
     }
@@ -131,8 +132,8 @@ impl BlockSplitter {
             Some(fence) if !in_list_item || !indented => {
                 self.end_block(out);
                 self.fence = Some(fence);
-                let word = line.trim().trim_start_matches(fence.marker).trim();
-                out.push(MarkdownBlock::CodeStart(word.to_owned()));
+                let info = line.trim().trim_start_matches(fence.marker).trim();
+                out.push(MarkdownBlock::CodeStart(info.to_owned()));
                 return;
             }
             opening => self.nested_fence = opening,
@@ -163,9 +164,9 @@ impl Fence {
         let trimmed = line.trim_start();
         let marker = trimmed.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let length = trimmed.chars().take_while(|c| *c == marker).count();
-        let word = &trimmed[length..];
+        let info = &trimmed[length..];
         let indent = line.len() - trimmed.len();
-        (length >= 3 && !(marker == '`' && word.contains('`'))).then_some(Fence {
+        (length >= 3 && !(marker == '`' && info.contains('`'))).then_some(Fence {
             marker,
             length,
             indent,

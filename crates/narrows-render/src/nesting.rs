@@ -17,6 +17,7 @@ const MAX_BUFFERED_BYTES: usize = 64 << 20;
 
 /// Items in order that can be read several times.
 pub trait ItemSource {
+    /// Passes the items to `each` and stops at its first error.
     fn items(&self, each: &mut dyn FnMut(Item) -> io::Result<()>) -> io::Result<()>;
 }
 

@@ -14,8 +14,10 @@ pub struct StyledSpan {
     pub text: String,
 }
 
+/// A line of a terminal.
 pub type StyledLine = Vec<StyledSpan>;
 
+/// Creates a span.
 pub fn span(style: TextStyle, text: impl Into<String>) -> StyledSpan {
     StyledSpan { pen: style, text: text.into() }
 }
@@ -25,6 +27,7 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
+/// Returns the columns of a line.
 pub fn line_width(line: &[StyledSpan]) -> usize {
     line.iter().map(|s| width(&s.text)).sum()
 }

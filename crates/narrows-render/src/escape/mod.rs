@@ -14,7 +14,7 @@ const MAX_STRING_CHARS: usize = 4096;
 
 /// A token of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token<'a> {
+enum TextToken<'a> {
     Text(&'a str),
     /// The parameters of an SGR sequence.
     Sgr(&'a str),
@@ -32,10 +32,10 @@ pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for token in Tokenizer(text) {
         match token {
-            Token::Text(text) => out.push_str(text),
-            Token::Sgr(_) => {}
-            Token::LineEnd | Token::CarriageReturn => out.push('\n'),
-            Token::BidiControl(c) => out.push_str(&code_point_label(c)),
+            TextToken::Text(text) => out.push_str(text),
+            TextToken::Sgr(_) => {}
+            TextToken::LineEnd | TextToken::CarriageReturn => out.push('\n'),
+            TextToken::BidiControl(c) => out.push_str(&code_point_label(c)),
         }
     }
     out
@@ -60,8 +60,8 @@ pub fn line_of_code(text: &str) -> String {
 }
 
 /// Returns the lines of terminal output with their colors. A line that carriage returns overwrote,
-/// such as a progress bar, has its last state. The spans of a line begin with the style that the line
-/// before ended with.
+/// such as a progress bar, has its last state. The spans of a line begin with the style that the
+/// line before ended with.
 pub fn styled_lines(text: &str) -> StyledLines<'_> {
     StyledLines { tokens: Tokenizer(text), style: PLAIN, is_done: text.is_empty() }
 }
@@ -90,24 +90,24 @@ impl Iterator for StyledLines<'_> {
                     self.is_done = true;
                     return Some(spans);
                 }
-                Some(Token::LineEnd) => {
+                Some(TextToken::LineEnd) => {
                     // A trailing line end adds no empty line.
                     self.is_done = self.tokens.0.is_empty();
                     return Some(spans);
                 }
-                Some(Token::Sgr(params)) => {
+                Some(TextToken::Sgr(params)) => {
                     self.style.apply_sgr(params);
                     continue;
                 }
-                Some(Token::CarriageReturn) => {
+                Some(TextToken::CarriageReturn) => {
                     overwrites = true;
                     continue;
                 }
-                Some(Token::BidiControl(c)) => {
+                Some(TextToken::BidiControl(c)) => {
                     label = code_point_label(c);
                     label.as_str()
                 }
-                Some(Token::Text(text)) => text,
+                Some(TextToken::Text(text)) => text,
             };
             if std::mem::take(&mut overwrites) {
                 spans.clear();
@@ -132,30 +132,30 @@ fn code_point_label(c: char) -> String {
 struct Tokenizer<'a>(&'a str);
 
 impl<'a> Iterator for Tokenizer<'a> {
-    type Item = Token<'a>;
+    type Item = TextToken<'a>;
 
-    fn next(&mut self) -> Option<Token<'a>> {
+    fn next(&mut self) -> Option<TextToken<'a>> {
         loop {
             let rest = self.0;
             let end = rest.find(is_control_or_bidi).unwrap_or(rest.len());
             if end > 0 {
                 let (text, after) = rest.split_at(end);
                 self.0 = after;
-                return Some(Token::Text(text));
+                return Some(TextToken::Text(text));
             }
             let c = rest.chars().next()?;
             let after = &rest[c.len_utf8()..];
             let (token, after) = match c {
-                '\n' | '\u{85}' | '\u{2028}' | '\u{2029}' => (Some(Token::LineEnd), after),
+                '\n' | '\u{85}' | '\u{2028}' | '\u{2029}' => (Some(TextToken::LineEnd), after),
                 '\r' => match after.strip_prefix('\n') {
-                    Some(after) => (Some(Token::LineEnd), after),
-                    None => (Some(Token::CarriageReturn), after),
+                    Some(after) => (Some(TextToken::LineEnd), after),
+                    None => (Some(TextToken::CarriageReturn), after),
                 },
                 '\u{1b}' => skip_escape(after),
                 '\u{9b}' => skip_csi(after),
                 '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => (None, skip_string(after)),
                 '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                    (Some(Token::BidiControl(c)), after)
+                    (Some(TextToken::BidiControl(c)), after)
                 }
                 _ => (None, after),
             };
@@ -173,7 +173,7 @@ fn is_control_or_bidi(c: char) -> bool {
 }
 
 /// Skips the sequence after `ESC`.
-fn skip_escape(after: &str) -> (Option<Token<'_>>, &str) {
+fn skip_escape(after: &str) -> (Option<TextToken<'_>>, &str) {
     match after.as_bytes().first() {
         Some(b'[') => skip_csi(&after[1..]),
         Some(b']' | b'P' | b'X' | b'^' | b'_') => (None, skip_string(&after[1..])),
@@ -188,7 +188,7 @@ fn skip_escape(after: &str) -> (Option<Token<'_>>, &str) {
 }
 
 /// Skips the sequence after `ESC [`: parameters, intermediates and a final byte.
-fn skip_csi(after: &str) -> (Option<Token<'_>>, &str) {
+fn skip_csi(after: &str) -> (Option<TextToken<'_>>, &str) {
     let params = count_leading(after, |c| matches!(c, 0x30..=0x3f));
     let intermediates = count_leading(&after[params..], |c| matches!(c, 0x20..=0x2f));
     let (params_text, rest) = (&after[..params], &after[params + intermediates..]);
@@ -197,7 +197,7 @@ fn skip_csi(after: &str) -> (Option<Token<'_>>, &str) {
             if intermediates == 0
                 && params_text.bytes().all(|c| matches!(c, b'0'..=b'9' | b';' | b':')) =>
         {
-            (Some(Token::Sgr(params_text)), &rest[1..])
+            (Some(TextToken::Sgr(params_text)), &rest[1..])
         }
         Some(0x40..=0x7e) => (None, &rest[1..]),
         // A sequence without a final byte: a terminal would wait for more, the text continues here.

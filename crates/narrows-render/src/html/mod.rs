@@ -23,6 +23,7 @@ const CSS: &str = include_str!("page.css");
 
 /// Supplies the bytes of images.
 pub trait BlobSource {
+    /// Returns the bytes of an image, unless they are missing.
     fn image_bytes(&self, image: &Image) -> Option<Vec<u8>>;
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn write(
     head.push_str(&parts.join("  \n"));
     head.push_str("\n\n---");
     out.write_all(head.as_bytes())?;
-    let mut preceding = Preceding::default();
+    let mut preceding = PreviousItem::default();
     for_each_tree(&JoinedParts(source), |node| {
         let mut text = String::new();
         push_tree(&mut text, &node, options, &mut preceding);
@@ -56,7 +56,7 @@ pub(crate) fn write(
 
 /// The item before the next one.
 #[derive(Debug, Clone, Copy, Default)]
-struct Preceding {
+struct PreviousItem {
     depth: usize,
     /// Whether it is one line, which the next one may follow without a gap.
     is_short: bool,
@@ -67,7 +67,7 @@ fn push_tree(
     out: &mut String,
     node: &ItemTree,
     options: &RenderOptions,
-    preceding: &mut Preceding,
+    preceding: &mut PreviousItem,
 ) {
     let mut stack = vec![(node, 0)];
     while let Some((node, depth)) = stack.pop() {
@@ -92,7 +92,7 @@ fn push_tree(
                 })
                 .collect();
             out.push_str(&lines.join("\n"));
-            *preceding = Preceding { depth, is_short };
+            *preceding = PreviousItem { depth, is_short };
         }
         let below = (depth + 1).min(MAX_QUOTE_DEPTH);
         stack.extend(node.children.iter().rev().map(|child| (child, below)));

@@ -98,8 +98,8 @@ impl TerminalRenderer {
                 self.end_text();
                 self.style.bold = true;
                 if !self.color {
-                    let signs = "#".repeat(level as usize);
-                    self.push_text(PLAIN, &format!("{signs} "));
+                    let marker = "#".repeat(level as usize);
+                    self.push_text(PLAIN, &format!("{marker} "));
                 }
             }
             Tag::BlockQuote(_) => {

@@ -85,6 +85,7 @@ struct PrecedingItem {
 }
 
 impl<W: Write> TranscriptPrinter<W> {
+    /// Creates a printer that writes to `out`.
     pub fn new(out: W, options: RenderOptions) -> Self {
         TranscriptPrinter {
             out,

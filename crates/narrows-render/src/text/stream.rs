@@ -10,12 +10,12 @@ pub(super) struct MarkdownStream {
     blocks: BlockSplitter,
     columns: usize,
     color: bool,
-    last: Option<Preceding>,
+    last: Option<PrecedingBlock>,
 }
 
 /// The block before the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Preceding {
+enum PrecedingBlock {
     /// A blank line follows it.
     NeedsGap,
     /// The next block may follow without a gap.
@@ -61,22 +61,27 @@ impl MarkdownStream {
                     if lines.is_empty() {
                         continue;
                     }
-                    if self.last == Some(Preceding::NeedsGap) || (heading && self.last.is_some()) {
+                    if self.last == Some(PrecedingBlock::NeedsGap)
+                        || (heading && self.last.is_some())
+                    {
                         out.push(StyledLine::new());
                     }
                     out.extend(lines);
                     let needs_gap = blank_after || heading;
-                    self.last =
-                        Some(if needs_gap { Preceding::NeedsGap } else { Preceding::Compact });
+                    self.last = Some(if needs_gap {
+                        PrecedingBlock::NeedsGap
+                    } else {
+                        PrecedingBlock::Compact
+                    });
                 }
                 MarkdownBlock::CodeStart(_) => {
                     if self.last.is_some() {
                         out.push(StyledLine::new());
                     }
-                    self.last = Some(Preceding::OpenCode);
+                    self.last = Some(PrecedingBlock::OpenCode);
                 }
                 MarkdownBlock::CodeLine(line) => out.push(terminal_markdown::code(&line)),
-                MarkdownBlock::CodeEnd => self.last = Some(Preceding::NeedsGap),
+                MarkdownBlock::CodeEnd => self.last = Some(PrecedingBlock::NeedsGap),
             }
         }
         out
