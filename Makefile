@@ -182,7 +182,7 @@ precision: build
 # Rewrites the expected files of the golden cases; the diff is the review.
 bless:
 	NARROWS_BLESS=1 $(CARGO) test -p narrows --test golden --test drift
-	NARROWS_BLESS=1 $(CARGO) test -p narrows-show --lib
+	NARROWS_BLESS=1 $(CARGO) test -p narrows-render --lib
 	NARROWS_BLESS=1 $(CARGO) test -p narrows-cli --test library
 
 fuzz:

@@ -4,7 +4,7 @@ use crate::args::{ExportArgs, ShowFormat};
 use crate::library::Library;
 use crate::show::session;
 use crate::{Fault, fault};
-use narrows_show::{Style, words};
+use narrows_render::{Style, words};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -6,9 +6,9 @@ use crate::ls::{ALL, Known, heading};
 use crate::table::{Look, json_line, unwritten};
 use crate::when::Clock;
 use crate::{Fault, fault};
-use narrows_show::escape;
-use narrows_show::pen::{BLUE, DIM, PLAIN, Pen, RED};
-use narrows_show::wrap::{Line, line_width, span, wrap};
+use narrows_render::escape;
+use narrows_render::pen::{BLUE, DIM, PLAIN, Pen, RED};
+use narrows_render::wrap::{Line, line_width, span, wrap};
 use narrows_store::{Hit, Part, Query};
 use std::io::{self, BufWriter, Write};
 

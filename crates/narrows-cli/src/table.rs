@@ -3,9 +3,9 @@
 use crate::Fault;
 use crate::args::When;
 use crate::show::style::is_coloured;
-use narrows_show::escape;
-use narrows_show::pen::{BOLD, PLAIN, Pen};
-use narrows_show::wrap::{Line, cut, span, width, write_line};
+use narrows_render::escape;
+use narrows_render::pen::{BOLD, PLAIN, Pen};
+use narrows_render::wrap::{Line, cut, span, width, write_line};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
@@ -41,7 +41,7 @@ impl Look {
     pub(crate) fn line(
         &self,
         out: &mut impl Write,
-        line: &[narrows_show::wrap::Span],
+        line: &[narrows_render::wrap::Span],
     ) -> Result<(), Fault> {
         write_line(out, line, self.colour).map_err(unwritten)
     }
@@ -243,7 +243,7 @@ pub(crate) fn json_line(out: &mut impl Write, value: &impl Serialize) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_show::pen::{DIM, GREEN};
+    use narrows_render::pen::{DIM, GREEN};
 
     fn look(terminal: bool, columns: usize) -> Look {
         Look { terminal, colour: false, columns }

@@ -7,7 +7,7 @@ use crate::{Fault, NOT_UNDERSTOOD, fault, read};
 use narrows::usage::{Ledger, Totals};
 use narrows::{Body, Config, Secrets};
 use narrows_engine::discovery::find;
-use narrows_show::words::count;
+use narrows_render::words::count;
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;

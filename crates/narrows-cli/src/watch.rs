@@ -11,8 +11,9 @@ use narrows::{Change, Items, stored};
 use narrows_engine::discovery::Follower;
 use narrows_engine::discovery::spool::Spools;
 use narrows_engine::ingest::Intake;
-use narrows_show::text::Printer;
-use narrows_show::{Header, Style};
+use narrows_render::Style;
+use narrows_render::text::Printer;
+use narrows_server::export::session_header;
 use narrows_store::{ListFilter, SessionRow, Store, Window};
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -158,7 +159,7 @@ async fn begin<W: Write>(
     // A session without a title is called by its first prompt.
     let beginning = store.items(key, Window::From(0), 1).await.map_err(failed)?;
     let (first, newest) = (beginning.items.first(), page.items.last());
-    let header = Header::of(&row, first.map(|i| &i.item), newest.map(|i| &i.item));
+    let header = session_header(&row, first.map(|i| &i.item), newest.map(|i| &i.item));
     print(printer.header(&header))?;
     let mut items = Items::default();
     for one in page.items {

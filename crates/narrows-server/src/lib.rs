@@ -11,6 +11,7 @@ mod app;
 pub mod auth;
 mod config;
 mod error;
+pub mod export;
 mod listen;
 mod metrics;
 mod page;

@@ -5,10 +5,10 @@ use crate::Fault;
 use crate::args::When;
 use crate::table::Look;
 use crate::when::Clock;
-use narrows_show::escape;
-use narrows_show::pen::{BOLD, DIM, GREEN, PLAIN, YELLOW};
-use narrows_show::words::{amount, bytes, count};
-use narrows_show::wrap::{span, wrap};
+use narrows_render::escape;
+use narrows_render::pen::{BOLD, DIM, GREEN, PLAIN, YELLOW};
+use narrows_render::words::{amount, bytes, count};
+use narrows_render::wrap::{span, wrap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use narrows::Items;
 use narrows::event::{Choice, QuestionPart};
 use narrows::item::{ItemBody, ToolItem};
-use narrows_show::{asked, escape};
+use narrows_render::{asked, escape};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 

@@ -6,7 +6,7 @@ use crate::client::Client;
 use crate::settings::data_dir;
 use crate::when::Clock;
 use crate::{Fault, fault, serve};
-use narrows_show::escape;
+use narrows_render::escape;
 use serde_json::Value;
 use std::io::Write;
 

@@ -6,7 +6,8 @@ pub(crate) mod style;
 use crate::args::{ShowArgs, ShowFormat};
 use crate::library::Library;
 use crate::{Fault, fault};
-use narrows_show::{Form, Session};
+use narrows_render::Form;
+use narrows_server::export::StoredSession as Session;
 use narrows_store::{SessionRow, Window};
 use pager::Output;
 

@@ -2,7 +2,7 @@
 
 use crate::args::When;
 use jiff::tz::TimeZone;
-use narrows_show::Style;
+use narrows_render::Style;
 use std::io::IsTerminal;
 
 /// Columns where no terminal tells.
