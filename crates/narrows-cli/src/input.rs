@@ -1,220 +1,234 @@
-//! One session through the pipeline: standard input, a file, or a session with files beside it.
+//! Reads one session from standard input, a file, or a session file with the files around it.
 
-use crate::{Fault, NOT_UNDERSTOOD, fault, open};
-use narrows::{Config, Given, Packets, Pipeline, Secrets, Step, Tally, looks_like};
-use narrows_server::source::find;
+use crate::error::{CliError, ErrorKind};
+use narrows::{Config, Format, Given, Packets, Pipeline, Secrets, Step, Tally, looks_like};
+use narrows_server::source::{Found, find};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes read at once.
-const CHUNK: usize = 1 << 20;
-/// Bytes of the beginning that are kept, to say what an input looks like.
-const HEAD: usize = 64 << 10;
+const READ_CHUNK_BYTES: usize = 1 << 20;
+/// The start of an input that is kept to describe input in no known format.
+const MAX_HEAD_BYTES: usize = 64 << 10;
+const STDIN_NAME: &str = "standard input";
 
-/// When the steps that are ready are handed over: after a packet, and after a piece of input.
+/// Opens a file, or standard input for `-` and none. Returns its name for messages too.
+pub(crate) fn open_input(file: Option<&Path>) -> Result<(Box<dyn Read>, String), CliError> {
+    match file {
+        Some(path) if path.as_os_str() != "-" => {
+            let name = path.display().to_string();
+            let file = File::open(path).map_err(CliError::cannot(format!("open {name}")))?;
+            Ok((Box::new(file), name))
+        }
+        _ => Ok((Box::new(io::stdin().lock()), STDIN_NAME.to_owned())),
+    }
+}
+
+/// When steps are handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum Boundary {
+    /// After a packet.
     Packet,
-    Pause,
+    /// After a chunk of input: there may be a pause until more comes.
+    Chunk,
 }
 
-/// What a session's files hold, in order.
+/// What the files of a session hold, in order.
 #[derive(Debug)]
-pub(crate) enum Piece<'a> {
-    /// A packet, or a line that cannot be one.
-    Given(Given<'a>),
-    /// A file in which the agent put the output of a call: its name and text.
-    Output(&'a str, &'a str),
-    /// Nothing more has come for now.
-    Pause,
+pub(crate) enum InputPiece<'a> {
+    /// A packet, or a line that is not one.
+    Framed(Given<'a>),
+    /// Tool output that the agent wrote to a file: the file name and the text.
+    OffloadedOutput(&'a str, &'a str),
+    /// The end of a chunk of input.
+    ChunkEnd,
 }
 
-/// What came of an input.
+/// What the parser made of an input.
 #[derive(Debug)]
-pub(crate) struct Outcome {
-    /// What was understood of it.
+pub(crate) struct ParseOutcome {
     pub(crate) tally: Tally,
     name: String,
     head: Vec<u8>,
 }
 
-impl Outcome {
-    /// An error when nothing was understood, which says what the input looks like.
-    pub(crate) fn check(&self) -> Result<(), Fault> {
+impl ParseOutcome {
+    /// Returns an error that describes the input if no packet of a known format was found.
+    pub(crate) fn check(&self) -> Result<(), CliError> {
         if self.tally.is_understood() {
             return Ok(());
         }
         let Tally { told, packets, .. } = self.tally;
         let looks = looks_like(&self.head);
-        let what = match told {
-            0 => format!("{}: nothing in it was understood: {looks}", self.name),
-            // Words that other programs use too.
+        let message = match told {
+            0 => format!("cannot parse {}: no packet in a known format: {looks}", self.name),
+            // JSON of other programs has some of the same field names.
             _ => format!(
-                "{}: it was not understood: {looks} ({told} of {packets} packets seem to fit)",
+                "cannot parse {}: only {told} of {packets} packets match a known format: {looks}",
                 self.name
             ),
         };
-        Err(Fault { code: NOT_UNDERSTOOD, ..fault(what) })
+        Err(CliError::new(message).kind(ErrorKind::UnrecognizedInput))
     }
 
-    /// What of an input that was understood was not, in words; nothing when all of it was.
-    pub(crate) fn leftover(&self) -> Option<String> {
+    /// Describes the lines and packets that were not parsed; none if all were.
+    pub(crate) fn unparsed(&self) -> Option<String> {
         let Tally { malformed, unknown, .. } = self.tally;
-        let count = |n: u64, what: &str| match n {
+        let count = |n: u64, noun: &str| match n {
             0 => None,
-            1 => Some(format!("1 {what}")),
-            n => Some(format!("{n} {what}s")),
+            1 => Some(format!("1 {noun}")),
+            n => Some(format!("{n} {noun}s")),
         };
-        let unknown = count(unknown, "packet").map(|p| p + " of kinds that are not known");
+        let unknown = count(unknown, "packet").map(|packets| packets + " of unknown kind");
         let parts: Vec<String> =
             count(malformed, "malformed line").into_iter().chain(unknown).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
 
-/// Whether an input is one that is understood, seen while it is on its way elsewhere.
+/// Detects whether an input is in a known format while it passes by.
 #[derive(Debug)]
-pub(crate) struct Probe {
+pub(crate) struct FormatProbe {
     packets: Packets,
     pipeline: Pipeline,
     head: Vec<u8>,
     done: bool,
 }
 
-impl Probe {
-    pub(crate) fn new(format: narrows::Format) -> Self {
+impl FormatProbe {
+    pub(crate) fn new(format: Format) -> Self {
         let secrets = Arc::new(Secrets::none());
         let config = Config { format, secrets, events_only: true, ..Config::default() };
         let (packets, head) = (Packets::default(), Vec::new());
-        Probe { packets, pipeline: Pipeline::new(config), head, done: false }
+        FormatProbe { packets, pipeline: Pipeline::new(config), head, done: false }
     }
 
-    /// Looks at the next bytes; true when what has come is understood, and nothing more need be
-    /// looked at.
+    /// Takes the next bytes; true when the format is known and nothing more need be pushed.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         if self.done {
             return true;
         }
-        keep_head(&mut self.head, bytes);
+        extend_head(&mut self.head, bytes);
         let (pipeline, mut steps) = (&mut self.pipeline, Vec::new());
-        self.packets.push(bytes, |given| {
-            pipeline.push(given, &mut steps);
+        self.packets.push(bytes, |framed| {
+            pipeline.push(framed, &mut steps);
             steps.clear();
         });
         let tally = self.pipeline.tally();
-        // What only seems to fit may still turn out to be something else.
+        // Packets that only seem to match do not decide it.
         self.done = tally.decided && tally.told > 0;
         self.done
     }
 
-    /// The input is over.
-    pub(crate) fn finish(mut self, name: &str) -> Outcome {
+    /// Ends the input.
+    pub(crate) fn finish(mut self, name: &str) -> ParseOutcome {
         let (pipeline, mut steps) = (&mut self.pipeline, Vec::new());
-        self.packets.finish(|given| pipeline.push(given, &mut steps));
-        Outcome { tally: self.pipeline.tally(), name: name.to_owned(), head: self.head }
+        self.packets.finish(|framed| pipeline.push(framed, &mut steps));
+        ParseOutcome { tally: self.pipeline.tally(), name: name.to_owned(), head: self.head }
     }
 }
 
-/// Sees whether a file is understood; reads no more of it than is needed for that.
-pub(crate) fn probe(file: &Path, format: narrows::Format) -> Result<Outcome, Fault> {
+/// Probes a file. Reads no further than needed to detect the format.
+pub(crate) fn probe_file(file: &Path, format: Format) -> Result<ParseOutcome, CliError> {
     let name = file.display().to_string();
-    let main = find(file).map_err(Fault::new(name.as_str()))?.main;
-    let (mut input, _) = open(Some(&main))?;
-    let mut probe = Probe::new(format);
-    let mut chunk = vec![0; CHUNK];
+    let cannot_read = || CliError::cannot(format!("read {}", file.display()));
+    let main = find(file).map_err(cannot_read())?.main;
+    let (mut input, _) = open_input(Some(&main))?;
+    let mut probe = FormatProbe::new(format);
+    let mut chunk = vec![0; READ_CHUNK_BYTES];
     loop {
-        let n = read(&mut input, &mut chunk).map_err(Fault::new(name.as_str()))?;
+        let n = read(&mut input, &mut chunk).map_err(cannot_read())?;
         if n == 0 || probe.push(&chunk[..n]) {
             return Ok(probe.finish(&name));
         }
     }
 }
 
-fn keep_head(head: &mut Vec<u8>, bytes: &[u8]) {
-    let room = HEAD.saturating_sub(head.len()).min(bytes.len());
+fn extend_head(head: &mut Vec<u8>, bytes: &[u8]) {
+    let room = MAX_HEAD_BYTES.saturating_sub(head.len()).min(bytes.len());
     head.extend_from_slice(&bytes[..room]);
 }
 
-/// Reads a session; gives its steps to `take`, with what was understood so far.
-pub(crate) fn session(
+/// Parses a session. Hands its steps to `on_steps`, with the tally so far.
+pub(crate) fn parse_session(
     file: Option<&Path>,
     config: Config,
-    mut take: impl FnMut(&mut Vec<Step>, When, Tally) -> io::Result<()>,
-) -> Result<Outcome, Fault> {
+    mut on_steps: impl FnMut(&mut Vec<Step>, Boundary, Tally) -> io::Result<()>,
+) -> Result<ParseOutcome, CliError> {
     let mut pipeline = Pipeline::new(config);
     let mut steps = Vec::new();
-    let head = pieces(file, |piece| {
-        let when = match piece {
-            Piece::Given(given) => {
-                pipeline.push(given, &mut steps);
-                When::Packet
+    let head = read_session(file, |piece| {
+        let boundary = match piece {
+            InputPiece::Framed(framed) => {
+                pipeline.push(framed, &mut steps);
+                Boundary::Packet
             }
-            Piece::Output(name, text) => {
+            InputPiece::OffloadedOutput(name, text) => {
                 pipeline.offloaded(name, text, &mut steps);
-                When::Packet
+                Boundary::Packet
             }
-            Piece::Pause => When::Pause,
+            InputPiece::ChunkEnd => Boundary::Chunk,
         };
-        take(&mut steps, when, pipeline.tally())
+        on_steps(&mut steps, boundary, pipeline.tally())
     })?;
     let tally = pipeline.tally();
     pipeline.finish(&mut steps);
-    take(&mut steps, When::Pause, tally).map_err(Fault::new("standard output"))?;
+    on_steps(&mut steps, Boundary::Chunk, tally).map_err(CliError::stdout)?;
     let name = file.filter(|p| p.as_os_str() != "-").map(|p| p.display().to_string());
-    Ok(Outcome { tally, name: name.unwrap_or_else(|| "standard input".to_owned()), head })
+    Ok(ParseOutcome { tally, name: name.unwrap_or_else(|| STDIN_NAME.to_owned()), head })
 }
 
-/// Reads a session's files in order; gives what they hold to `take`, whose errors are the output's.
-/// Returns the beginning of the session's own file.
-pub(crate) fn pieces(
+/// Reads the files of a session in order and hands their pieces to `on_piece`, whose errors are
+/// those of the output. Returns the start of the main file.
+pub(crate) fn read_session(
     file: Option<&Path>,
-    mut take: impl FnMut(Piece<'_>) -> io::Result<()>,
-) -> Result<Vec<u8>, Fault> {
+    mut on_piece: impl FnMut(InputPiece<'_>) -> io::Result<()>,
+) -> Result<Vec<u8>, CliError> {
     let path = file.filter(|p| p.as_os_str() != "-");
     let name = path.map(|p| p.display().to_string()).unwrap_or_default();
-    let found = path.map(find).transpose().map_err(Fault::new(name))?;
+    let found = path.map(find).transpose().map_err(CliError::cannot(format!("read {name}")))?;
     let main = found.as_ref().map(|f| f.main.as_path());
-    let (mut input, name) = open(main)?;
-    let beside = found.as_ref().map(narrows_server::source::Found::beside);
-    let mut beside = beside.transpose().map_err(Fault::new(name.as_str()))?.unwrap_or_default();
+    let (mut input, name) = open_input(main)?;
+    let cannot_read = || CliError::cannot(format!("read {name}"));
+    let subagents = found.as_ref().map(Found::beside).transpose();
+    let mut subagents = subagents.map_err(cannot_read())?.unwrap_or_default();
     let mut packets = Packets::default();
-    let mut chunk = vec![0; CHUNK];
+    let mut chunk = vec![0; READ_CHUNK_BYTES];
     let mut head = Vec::new();
-    let out = || Fault::new("standard output");
     loop {
-        let n = read(&mut input, &mut chunk).map_err(Fault::new(name.as_str()))?;
+        let n = read(&mut input, &mut chunk).map_err(cannot_read())?;
         if n == 0 {
             break;
         }
-        keep_head(&mut head, &chunk[..n]);
-        let mut done = Ok(());
-        let mut give = |given: Given<'_>| {
-            if done.is_ok() {
-                done = take(Piece::Given(given));
+        extend_head(&mut head, &chunk[..n]);
+        let mut result = Ok(());
+        let mut emit = |framed: Given<'_>| {
+            if result.is_ok() {
+                result = on_piece(InputPiece::Framed(framed));
             }
         };
-        packets.push(&chunk[..n], |given| {
-            if let Given::Packet(packet) = &given {
-                beside.before(packet.bytes, &mut give);
+        packets.push(&chunk[..n], |framed| {
+            if let Given::Packet(packet) = &framed {
+                subagents.before(packet.bytes, &mut emit);
             }
-            give(given);
+            emit(framed);
         });
-        // A reader at the other end sees what has come, also when nothing more comes for a while.
-        done.and_then(|()| take(Piece::Pause)).map_err(out())?;
+        // The output must show what has come so far even if nothing more comes for a while.
+        result.and_then(|()| on_piece(InputPiece::ChunkEnd)).map_err(CliError::stdout)?;
     }
-    let mut done = Ok(());
-    let mut give = |given: Given<'_>| {
-        if done.is_ok() {
-            done = take(Piece::Given(given));
+    let mut result = Ok(());
+    let mut emit = |framed: Given<'_>| {
+        if result.is_ok() {
+            result = on_piece(InputPiece::Framed(framed));
         }
     };
-    packets.finish(&mut give);
-    beside.rest(&mut give);
-    done.map_err(out())?;
-    for output in found.iter().flat_map(narrows_server::source::Found::outputs) {
-        let (file, text) = output.map_err(Fault::new(name.as_str()))?;
-        take(Piece::Output(&file, &text)).map_err(out())?;
+    packets.finish(&mut emit);
+    subagents.rest(&mut emit);
+    result.map_err(CliError::stdout)?;
+    for output in found.iter().flat_map(Found::outputs) {
+        let (file, text) = output.map_err(cannot_read())?;
+        on_piece(InputPiece::OffloadedOutput(&file, &text)).map_err(CliError::stdout)?;
     }
     Ok(head)
 }
@@ -223,7 +237,7 @@ fn read(input: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
     loop {
         match input.read(chunk) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            done => return done,
+            result => return result,
         }
     }
 }

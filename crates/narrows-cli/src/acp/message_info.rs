@@ -1,9 +1,9 @@
-//! What of a message tells where it belongs.
+//! The fields of a message that decide to which session it belongs.
 
 use narrows::json::{Index, Json, Kind};
 
-/// Updates that tell the transcript; others tell how the session is.
-const TELLS: [&str; 6] = [
+/// Updates with transcript content; others describe the state of the session.
+const CONTENT_UPDATES: [&str; 6] = [
     "user_message_chunk",
     "agent_message_chunk",
     "agent_thought_chunk",
@@ -12,47 +12,50 @@ const TELLS: [&str; 6] = [
     "plan",
 ];
 
-/// What of a message tells where it belongs.
+/// The fields of a message that decide to which session it belongs.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(super) struct MessageInfo {
     pub(super) method: Option<String>,
-    /// As it is written: `1` and `"1"` are two ids.
+    /// The raw JSON: `1` and `"1"` are different ids.
     pub(super) id: Option<String>,
-    /// The session it names.
+    /// The session in the parameters.
     pub(super) session: Option<String>,
-    /// The session that an answer names.
-    pub(super) made: Option<String>,
+    /// The session in the result.
+    pub(super) created_session: Option<String>,
     pub(super) cwd: Option<String>,
-    /// An answer that is an error.
+    /// The message is an error response.
     pub(super) failed: bool,
-    /// An update that tells a part of the transcript.
-    pub(super) tells: bool,
+    /// The message is an update with transcript content.
+    pub(super) is_content: bool,
 }
 
-/// Reads a line; none when it is no message.
-pub(super) fn read(index: &mut Index, line: &[u8]) -> Option<Facts> {
+/// Parses a line; none if it is not a JSON object.
+pub(super) fn parse(index: &mut Index, line: &[u8]) -> Option<MessageInfo> {
     let text = std::str::from_utf8(line).ok()?;
     let doc = index.read(text).ok()?;
     let root = doc.root();
     if root.kind() != Kind::Object {
         return None;
     }
-    let own = |json: Option<Json<'_>>| json.and_then(Json::str).map(std::borrow::Cow::into_owned);
+    let to_string =
+        |json: Option<Json<'_>>| json.and_then(Json::str).map(std::borrow::Cow::into_owned);
     let params = root.get("params");
-    let of = |name: &str| own(params.and_then(|p| p.get(name)));
+    let param = |name: &str| to_string(params.and_then(|p| p.get(name)));
     let id = root.get("id").filter(|id| matches!(id.kind(), Kind::Number | Kind::String));
-    let written = |id: Json<'_>| match id.kind() {
+    let raw_id = |id: Json<'_>| match id.kind() {
         Kind::String => format!("\"{}\"", id.raw()),
         _ => id.raw().to_owned(),
     };
     let update = params.and_then(|p| p.path(&["update", "sessionUpdate"]));
-    Some(Facts {
-        method: own(root.get("method")),
-        id: id.map(written),
-        session: of("sessionId"),
-        made: own(root.path(&["result", "sessionId"])),
-        cwd: of("cwd"),
+    Some(MessageInfo {
+        method: to_string(root.get("method")),
+        id: id.map(raw_id),
+        session: param("sessionId"),
+        created_session: to_string(root.path(&["result", "sessionId"])),
+        cwd: param("cwd"),
         failed: root.get("error").is_some_and(|e| !e.is_null()),
-        tells: update.and_then(Json::str).is_some_and(|kind| TELLS.contains(&&*kind)),
+        is_content: update
+            .and_then(Json::str)
+            .is_some_and(|kind| CONTENT_UPDATES.contains(&&*kind)),
     })
 }

@@ -1,275 +1,297 @@
-//! Which session a message belongs to. One connection may hold several.
+//! Decides to which session of a connection a message belongs.
 
-use super::facts::Facts;
-use super::queue::From;
+use super::message_info::MessageInfo;
+use super::queue::Peer;
 use std::collections::HashMap;
 use std::mem;
 
-/// Requests whose answer is waited for.
-const MAX_PENDING: usize = 1024;
+/// Requests without a response yet.
+const MAX_PENDING_REQUESTS: usize = 1024;
 /// Sessions of one connection.
 const MAX_SESSIONS: usize = 256;
-/// Bytes of what comes before the first session, and belongs to all.
-const MAX_START: usize = 4 << 20;
+/// Bytes of messages before the first session, which belong to all sessions.
+const MAX_PREAMBLE_BYTES: usize = 4 << 20;
 
-/// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Act {
-    /// A session begins; its agent works in this folder.
+pub(super) enum RouteAction {
+    /// Opens a session with its working directory.
     Open { session: String, cwd: Option<String> },
-    /// A line of a session.
+    /// Appends a line to a session.
     Write { session: String, line: Vec<u8> },
-    /// Something is told in it: from here on there is something to keep.
-    Tells { session: String },
+    /// The session has transcript content, so it is worth storing.
+    HasContent { session: String },
 }
 
-/// Whose a request was, for its answer.
+/// Where the response of a request belongs.
 #[derive(Debug)]
-enum Owner {
-    /// Every session's.
-    Start,
-    /// Nobody's: what is told of other sessions is not kept.
-    Nobody,
-    /// No session is named: the last one's.
-    Last,
+enum RequestOwner {
+    /// To every session.
+    Preamble,
+    /// Nowhere: it is about sessions that are not recorded here.
+    Ignored,
+    /// To the last session: the request names none.
+    LastSession,
     Session(String),
-    /// A session begins with the answer; until then the request is kept.
-    Opens(Opens),
-    /// The session that is told in the answer begins as a copy.
+    /// The response opens a session.
+    Opens(PendingOpen),
+    /// The response names a new session that is a copy of another one.
     Forks,
 }
 
+/// A request that opens a session, until its response comes.
 #[derive(Debug)]
-struct Opens {
+struct PendingOpen {
     session: Option<String>,
     cwd: Option<String>,
     line: Vec<u8>,
-    /// What the agent repeats of it was recorded before.
-    repeats: bool,
+    /// The agent replays messages that were recorded before.
+    replays: bool,
 }
 
 #[derive(Debug, Default)]
-struct Session {
-    /// It is being loaded again: what the agent repeats is known.
-    loading: bool,
-    /// The same until the next prompt: some agents repeat it after they have answered.
-    repeats: bool,
+struct OpenSession {
+    /// A `session/load` is pending: the agent replays recorded messages.
+    is_loading: bool,
+    /// Replayed content may still come until the next prompt: some agents respond first.
+    replays: bool,
 }
 
-/// Sorts the messages of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Sorter {
-    pending: Vec<(From, String, Owner)>,
-    sessions: HashMap<String, Session>,
-    /// The session of the last message.
-    last: Option<String>,
-    start: Vec<Vec<u8>>,
-    start_bytes: usize,
+pub(super) struct SessionRouter {
+    /// Requests without a response: who sent them, their id, and where the response belongs.
+    pending: Vec<(Peer, String, RequestOwner)>,
+    sessions: HashMap<String, OpenSession>,
+    last_session: Option<String>,
+    /// Lines that belong to every session, and their size.
+    preamble: Vec<Vec<u8>>,
+    preamble_bytes: usize,
 }
 
-impl Sorter {
-    /// Takes a message. `known` tells whether a session was recorded before this connection.
-    pub(super) fn message(
+impl SessionRouter {
+    /// Routes a message. `was_recorded` says whether a session was recorded before this connection.
+    pub(super) fn route_message(
         &mut self,
-        from: From,
-        facts: &Facts,
+        from: Peer,
+        message: &MessageInfo,
         line: Vec<u8>,
-        known: impl FnOnce(&str) -> bool,
-        acts: &mut Vec<Act>,
+        was_recorded: impl FnOnce(&str) -> bool,
+        actions: &mut Vec<RouteAction>,
     ) {
-        let before = acts.len();
-        self.sort(from, facts, line, known, acts);
-        let tells = facts.tells || facts.method.as_deref() == Some("session/prompt");
-        if tells
-            && acts.len() > before
-            && let Some(session) = facts.session.clone()
+        let before = actions.len();
+        self.route(from, message, line, was_recorded, actions);
+        let has_content = message.is_content || message.method.as_deref() == Some("session/prompt");
+        if has_content
+            && actions.len() > before
+            && let Some(session) = message.session.clone()
         {
-            acts.push(Act::Tells { session });
+            actions.push(RouteAction::HasContent { session });
         }
     }
 
-    fn sort(
+    fn route(
         &mut self,
-        from: From,
-        facts: &Facts,
+        from: Peer,
+        message: &MessageInfo,
         line: Vec<u8>,
-        known: impl FnOnce(&str) -> bool,
-        acts: &mut Vec<Act>,
+        was_recorded: impl FnOnce(&str) -> bool,
+        actions: &mut Vec<RouteAction>,
     ) {
-        match (&facts.method, &facts.id) {
+        match (&message.method, &message.id) {
             (Some(method), Some(id)) => {
-                let owner = self.request(method, facts, line, known, acts);
-                if self.pending.len() >= MAX_PENDING {
+                let owner = self.route_request(method, message, line, was_recorded, actions);
+                if self.pending.len() >= MAX_PENDING_REQUESTS {
                     self.pending.remove(0);
                 }
                 self.pending.push((from, id.clone(), owner));
             }
-            (Some(method), None) => self.notice(method, facts, line, acts),
+            (Some(method), None) => self.route_notification(method, message, line, actions),
             (None, Some(id)) => {
-                let asked = |(by, i, _): &(From, String, Owner)| *by == from.other() && i == id;
-                let at = self.pending.iter().rposition(asked);
+                let is_request =
+                    |(peer, i, _): &(Peer, String, RequestOwner)| *peer == from.other() && i == id;
+                let at = self.pending.iter().rposition(is_request);
                 let owner = at.map(|at| self.pending.remove(at).2);
-                self.answer(owner, facts, line, acts);
+                self.route_response(owner, message, line, actions);
             }
-            (None, None) => self.loose(line, acts),
+            (None, None) => self.route_other(line, actions),
         }
     }
 
-    /// What is no message goes to the session of the last one, or to the first.
-    pub(super) fn loose(&mut self, line: Vec<u8>, acts: &mut Vec<Act>) {
-        match self.last.clone() {
-            Some(session) => acts.push(Act::Write { session, line }),
-            None => self.begin(line),
+    /// Routes a line that names no session: to the last session, or before the first one to all.
+    pub(super) fn route_other(&mut self, line: Vec<u8>, actions: &mut Vec<RouteAction>) {
+        match self.last_session.clone() {
+            Some(session) => actions.push(RouteAction::Write { session, line }),
+            None => self.push_preamble(line),
         }
     }
 
-    /// What concerns every open session.
-    pub(super) fn all(&mut self, line: &[u8], acts: &mut Vec<Act>) {
+    /// Routes a line to every open session.
+    pub(super) fn route_to_all(&mut self, line: &[u8], actions: &mut Vec<RouteAction>) {
         if self.sessions.is_empty() {
-            return self.begin(line.to_vec());
+            return self.push_preamble(line.to_vec());
         }
-        let each = self.sessions.keys().cloned();
-        acts.extend(each.map(|session| Act::Write { session, line: line.to_vec() }));
+        let sessions = self.sessions.keys().cloned();
+        actions.extend(sessions.map(|session| RouteAction::Write { session, line: line.to_vec() }));
     }
 
-    fn begin(&mut self, line: Vec<u8>) {
-        if self.start_bytes + line.len() <= MAX_START {
-            self.start_bytes += line.len();
-            self.start.push(line);
+    fn push_preamble(&mut self, line: Vec<u8>) {
+        if self.preamble_bytes + line.len() <= MAX_PREAMBLE_BYTES {
+            self.preamble_bytes += line.len();
+            self.preamble.push(line);
         }
     }
 
-    fn request(
+    fn route_request(
         &mut self,
         method: &str,
-        facts: &Facts,
+        message: &MessageInfo,
         line: Vec<u8>,
-        known: impl FnOnce(&str) -> bool,
-        acts: &mut Vec<Act>,
-    ) -> Owner {
-        let named = facts.session.clone();
-        match (method, named) {
+        was_recorded: impl FnOnce(&str) -> bool,
+        actions: &mut Vec<RouteAction>,
+    ) -> RequestOwner {
+        match (method, message.session.clone()) {
             ("initialize" | "authenticate" | "logout", _) => {
-                self.begin(line);
-                Owner::Start
+                self.push_preamble(line);
+                RequestOwner::Preamble
             }
-            ("session/list" | "session/delete", _) => Owner::Nobody,
+            ("session/list" | "session/delete", _) => RequestOwner::Ignored,
             ("session/fork", Some(session)) => {
                 if self.sessions.contains_key(&session) {
-                    acts.push(Act::Write { session, line });
+                    actions.push(RouteAction::Write { session, line });
                 }
-                Owner::Forks
+                RequestOwner::Forks
             }
             ("session/new", _) => {
-                Owner::Opens(Opens { session: None, cwd: facts.cwd.clone(), line, repeats: false })
+                let cwd = message.cwd.clone();
+                RequestOwner::Opens(PendingOpen { session: None, cwd, line, replays: false })
             }
             ("session/load" | "session/resume", Some(session)) => {
                 let loads = method == "session/load";
                 if let Some(open) = self.sessions.get_mut(&session) {
-                    (open.loading, open.repeats) = (loads, loads);
-                    self.write(session.clone(), line, acts);
-                    return Owner::Session(session);
+                    (open.is_loading, open.replays) = (loads, loads);
+                    self.write(session.clone(), line, actions);
+                    return RequestOwner::Session(session);
                 }
-                let repeats = loads && known(&session);
-                let cwd = facts.cwd.clone();
-                Owner::Opens(Opens { session: Some(session), cwd, line, repeats })
+                let replays = loads && was_recorded(&session);
+                let cwd = message.cwd.clone();
+                RequestOwner::Opens(PendingOpen { session: Some(session), cwd, line, replays })
             }
             (_, Some(session)) => {
                 if method == "session/prompt"
                     && let Some(open) = self.sessions.get_mut(&session)
                 {
-                    open.repeats = false;
+                    open.replays = false;
                 }
-                self.write(session.clone(), line, acts);
-                Owner::Session(session)
+                self.write(session.clone(), line, actions);
+                RequestOwner::Session(session)
             }
             (_, None) => {
-                self.loose(line, acts);
-                Owner::Last
+                self.route_other(line, actions);
+                RequestOwner::LastSession
             }
         }
     }
 
-    fn notice(&mut self, method: &str, facts: &Facts, line: Vec<u8>, acts: &mut Vec<Act>) {
-        let Some(session) = facts.session.clone() else { return self.loose(line, acts) };
-        if method == "session/update" && self.is_repeated(&session, facts) {
+    fn route_notification(
+        &mut self,
+        method: &str,
+        message: &MessageInfo,
+        line: Vec<u8>,
+        actions: &mut Vec<RouteAction>,
+    ) {
+        let Some(session) = message.session.clone() else { return self.route_other(line, actions) };
+        if method == "session/update" && self.is_replayed(&session, message) {
             return;
         }
-        self.write(session, line, acts);
+        self.write(session, line, actions);
     }
 
-    /// Whether an update tells what was recorded before.
-    fn is_repeated(&self, session: &str, facts: &Facts) -> bool {
+    /// Whether an update replays what was recorded before.
+    fn is_replayed(&self, session: &str, message: &MessageInfo) -> bool {
         match self.sessions.get(session) {
-            Some(open) => open.loading || (open.repeats && facts.tells),
+            Some(open) => open.is_loading || (open.replays && message.is_content),
             None => self.pending.iter().any(|(_, _, owner)| {
-                matches!(owner, Owner::Opens(o) if o.repeats && o.session.as_deref() == Some(session))
+                matches!(owner, RequestOwner::Opens(o) if o.replays && o.session.as_deref() == Some(session))
             }),
         }
     }
 
-    fn answer(&mut self, owner: Option<Owner>, facts: &Facts, line: Vec<u8>, acts: &mut Vec<Act>) {
+    fn route_response(
+        &mut self,
+        owner: Option<RequestOwner>,
+        message: &MessageInfo,
+        line: Vec<u8>,
+        actions: &mut Vec<RouteAction>,
+    ) {
         match owner {
-            Some(Owner::Start) => self.begin(line),
-            Some(Owner::Nobody) => {}
-            None | Some(Owner::Last) => self.loose(line, acts),
-            Some(Owner::Session(session)) => {
+            Some(RequestOwner::Preamble) => self.push_preamble(line),
+            Some(RequestOwner::Ignored) => {}
+            None | Some(RequestOwner::LastSession) => self.route_other(line, actions),
+            Some(RequestOwner::Session(session)) => {
                 if let Some(open) = self.sessions.get_mut(&session) {
-                    open.loading = false;
+                    open.is_loading = false;
                 }
-                self.write(session, line, acts);
+                self.write(session, line, actions);
             }
-            Some(Owner::Forks) => {
-                if let Some(session) = facts.made.clone() {
-                    self.open(&session, None, acts);
-                    self.write(session, line, acts);
+            Some(RequestOwner::Forks) => {
+                if let Some(session) = message.created_session.clone() {
+                    self.open(&session, None, actions);
+                    self.write(session, line, actions);
                 }
             }
-            Some(Owner::Opens(opens)) => {
-                let told = if facts.failed { None } else { facts.made.clone() };
-                let told = told.or_else(|| opens.session.clone().filter(|_| !facts.failed));
-                // One that did not come to be is none.
-                let Some(session) = told else { return };
-                self.open(&session, Some(opens), acts);
-                self.write(session, line, acts);
+            Some(RequestOwner::Opens(pending)) => {
+                if message.failed {
+                    return;
+                }
+                let created = message.created_session.clone();
+                let Some(session) = created.or_else(|| pending.session.clone()) else { return };
+                self.open(&session, Some(pending), actions);
+                self.write(session, line, actions);
             }
         }
     }
 
-    fn write(&mut self, session: String, line: Vec<u8>, acts: &mut Vec<Act>) {
+    fn write(&mut self, session: String, line: Vec<u8>, actions: &mut Vec<RouteAction>) {
         if !self.sessions.contains_key(&session) {
             if self.sessions.len() >= MAX_SESSIONS {
-                return self.loose(line, acts);
+                return self.route_other(line, actions);
             }
-            let opens = self.opened_early(&session);
-            self.open(&session, opens, acts);
+            let pending = self.take_pending_open(&session);
+            self.open(&session, pending, actions);
         }
-        self.last = Some(session.clone());
-        acts.push(Act::Write { session, line });
+        self.last_session = Some(session.clone());
+        actions.push(RouteAction::Write { session, line });
     }
 
-    /// The request that begins this session, whose answer has not come yet.
-    fn opened_early(&mut self, session: &str) -> Option<Opens> {
-        let names = |owner: &Owner, name: Option<&str>| matches!(owner, Owner::Opens(o) if o.session.as_deref() == name);
-        let at = self.pending.iter().position(|(_, _, owner)| names(owner, Some(session)));
-        let at = at.or_else(|| self.pending.iter().position(|(_, _, owner)| names(owner, None)))?;
-        match mem::replace(&mut self.pending[at].2, Owner::Session(session.to_owned())) {
-            Owner::Opens(opens) => Some(opens),
+    /// Takes the request that opens this session, if its response has not come yet.
+    fn take_pending_open(&mut self, session: &str) -> Option<PendingOpen> {
+        let position = |name: Option<&str>| {
+            self.pending.iter().position(|(_, _, owner)| {
+                matches!(owner, RequestOwner::Opens(o) if o.session.as_deref() == name)
+            })
+        };
+        let at = position(Some(session)).or_else(|| position(None))?;
+        match mem::replace(&mut self.pending[at].2, RequestOwner::Session(session.to_owned())) {
+            RequestOwner::Opens(pending) => Some(pending),
             _ => None,
         }
     }
 
-    fn open(&mut self, session: &str, opens: Option<Opens>, acts: &mut Vec<Act>) {
+    fn open(
+        &mut self,
+        session: &str,
+        pending: Option<PendingOpen>,
+        actions: &mut Vec<RouteAction>,
+    ) {
         if self.sessions.contains_key(session) {
             return;
         }
-        let repeats = opens.as_ref().is_some_and(|o| o.repeats);
-        self.sessions.insert(session.to_owned(), Session { loading: false, repeats });
-        self.last = Some(session.to_owned());
-        let (cwd, line) = opens.map_or((None, None), |o| (o.cwd, Some(o.line)));
-        acts.push(Act::Open { session: session.to_owned(), cwd });
-        let lines = self.start.iter().cloned().chain(line);
-        acts.extend(lines.map(|line| Act::Write { session: session.to_owned(), line }));
+        let replays = pending.as_ref().is_some_and(|p| p.replays);
+        self.sessions.insert(session.to_owned(), OpenSession { is_loading: false, replays });
+        self.last_session = Some(session.to_owned());
+        let (cwd, line) = pending.map_or((None, None), |p| (p.cwd, Some(p.line)));
+        actions.push(RouteAction::Open { session: session.to_owned(), cwd });
+        let lines = self.preamble.iter().cloned().chain(line);
+        actions.extend(lines.map(|line| RouteAction::Write { session: session.to_owned(), line }));
     }
 }
 

@@ -1,6 +1,6 @@
-//! The spool file of one session, as the recorder writes it.
+//! Writes the spool file of one session.
 
-use super::send::Outbox;
+use super::uploader::UploadQueue;
 use narrows_server::source::spool::{Header, Spool};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -9,107 +9,110 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What waits for a disk that cannot be written now; more is left out.
-const MAX_WAITING: usize = 8 << 20;
-/// How often such a disk is tried.
-const TRY: Duration = Duration::from_secs(1);
+/// Bytes that wait while the disk cannot be written, or before the session has content. More bytes
+/// are dropped.
+const MAX_PENDING_BYTES: usize = 8 << 20;
+/// The delay before a failed write is tried again.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// A file, and how far it is written: up to the end of a line.
+/// A spool file on disk, and how many bytes of whole lines it has.
 #[derive(Debug)]
-pub(super) struct Growing {
+pub(super) struct OpenSpool {
     pub(super) spool: Spool,
-    pub(super) written: AtomicU64,
+    pub(super) written_bytes: AtomicU64,
 }
 
-/// What is to be written into the file of a session.
+/// The lines of a session that are to be written.
 #[derive(Debug)]
-pub(super) struct Spooled {
+pub(super) struct SpoolFile {
     data: PathBuf,
     header: Header,
-    file: Option<Arc<Growing>>,
-    waiting: Vec<u8>,
-    /// Bytes that were left out.
-    lost: u64,
-    failed: Option<Instant>,
-    complained: bool,
-    /// Something is told in the session. Editors begin many in which nothing ever is.
-    tells: bool,
+    file: Option<Arc<OpenSpool>>,
+    pending: Vec<u8>,
+    dropped_bytes: u64,
+    failed_at: Option<Instant>,
+    has_warned: bool,
+    /// Nothing is written before: editors start many sessions that never get any content.
+    has_content: bool,
 }
 
-impl Spooled {
-    pub(super) fn new(data: &Path, header: Header) -> Spooled {
-        Spooled {
+impl SpoolFile {
+    pub(super) fn new(data: &Path, header: Header) -> SpoolFile {
+        SpoolFile {
             data: data.to_owned(),
             header,
             file: None,
-            waiting: Vec::new(),
-            lost: 0,
-            failed: None,
-            complained: false,
-            tells: false,
+            pending: Vec::new(),
+            dropped_bytes: 0,
+            failed_at: None,
+            has_warned: false,
+            has_content: false,
         }
     }
 
-    /// There is something to keep.
-    pub(super) fn tells(&mut self) {
-        self.tells = true;
+    pub(super) fn set_has_content(&mut self) {
+        self.has_content = true;
     }
 
     pub(super) fn push(&mut self, line: &[u8]) {
-        // While nothing is wrong, a batch may be of any size.
-        let stays = self.failed.is_some() || !self.tells;
-        if self.lost > 0 || stays && self.waiting.len() > MAX_WAITING {
-            self.lost += line.len() as u64;
+        // A batch that is about to be written has no size limit.
+        let is_blocked = self.failed_at.is_some() || !self.has_content;
+        if self.dropped_bytes > 0 || is_blocked && self.pending.len() > MAX_PENDING_BYTES {
+            self.dropped_bytes += line.len() as u64;
         } else {
-            self.waiting.extend_from_slice(line);
+            self.pending.extend_from_slice(line);
         }
     }
 
-    /// Writes what waits; true when it could. `lost` makes the line that tells of what was left out.
-    pub(super) fn flush(&mut self, lost: impl Fn(u64) -> Vec<u8>, outbox: &Outbox) -> bool {
-        let waits = self.failed.is_some_and(|at| at.elapsed() < TRY);
-        if self.waiting.is_empty() || waits || !self.tells {
+    /// Writes what is pending; false if nothing was written. `dropped_line` makes the line that reports
+    /// dropped bytes.
+    pub(super) fn flush(
+        &mut self,
+        dropped_line: impl Fn(u64) -> Vec<u8>,
+        uploads: &UploadQueue,
+    ) -> bool {
+        let is_delayed = self.failed_at.is_some_and(|at| at.elapsed() < RETRY_DELAY);
+        if self.pending.is_empty() || is_delayed || !self.has_content {
             return false;
         }
-        match self.write(outbox) {
+        match self.write(uploads) {
             Ok(()) => {
-                self.failed = None;
-                self.waiting = Vec::new();
-                if self.lost > 0 {
-                    let line = lost(std::mem::take(&mut self.lost));
+                self.failed_at = None;
+                self.pending = Vec::new();
+                if self.dropped_bytes > 0 {
+                    let line = dropped_line(std::mem::take(&mut self.dropped_bytes));
                     self.push(&line);
-                    self.flush(lost, outbox);
+                    self.flush(dropped_line, uploads);
                 }
                 true
             }
             Err(error) => {
-                self.failed = Some(Instant::now());
-                if !std::mem::replace(&mut self.complained, true) {
-                    let what = "narrows: this session cannot be recorded now";
-                    let _ = writeln!(io::stderr(), "{what}: {error}");
+                self.failed_at = Some(Instant::now());
+                if !std::mem::replace(&mut self.has_warned, true) {
+                    let _ = writeln!(io::stderr(), "narrows: cannot record the session: {error}");
                 }
                 false
             }
         }
     }
 
-    fn write(&mut self, outbox: &Outbox) -> io::Result<()> {
+    fn write(&mut self, uploads: &UploadQueue) -> io::Result<()> {
         let file = if let Some(file) = &self.file {
             file
         } else {
             let spool = Spool::create(&self.data, self.header.clone())?;
-            let written = AtomicU64::new(spool.begins);
-            let file = Arc::new(Growing { spool, written });
-            outbox.add(Arc::clone(&file));
+            let written_bytes = AtomicU64::new(spool.begins);
+            let file = Arc::new(OpenSpool { spool, written_bytes });
+            uploads.add(Arc::clone(&file));
             self.file.insert(file)
         };
-        let at = file.written.load(Ordering::Relaxed);
-        if let Err(error) = file.spool.file.write_all_at(&self.waiting, at) {
-            // A part of it may be there: nobody should take it for a line.
+        let at = file.written_bytes.load(Ordering::Relaxed);
+        if let Err(error) = file.spool.file.write_all_at(&self.pending, at) {
+            // Remove a partial write, which would look like a line.
             let _ = file.spool.file.set_len(at);
             return Err(error);
         }
-        file.written.store(at + self.waiting.len() as u64, Ordering::Release);
+        file.written_bytes.store(at + self.pending.len() as u64, Ordering::Release);
         Ok(())
     }
 }

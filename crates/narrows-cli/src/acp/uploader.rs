@@ -1,9 +1,8 @@
-//! Spool files to the running server, while they grow.
+//! Uploads spool files to the running server while they grow.
 
-use super::spooled::Growing;
-use crate::client::Client;
-use crate::ingest::escaped;
-use crate::{Fault, fault};
+use super::spool_file::OpenSpool;
+use crate::client::{Client, encode_query};
+use crate::error::CliError;
 use narrows_server::api::{PacketAnswer, PacketState, Session, SessionPage};
 use narrows_server::source::spool::Spool;
 use narrows_store::ADDRESS_FILE;
@@ -15,58 +14,58 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What comes within this time is sent together.
-const TOGETHER: Duration = Duration::from_millis(30);
-/// How often a server is looked for, or tried again.
-const TRY: Duration = Duration::from_secs(1);
+/// What is written within this time is sent at once.
+const FLUSH_DELAY: Duration = Duration::from_millis(30);
+/// The delay before a server is looked for again.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Bytes of one request, unless a line is longer.
-const MAX_PIECE: usize = 1 << 20;
+const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// The files that are to be sent.
+/// The files to upload.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
-    state: Mutex<State>,
-    told: Condvar,
+pub(super) struct UploadQueue {
+    state: Mutex<UploadQueueState>,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    new: Vec<Arc<Growing>>,
+struct UploadQueueState {
+    new: Vec<Arc<OpenSpool>>,
     grown: bool,
     closed: bool,
 }
 
-impl Outbox {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl UploadQueue {
+    fn state(&self) -> MutexGuard<'_, UploadQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A file is there.
-    pub(super) fn add(&self, file: Arc<Growing>) {
+    /// Adds a new file.
+    pub(super) fn add(&self, file: Arc<OpenSpool>) {
         self.state().new.push(file);
     }
 
-    /// Some file has grown.
-    pub(super) fn wake(&self) {
+    /// Wakes the uploader: a file has grown.
+    pub(super) fn notify(&self) {
         self.state().grown = true;
-        self.told.notify_one();
+        self.changed.notify_one();
     }
 
-    /// No file grows any more.
+    /// Ends the queue: no file grows any more.
     pub(super) fn close(&self) {
         self.state().closed = true;
-        self.told.notify_one();
+        self.changed.notify_one();
     }
 
-    /// Waits for news: new files, and whether these are the last. Who is behind has news enough, and
-    /// waits for a while.
-    fn wait(&self, behind: bool) -> (Vec<Arc<Growing>>, bool) {
+    /// Waits for new or grown files. Returns the new files, and whether the queue is closed. After a
+    /// failed upload, waits only for the retry delay.
+    fn wait(&self, is_retry: bool) -> (Vec<Arc<OpenSpool>>, bool) {
         let state = self.state();
-        let mut state = if behind {
-            let waited = self.told.wait_timeout_while(state, TRY, |state| !state.closed);
+        let mut state = if is_retry {
+            let waited = self.changed.wait_timeout_while(state, RETRY_DELAY, |state| !state.closed);
             waited.unwrap_or_else(PoisonError::into_inner).0
         } else {
-            let waited = self.told.wait_while(state, |state| !state.grown && !state.closed);
+            let waited = self.changed.wait_while(state, |state| !state.grown && !state.closed);
             waited.unwrap_or_else(PoisonError::into_inner)
         };
         state.grown = false;
@@ -74,92 +73,99 @@ impl Outbox {
     }
 }
 
-/// How far a file was sent.
+/// How far a file is uploaded.
 #[derive(Debug)]
-struct Sent {
-    file: Arc<Growing>,
-    /// The session there, once that is known.
+struct UploadState {
+    file: Arc<OpenSpool>,
+    /// The id of the session on the server, if it is known.
     session: Option<String>,
-    /// It was there once: where it is missing, it was deleted.
-    was_there: bool,
-    /// The place of the next packet, and where it begins in the file.
-    next: u64,
-    at: u64,
-    /// The server has all of it and knows that it is over, or somebody deleted it there.
+    /// The session existed on the server: if it is missing, a user has deleted it.
+    has_existed: bool,
+    /// The number of the next packet.
+    next_packet: u64,
+    /// Its offset in the file.
+    offset: u64,
+    /// The server has all of it, or a user has deleted the session there.
     done: bool,
 }
 
-/// Sends what grows, until nothing grows any more.
 #[derive(Debug)]
-pub(super) struct Sender<'a> {
+pub(super) struct Uploader<'a> {
     data: &'a Path,
-    files: Vec<Sent>,
+    uploads: Vec<UploadState>,
     client: Option<Client>,
 }
 
-impl<'a> Sender<'a> {
+impl<'a> Uploader<'a> {
     pub(super) fn new(data: &'a Path) -> Self {
-        Sender { data, files: Vec::new(), client: None }
+        Uploader { data, uploads: Vec::new(), client: None }
     }
 
-    pub(super) fn run(mut self, outbox: &Outbox) {
-        let mut behind = false;
+    /// Uploads until the queue is closed.
+    pub(super) fn run(mut self, queue: &UploadQueue) {
+        let mut failed = false;
         loop {
-            let (new, last) = outbox.wait(behind);
-            self.files.extend(new.into_iter().map(|file| {
-                let at = file.spool.begins;
-                Sent { file, session: None, was_there: false, next: 0, at, done: false }
-            }));
-            behind = self.send_all(last).is_err();
-            if behind {
-                // Whatever it was: the next time everything is asked anew.
+            let (new, is_closed) = queue.wait(failed);
+            self.uploads.extend(new.into_iter().map(UploadState::new));
+            failed = self.send_all(is_closed).is_err();
+            if failed {
+                // Whatever failed, ask the server for the state of every session again.
                 self.client = None;
-                self.files.iter_mut().for_each(|sent| sent.session = None);
-                if last {
-                    // Nobody tries again later: a session that was deleted meanwhile is found out now.
-                    let _ = self.send_all(last);
+                self.uploads.iter_mut().for_each(|upload| upload.session = None);
+                if is_closed {
+                    // There is no later attempt: detect a session that was deleted meanwhile now.
+                    let _ = self.send_all(is_closed);
                 }
             }
-            if last {
+            if is_closed {
                 return;
             }
-            if !behind {
-                std::thread::sleep(TOGETHER);
+            if !failed {
+                std::thread::sleep(FLUSH_DELAY);
             }
         }
     }
 
-    /// An error when something could not be sent now.
-    fn send_all(&mut self, last: bool) -> Result<(), Fault> {
-        if !self.files.iter().any(|sent| sent.is_behind(last)) {
+    /// Sends everything that is new; fails if some of it cannot be sent now.
+    fn send_all(&mut self, is_closed: bool) -> Result<(), CliError> {
+        if !self.uploads.iter().any(|upload| upload.is_behind(is_closed)) {
             return Ok(());
         }
-        // The file is there while a server runs: without it, there is no need to touch the lock.
+        // The address file exists while a server runs. Checking it first avoids touching the lock.
         if self.client.is_none() && self.data.join(ADDRESS_FILE).exists() {
             self.client = Client::find(self.data)?;
         }
-        let client = self.client.as_ref().ok_or_else(|| fault("no server runs"))?;
-        let mut waits = false;
-        for sent in self.files.iter_mut().filter(|sent| sent.is_behind(last)) {
-            waits |= !sent.send(client, last)?;
+        let client = self.client.as_ref().ok_or_else(|| CliError::new("no server runs"))?;
+        let mut is_blocked = false;
+        for upload in self.uploads.iter_mut().filter(|upload| upload.is_behind(is_closed)) {
+            is_blocked |= !upload.send(client, is_closed)?;
         }
-        if waits { Err(fault("an older file must be sent first")) } else { Ok(()) }
+        if is_blocked {
+            Err(CliError::new("an older spool file must be sent first"))
+        } else {
+            Ok(())
+        }
     }
 }
 
-impl Sent {
-    fn is_behind(&self, last: bool) -> bool {
-        !self.done && (last || self.at < self.file.written.load(Ordering::Acquire))
+impl UploadState {
+    fn new(file: Arc<OpenSpool>) -> UploadState {
+        let offset = file.spool.begins;
+        UploadState { file, session: None, has_existed: false, next_packet: 0, offset, done: false }
     }
 
-    /// Sends what is new; false when it must wait.
-    fn send(&mut self, client: &Client, last: bool) -> Result<bool, Fault> {
+    fn is_behind(&self, is_closed: bool) -> bool {
+        !self.done && (is_closed || self.offset < self.file.written_bytes.load(Ordering::Acquire))
+    }
+
+    /// Sends what is new; false if an older file of the session must be sent first.
+    fn send(&mut self, client: &Client, is_closed: bool) -> Result<bool, CliError> {
         let id = match &self.session {
             Some(id) => id.clone(),
             None if self.file.spool.has_older() => return Ok(false),
             None => {
-                let Some(id) = self.begin(client)? else {
-                    // It was deleted there, and stays so.
+                let Some(id) = self.find_session(client)? else {
+                    // A user has deleted the session: do not create it again.
                     self.done = true;
                     let _ = fs::remove_file(&self.file.spool.path);
                     return Ok(true);
@@ -168,23 +174,24 @@ impl Sent {
             }
         };
         loop {
-            let written = self.file.written.load(Ordering::Acquire);
+            let written = self.file.written_bytes.load(Ordering::Acquire);
             let spool = &self.file.spool;
-            let piece = piece(spool, self.at, written).map_err(Fault::new("spool"))?;
-            let end = last && self.at + piece.len() as u64 >= written;
-            if piece.is_empty() && !end {
+            let body = next_body(spool, self.offset, written)
+                .map_err(CliError::cannot("read the spool file"))?;
+            let end = is_closed && self.offset + body.len() as u64 >= written;
+            if body.is_empty() && !end {
                 return Ok(true);
             }
-            let root = escaped(&spool.header.cwd);
+            let root = encode_query(&spool.header.cwd);
             let path = format!(
                 "/api/sessions/{id}/packets?format=acp&arrived=none&first={}&end={end}&root={root}",
-                self.next
+                self.next_packet
             );
-            let answer: PacketAnswer = client.stream(&path, piece.as_slice())?;
-            self.at += piece.len() as u64;
-            // Each line has its end.
-            self.next += piece.split(|b| *b == b'\n').skip(1).count() as u64;
-            if end && answer.read + 1 >= self.next {
+            let answer: PacketAnswer = client.post_stream(&path, body.as_slice())?;
+            self.offset += body.len() as u64;
+            // Every line is one packet and ends with a line feed.
+            self.next_packet += body.split(|b| *b == b'\n').skip(1).count() as u64;
+            if end && answer.read + 1 >= self.next_packet {
                 self.done = true;
                 let _ = fs::remove_file(&spool.path);
                 return Ok(true);
@@ -192,17 +199,17 @@ impl Sent {
         }
     }
 
-    /// Finds the session, or makes it, and where to go on; none when it was deleted there.
-    fn begin(&mut self, client: &Client) -> Result<Option<String>, Fault> {
+    /// Finds or creates the session, and the packet to resume at. None if a user has deleted it.
+    fn find_session(&mut self, client: &Client) -> Result<Option<String>, CliError> {
         let spool = &self.file.spool;
         let label = &spool.header.label;
-        let bad = || Fault::new("spool");
-        let id = if !self.was_there && spool.first().map_err(bad())? == 0 {
+        let cannot_read = || CliError::cannot("read the spool file");
+        let id = if !self.has_existed && spool.first().map_err(cannot_read())? == 0 {
             let session: Session = client.post("/api/sessions", &json!({ "label": label }))?;
-            self.was_there = true;
+            self.has_existed = true;
             session.id
         } else {
-            let path = format!("/api/sessions?limit=1&label={}", escaped(label));
+            let path = format!("/api/sessions?limit=1&label={}", encode_query(label));
             let page: SessionPage = client.get(&path)?;
             match page.sessions.into_iter().next() {
                 Some(session) => session.id,
@@ -211,29 +218,29 @@ impl Sent {
         };
         let state: PacketState = client.get(&format!("/api/sessions/{id}/packets"))?;
         let main = state.sources.iter().find(|s| s.number == 0);
-        let (read, rest) = main.map_or((0, 0), |m| (m.read, m.acknowledged));
-        let (first, known) = spool.goes_on(read, rest).map_err(bad())?;
-        self.at = spool.after(known).map_err(bad())?;
-        self.next = first + known;
+        let (read, acknowledged) = main.map_or((0, 0), |m| (m.read, m.acknowledged));
+        let (first, known) = spool.goes_on(read, acknowledged).map_err(cannot_read())?;
+        self.offset = spool.after(known).map_err(cannot_read())?;
+        self.next_packet = first + known;
         self.session = Some(id.clone());
         Ok(Some(id))
     }
 }
 
-/// The next whole lines of a file.
-fn piece(spool: &Spool, at: u64, written: u64) -> std::io::Result<Vec<u8>> {
-    let left = usize::try_from(written.saturating_sub(at)).unwrap_or(usize::MAX);
-    let mut most = MAX_PIECE.min(left);
+/// Reads the next whole lines of a file.
+fn next_body(spool: &Spool, offset: u64, written: u64) -> std::io::Result<Vec<u8>> {
+    let left = usize::try_from(written.saturating_sub(offset)).unwrap_or(usize::MAX);
+    let mut size = MAX_BODY_BYTES.min(left);
     loop {
-        let mut bytes = vec![0; most];
-        spool.file.read_exact_at(&mut bytes, at)?;
+        let mut bytes = vec![0; size];
+        spool.file.read_exact_at(&mut bytes, offset)?;
         if let Some(end) = bytes.iter().rposition(|b| *b == b'\n') {
             bytes.truncate(end + 1);
             return Ok(bytes);
         }
-        if most == left {
+        if size == left {
             return Ok(Vec::new());
         }
-        most = (most * 4).min(left);
+        size = (size * 4).min(left);
     }
 }

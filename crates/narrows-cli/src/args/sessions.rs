@@ -1,178 +1,169 @@
-//! What was typed: the commands that show the sessions of this machine.
+//! Commands that list, print and delete sessions.
 
-use super::{DataArgs, HideArgs};
+use super::{ColorChoice, DataArgs, RedactionArgs};
 use clap::ValueEnum;
 use std::path::PathBuf;
 
-/// Where sessions are looked for.
+/// The store of this machine, and how it is brought up to date first.
 #[derive(Debug, clap::Args)]
-pub(crate) struct LibraryArgs {
+pub(crate) struct LocalStoreArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Show what is known, without looking for new sessions first
+    /// Do not look for new sessions first
     #[arg(long)]
     pub(crate) no_scan: bool,
     #[command(flatten)]
-    pub(crate) hide: HideArgs,
+    pub(crate) redaction: RedactionArgs,
 }
 
 /// Which sessions.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub(crate) struct WhichArgs {
-    /// Of this agent, like claude
+pub(crate) struct SessionFilterArgs {
+    /// Only sessions whose agent name contains NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Of projects with this in their name
+    /// Only sessions whose project name contains NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
-    /// Active since: a day (2026-11-01), `today`, `yesterday`, or so long ago (7d, 12h)
-    #[arg(long, value_name = "WHEN")]
+    /// Only sessions active since TIME: 2026-11-01, `today`, `yesterday`, 7d or 12h
+    #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Active before
-    #[arg(long, value_name = "WHEN")]
+    /// Only sessions active before TIME
+    #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LsArgs {
-    #[command(flatten)]
-    pub(crate) which: WhichArgs,
-    /// With this tag; may be given several times
-    #[arg(long = "tag", value_name = "TAG")]
-    pub(crate) tags: Vec<String>,
-    /// How many at most; 0 is all
-    #[arg(short = 'n', long, default_value_t = 30)]
-    pub(crate) limit: usize,
-    /// Print one JSON object a line
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// With this in what was said, in any item
+    /// Only sessions that contain TEXT in an item or in the title
     pub(crate) text: Option<String>,
     #[command(flatten)]
-    pub(crate) library: LibraryArgs,
+    pub(crate) filter: SessionFilterArgs,
+    /// Only sessions with this tag (repeatable)
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// Maximum number of sessions; 0 means all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 30)]
+    pub(crate) limit: usize,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) local: LocalStoreArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ShowFormat {
-    /// For a terminal
+pub(crate) enum OutputFormat {
+    /// Text for a terminal
     Text,
     /// Markdown
     Md,
-    /// One file for a browser
+    /// A self-contained HTML page
     Html,
-    /// One JSON document: the session and its items
+    /// One JSON document with the session and its items
     Json,
-    /// One item a line
+    /// One item per line
     Jsonl,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
-    /// If a terminal is there
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// The beginning of a session's id or label, or `latest`; with `#ITEM` from that item on
+    /// Prefix of a session's id or label, or `latest`; `SESSION#ITEM` starts at that item
     #[arg(default_value = "latest")]
     pub(crate) session: String,
-    /// In which form
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: ShowFormat,
-    /// Show what calls were given and what they gave
-    #[arg(short, long)]
-    pub(crate) tools: bool,
-    /// Show what the agent thought
+    pub(crate) format: OutputFormat,
+    /// Show tool inputs and outputs
+    #[arg(long)]
+    pub(crate) tool_output: bool,
+    /// Show the agent's reasoning
     #[arg(long)]
     pub(crate) thinking: bool,
-    /// Everything: tools and thinking
+    /// Show everything: same as --tool-output --thinking
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// Only the last items
+    /// Show only the last N items
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) last: Option<usize>,
-    /// Colours
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) color: When,
-    /// Do not page
+    /// When to use color
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    pub(crate) color: ColorChoice,
+    /// Do not use a pager
     #[arg(long)]
     pub(crate) no_pager: bool,
-    /// Columns [default: those of the terminal, else 80]
+    /// Line width in columns [default: the terminal's, or 80]
     #[arg(long, value_name = "N")]
     pub(crate) width: Option<usize>,
     #[command(flatten)]
-    pub(crate) library: LibraryArgs,
+    pub(crate) local: LocalStoreArgs,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SearchArgs {
-    /// What to look for: words, or phrases in quotes; all of them must be there
+    /// Words or quoted phrases, all of which must occur in one item
     #[arg(required = true)]
     pub(crate) query: Vec<String>,
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
-    /// Only in this session
+    pub(crate) filter: SessionFilterArgs,
+    /// Search only this session
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// How many hits at most
-    #[arg(short = 'n', long, default_value_t = 20)]
+    /// Maximum number of matches; 0 means all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Colours
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) color: When,
+    /// When to use color
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    pub(crate) color: ColorChoice,
     #[command(flatten)]
-    pub(crate) library: LibraryArgs,
+    pub(crate) local: LocalStoreArgs,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
-    /// The session; without one, always the newest
+    /// Prefix of a session's id or label [default: always the newest session]
     pub(crate) session: Option<String>,
-    /// Show what calls were given and what they gave
-    #[arg(short, long)]
-    pub(crate) tools: bool,
-    /// Show what the agent thinks
+    /// Show tool inputs and outputs
+    #[arg(long)]
+    pub(crate) tool_output: bool,
+    /// Show the agent's reasoning
     #[arg(long)]
     pub(crate) thinking: bool,
-    /// Begin with so many of the last items
+    /// Start with the last N items
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(crate) last: usize,
-    /// Colours
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) color: When,
-    /// End when the session does
+    /// When to use color
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    pub(crate) color: ColorChoice,
+    /// Exit when the session ends
     #[arg(long)]
-    pub(crate) until_end: bool,
+    pub(crate) exit_on_end: bool,
     #[command(flatten)]
-    pub(crate) library: LibraryArgs,
+    pub(crate) local: LocalStoreArgs,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
-    /// The beginning of a session's id or label, or `latest`
+    /// Prefix of a session's id or label, or `latest`
     pub(crate) session: String,
-    /// The file to write; its ending (.md, .html, .json, .jsonl, .txt) tells the form. `-` is standard
-    /// output
+    /// File to write, or `-` for standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// In which form, where the ending does not tell [default for `-`: md]
+    /// Output format [default: from the file extension; md for standard output]
     #[arg(long, value_enum)]
-    pub(crate) format: Option<ShowFormat>,
-    /// Write over a file that is there
+    pub(crate) format: Option<OutputFormat>,
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
-    pub(crate) library: LibraryArgs,
+    pub(crate) local: LocalStoreArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
+pub(crate) enum GroupBy {
     Day,
     Project,
     Model,
@@ -183,167 +174,100 @@ pub(crate) enum By {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatsArgs {
-    /// What a line stands for
+    /// What each row stands for
     #[arg(long, value_enum, default_value = "day")]
-    pub(crate) by: By,
+    pub(crate) by: GroupBy,
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
-    /// Print one JSON object a line
+    pub(crate) filter: SessionFilterArgs,
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) library: LibraryArgs,
+    pub(crate) local: LocalStoreArgs,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RmArgs {
-    /// Sessions, each by the beginning of its id or label
+    /// Prefixes of session ids or labels
     #[arg(required = true)]
     pub(crate) sessions: Vec<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) data: DataArgs,
 }
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct IndexArgs {
-    /// Go on: follow what is written until Ctrl-C
-    #[arg(long)]
-    pub(crate) follow: bool,
-    /// Say nothing unless something fails
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-    #[command(flatten)]
-    pub(crate) data: DataArgs,
-    #[command(flatten)]
-    pub(crate) hide: HideArgs,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct ServiceArgs {
-    #[command(subcommand)]
-    pub(crate) what: ServiceCommand,
-}
-
-#[derive(Debug, clap::Subcommand)]
-pub(crate) enum ServiceCommand {
-    /// Keep narrows running in the background, also after the next login
-    Install {
-        #[command(flatten)]
-        data: DataArgs,
-        /// Only write the file, start nothing
-        #[arg(long)]
-        no_start: bool,
-        /// Print the file instead
-        #[arg(long)]
-        print: bool,
-    },
-    /// Tell whether it runs
-    Status,
-    /// Stop it and remove its file; sessions stay
-    Remove,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct DoctorArgs {
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) library: LibraryArgs,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct CompletionsArgs {
-    /// The shell
-    #[arg(value_enum)]
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct ManArgs {
-    /// A folder for one page a command [default: the page of narrows itself, printed]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
-}
-
-pub(super) const LS_EXAMPLES: &str = "\
-The newest first. Sessions of agents are found where the agents keep them, without configuration.
+pub(super) const LS_HELP: &str = "\
+Lists the newest sessions first. Sessions of installed agents are discovered without configuration
+and imported before the list is printed.
 
 Examples:
   narrows ls
   narrows ls --project app --since 7d
   narrows ls 'race condition'
-      Sessions in which that was said
+      Sessions that contain this text
   narrows ls --json -n 0 | jq -r .id
-      All of them, for a program";
+      The ids of all sessions";
 
-pub(super) const SHOW_EXAMPLES: &str = "\
-Calls are one line each unless asked for. Sessions are named by the beginning of their id or label.
+pub(super) const SHOW_HELP: &str = "\
+Prints one line per tool call unless --tool-output is given. Output to a terminal goes through
+$PAGER (default: less -FRX).
 
 Examples:
   narrows show
       The latest session
-  narrows show 7f3k -a
-      With what calls gave and what the agent thought
-  narrows show 7f3k#item
-      From an item on, as search prints it
+  narrows show 7f3k --all
+      With tool inputs, tool outputs and reasoning
+  narrows show 7f3k#text-msg_01:0
+      Starting at an item, in the form that `narrows search` prints
   narrows show latest --format md > session.md";
 
-pub(super) const SEARCH_EXAMPLES: &str = "\
-Finds what stands anywhere in an item, also within words, in code and in any script; upper and lower
-case are the same.
+pub(super) const SEARCH_HELP: &str = "\
+Matches substrings in any script, ignoring case. Exits with 1 if nothing matches.
 
 Examples:
   narrows search parse_header
   narrows search '\"connection reset\"' --since 30d
   narrows search 漢字 --project app";
 
-pub(super) const WATCH_EXAMPLES: &str = "\
+pub(super) const WATCH_HELP: &str = "\
+Without SESSION, switches to each new session as it starts. Ctrl-C exits.
+
 Examples:
   narrows watch
-      Whatever session is the newest, also when another begins
-  narrows watch 7f3k --tools";
+  narrows watch 7f3k --tool-output
+  narrows watch latest --exit-on-end";
 
-pub(super) const EXPORT_EXAMPLES: &str = "\
-What is written is as clean as what is shown. HTML is one file that needs nothing else: no script, no
-request.
+pub(super) const EXPORT_HELP: &str = "\
+The format follows the file extension: .md, .html, .json, .jsonl or .txt. HTML is a single file
+without scripts or external requests. The content is redacted, as everywhere in narrows.
 
 Examples:
   narrows export latest -o session.html
   narrows export 7f3k -o notes.md
   narrows export latest -o - --format json | jq .";
 
-pub(super) const STATS_EXAMPLES: &str = "\
-Each answer of a model is counted once, also where a forked session keeps a copy of it. Cost is what
-agents report; not all do.
+pub(super) const STATS_HELP: &str = "\
+Counts each model response once, even if a forked session has a copy of it. Cost is as reported by
+the agent; some agents report none.
 
 Examples:
   narrows stats --since 30d
   narrows stats --by model
   narrows stats --by tool --project app";
 
-pub(super) const INDEX_EXAMPLES: &str = "\
-The other commands do this by themselves; this one is for the first time, and for scripts. What was
-read is not read again.
+pub(super) const RM_HELP: &str = "\
+The agent's own session files stay and are not imported again.
 
 Examples:
-  narrows index
-  narrows index --follow";
+  narrows rm 7f3k
+  narrows rm -y 7f3k a2bq";
 
-pub(super) const SERVICE_EXAMPLES: &str = "\
-Agents delete their transcripts after a while (Claude Code after 30 days): what narrows has read
-stays. The service is `narrows serve` under systemd (a user unit) or launchd.
+pub(super) const DEMO_HELP: &str = "\
+The session has the label and the tag `demo`.
 
 Examples:
-  narrows service install
-  narrows service status
-  narrows service remove";
-
-pub(super) const COMPLETIONS_EXAMPLES: &str = "\
-Examples:
-  narrows completions bash > ~/.local/share/bash-completion/completions/narrows
-  narrows completions zsh > ~/.zfunc/_narrows
-  narrows completions fish > ~/.config/fish/completions/narrows.fish";
+  narrows demo && narrows show demo
+  narrows rm demo
+      Delete it again";

@@ -1,68 +1,64 @@
-//! `narrows parse`: packets in, JSON lines out.
+//! `narrows parse`: prints packets as JSON lines of a view.
 
-use crate::args::{From, ParseArgs, View};
-use crate::read::{self, When};
-use crate::{Fault, hide};
+use crate::args::{ParseArgs, ParseView};
+use crate::config::RedactionSettings;
+use crate::error::CliError;
+use crate::input::{Boundary, parse_session};
 use narrows::time::Time;
 use narrows::view::{Activity, ActivityConfig, packets};
-use narrows::{Config, Format, Items, Row, Step};
+use narrows::{Config, Items, Row, Step};
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::sync::Arc;
 
-/// Bytes that are held back at most.
-const MAX_HELD: usize = 1 << 20;
+/// Output held back until the format of the input is known.
+const MAX_HELD_BYTES: usize = 1 << 20;
 
-pub(crate) fn run(args: &ParseArgs) -> Result<(), Fault> {
-    // Items are printed at the end: how many steps made them does not show.
-    let items = args.view == View::Items || args.view == View::Session;
-    // Whether a text was told before shows in what it changes.
-    let events_only = !items && args.view != View::Packets;
-    let mut config = Config { events_only, join: items, ..Config::default() };
-    config.format = match args.from {
-        From::Auto => Format::Auto,
-        From::Acp => Format::Acp,
-        From::ClaudeStream => Format::ClaudeStream,
-        From::ClaudeHistory => Format::ClaudeHistory,
-    };
-    let hidden = hide::Hidden::read(&args.hide)?;
-    (config.paths, config.secrets) = (hidden.paths, Arc::new(hidden.secrets));
+pub(crate) fn run(args: &ParseArgs) -> Result<(), CliError> {
+    // Items are printed at the end, so text chunks may be joined.
+    let join = args.view == ParseView::Items || args.view == ParseView::Session;
+    // Packets need the changes: they show whether a text was already emitted.
+    let events_only = !join && args.view != ParseView::Packets;
+    let format = args.format;
+    let mut config = Config { format, events_only, join, ..Config::default() };
+    let settings = RedactionSettings::load(&args.redaction)?;
+    (config.paths, config.secrets) = (settings.paths, Arc::new(settings.secrets));
     let mut printer = Printer::new(args);
-    let outcome = read::session(args.file.as_deref(), config, |steps, when, tally| {
-        printer.steps(steps)?;
-        let pause = when == When::Pause;
+    let outcome = parse_session(args.file.as_deref(), config, |steps, boundary, tally| {
+        printer.push(steps)?;
+        let pause = boundary == Boundary::Chunk;
         if tally.decided || pause && tally.is_understood() {
             printer.out.release()?;
         }
         if pause { printer.out.flush() } else { Ok(()) }
     })?;
     let checked = outcome.check();
-    // What only seems to fit is not shown as a session.
-    if checked.is_ok() || args.view == View::Events {
-        printer.finish().map_err(Fault::new("standard output"))?;
+    // Input that only resembles a known format is not printed as a session.
+    if checked.is_ok() || args.view == ParseView::Events {
+        printer.finish().map_err(CliError::stdout)?;
     }
-    if let Some(left) = outcome.leftover() {
-        let _ = writeln!(io::stderr(), "narrows: {left}");
+    if let Some(unparsed) = outcome.unparsed() {
+        let _ = writeln!(io::stderr(), "narrows: not parsed: {unparsed}");
     }
     checked
 }
 
-/// Standard output. As long as it is not known what the input is, a bounded part is held back.
-struct Out {
+/// Standard output. Holds back a bounded part until the format of the input is known.
+struct HeldOutput {
     held: Option<Vec<u8>>,
     out: BufWriter<StdoutLock<'static>>,
 }
 
-impl Out {
-    /// Nothing is held back any more.
+impl HeldOutput {
+    /// Writes what is held back, and holds back nothing more.
     fn release(&mut self) -> io::Result<()> {
         self.held.take().map_or(Ok(()), |held| self.out.write_all(&held))
     }
 }
 
-impl Write for Out {
+impl Write for HeldOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.held {
-            Some(held) if held.len() + bytes.len() <= MAX_HELD => {
+            Some(held) if held.len() + bytes.len() <= MAX_HELD_BYTES => {
                 held.extend_from_slice(bytes);
                 return Ok(bytes.len());
             }
@@ -79,7 +75,7 @@ impl Write for Out {
 /// Prints one view.
 struct Printer<'a> {
     args: &'a ParseArgs,
-    out: Out,
+    out: HeldOutput,
     items: Items,
     activity: Activity,
     messages: Vec<narrows::view::Message>,
@@ -90,9 +86,9 @@ impl<'a> Printer<'a> {
     fn new(args: &'a ParseArgs) -> Self {
         Printer {
             args,
-            out: Out {
-                // Events say themselves what is not known.
-                held: (args.view != View::Events).then(Vec::new),
+            out: HeldOutput {
+                // Events are printed for any input: unknown packets are events too.
+                held: (args.view != ParseView::Events).then(Vec::new),
                 out: BufWriter::with_capacity(64 << 10, io::stdout().lock()),
             },
             items: Items::new(),
@@ -106,26 +102,26 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn steps(&mut self, steps: &mut Vec<Step>) -> io::Result<()> {
+    fn push(&mut self, steps: &mut Vec<Step>) -> io::Result<()> {
         for mut step in steps.drain(..) {
             self.seq += 1;
             match self.args.view {
-                View::Events => {
+                ParseView::Events => {
                     let row = Row::new(self.seq, &self.args.session, &step.event);
-                    line(&mut self.out, &row)?;
+                    print_line(&mut self.out, &row)?;
                 }
-                View::Items | View::Session => {
+                ParseView::Items | ParseView::Session => {
                     step.changes.into_iter().for_each(|c| self.items.apply(c))
                 }
-                View::Activity => {
+                ParseView::Activity => {
                     self.activity.push(self.seq, &step.event, &mut self.messages);
-                    self.messages()?;
+                    self.print_messages()?;
                 }
-                View::Packets => {
-                    // These front ends read a time in every packet: that of its arrival, if need be.
+                ParseView::Packets => {
+                    // ACP front ends expect a time in every packet; the default is the time of arrival.
                     step.event.time.get_or_insert_with(now);
                     for packet in packets(&step.event, || step.changes.clone()) {
-                        line(&mut self.out, &packet)?;
+                        print_line(&mut self.out, &packet)?;
                     }
                 }
             }
@@ -133,9 +129,9 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    fn messages(&mut self) -> io::Result<()> {
+    fn print_messages(&mut self) -> io::Result<()> {
         for message in self.messages.drain(..) {
-            line(&mut self.out, &message)?;
+            print_line(&mut self.out, &message)?;
         }
         Ok(())
     }
@@ -143,18 +139,18 @@ impl<'a> Printer<'a> {
     fn finish(&mut self) -> io::Result<()> {
         self.out.release()?;
         match self.args.view {
-            View::Items => {
+            ParseView::Items => {
                 self.items.settle();
                 for item in self.items.ordered() {
-                    line(&mut self.out, item)?;
+                    print_line(&mut self.out, item)?;
                 }
             }
-            View::Session => line(&mut self.out, self.items.info())?,
-            View::Activity => {
+            ParseView::Session => print_line(&mut self.out, self.items.info())?,
+            ParseView::Activity => {
                 self.activity.finish(self.seq, &mut self.messages);
-                self.messages()?;
+                self.print_messages()?;
             }
-            View::Events | View::Packets => {}
+            ParseView::Events | ParseView::Packets => {}
         }
         self.out.flush()
     }
@@ -164,7 +160,7 @@ fn now() -> Time {
     Time::from_millis(narrows_store::now())
 }
 
-fn line(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
+fn print_line(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
     let mut text = Vec::with_capacity(512);
     narrows::json::print(&mut text, value).map_err(io::Error::other)?;
     text.push(b'\n');

@@ -1,52 +1,50 @@
-//! `narrows sanitize`: text in, clean text out.
+//! `narrows sanitize`: redacts text.
 
 use crate::args::SanitizeArgs;
-use crate::hide::Hidden;
-use crate::{Fault, open};
+use crate::config::RedactionSettings;
+use crate::error::CliError;
+use crate::input::open_input;
 use narrows::lines::Line;
 use narrows::sanitize::{Removed, TextStream};
 use narrows::{Lines, TextCleaner};
 use std::io::{self, Read, Write};
 
-pub(crate) fn run(args: &SanitizeArgs) -> Result<(), Fault> {
-    let hidden = Hidden::read(&args.hide)?;
-    let (input, name) = open(args.file.as_deref())?;
+pub(crate) fn run(args: &SanitizeArgs) -> Result<(), CliError> {
+    let settings = RedactionSettings::load(&args.redaction)?;
+    let (input, name) = open_input(args.file.as_deref())?;
     let mut out = io::stdout().lock();
     let removed = match (args.path, args.report) {
-        (true, true) => fields(hidden, input, &name, &mut io::sink()),
-        (true, false) => fields(hidden, input, &name, &mut out),
-        (false, true) => text(hidden, input, &name, &mut io::sink()),
-        (false, false) => text(hidden, input, &name, &mut out),
+        (true, true) => redact_paths(settings, input, &name, &mut io::sink()),
+        (true, false) => redact_paths(settings, input, &name, &mut out),
+        (false, true) => redact_text(settings, input, &name, &mut io::sink()),
+        (false, false) => redact_text(settings, input, &name, &mut out),
     }?;
-    if args.report {
-        report(&removed, &mut out).map_err(Fault::new("standard output"))
-    } else {
-        Ok(())
-    }
+    if args.report { report(&removed, &mut out).map_err(CliError::stdout) } else { Ok(()) }
 }
 
-fn text(
-    hidden: Hidden,
+fn redact_text(
+    settings: RedactionSettings,
     input: Box<dyn Read>,
     name: &str,
     out: &mut impl Write,
-) -> Result<Removed, Fault> {
-    let mut stream = TextStream::new(hidden.paths, hidden.secrets);
+) -> Result<Removed, CliError> {
+    let mut stream = TextStream::new(settings.paths, settings.secrets);
     read(input, name, |bytes| {
         out.write_all(stream.push(bytes).as_bytes()).and_then(|()| out.flush())
     })?;
-    let last = out.write_all(stream.finish().as_bytes());
-    last.and_then(|()| out.flush()).map_err(Fault::new("standard output"))?;
+    let written = out.write_all(stream.finish().as_bytes());
+    written.and_then(|()| out.flush()).map_err(CliError::stdout)?;
     Ok(stream.removed().clone())
 }
 
-fn fields(
-    hidden: Hidden,
+/// Redacts each line as one path.
+fn redact_paths(
+    settings: RedactionSettings,
     input: Box<dyn Read>,
     name: &str,
     out: &mut impl Write,
-) -> Result<Removed, Fault> {
-    let mut cleaner = TextCleaner::new(hidden.paths, hidden.secrets);
+) -> Result<Removed, CliError> {
+    let mut cleaner = TextCleaner::new(settings.paths, settings.secrets);
     let mut lines = Lines::default();
     let mut ready = String::new();
     let mut clean = |line: Line<'_>, ready: &mut String| {
@@ -58,15 +56,15 @@ fn fields(
         out.write_all(std::mem::take(&mut ready).as_bytes()).and_then(|()| out.flush())
     })?;
     lines.finish(|line| clean(line, &mut ready));
-    let last = out.write_all(ready.as_bytes()).and_then(|()| out.flush());
-    last.map_err(Fault::new("standard output"))?;
+    let written = out.write_all(ready.as_bytes()).and_then(|()| out.flush());
+    written.map_err(CliError::stdout)?;
     Ok(cleaner.removed().clone())
 }
 
-/// Kinds and counts, as a table.
+/// Prints kinds and counts.
 fn report(removed: &Removed, out: &mut impl Write) -> io::Result<()> {
     if removed.is_empty() {
-        return writeln!(out, "nothing to remove");
+        return writeln!(out, "nothing to redact");
     }
     let width = removed.kinds().map(|(kind, _)| kind.len()).max().unwrap_or(0);
     for (kind, count) in removed.kinds() {
@@ -76,19 +74,19 @@ fn report(removed: &Removed, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{:<width$}  {total:>8}", "total")
 }
 
-/// Reads the input to its end, or until the output takes no more.
+/// Hands the input to `on_chunk`, whose errors are those of the output.
 fn read(
     mut input: Box<dyn Read>,
     name: &str,
-    mut take: impl FnMut(&[u8]) -> io::Result<()>,
-) -> Result<(), Fault> {
+    mut on_chunk: impl FnMut(&[u8]) -> io::Result<()>,
+) -> Result<(), CliError> {
     let mut chunk = vec![0; 64 << 10];
     loop {
         match input.read(&mut chunk) {
             Ok(0) => return Ok(()),
-            Ok(n) => take(&chunk[..n]).map_err(Fault::new("standard output"))?,
+            Ok(n) => on_chunk(&chunk[..n]).map_err(CliError::stdout)?,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(Fault::new(name)(e)),
+            Err(e) => return Err(CliError::cannot(format!("read {name}"))(e)),
         }
     }
 }

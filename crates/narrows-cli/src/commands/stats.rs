@@ -1,80 +1,82 @@
-//! `narrows stats`.
+//! `narrows stats`: sums over the sessions of the store.
 
-use crate::Fault;
-use crate::args::{By, StatsArgs, When};
-use crate::library::Library;
-use crate::ls::{Known, or_dash, title};
-use crate::table::{Cell, Column, Look, Table, json_line, unwritten};
-use crate::when::Clock;
+use super::session_index::{SessionIndex, or_dash, title};
+use crate::args::{ColorChoice, GroupBy, StatsArgs};
+use crate::error::CliError;
+use crate::local_store::LocalStore;
+use crate::output::{Cell, Clock, Column, Table, TerminalInfo, json_line};
 use narrows_show::pen::{BOLD, CYAN, DIM};
 use narrows_show::words::{amount, count, dollars, duration};
 use narrows_store::{StatsBy, StatsFilter, StatsRow};
 use std::cmp::Reverse;
 use std::io::{self, BufWriter, Write};
 
-pub(crate) fn run(args: &StatsArgs) -> Result<(), Fault> {
-    let clock = Clock::here();
-    let (since, until) = clock.range(&args.which)?;
-    let library = Library::open(&args.library)?;
+pub(crate) fn run(args: &StatsArgs) -> Result<(), CliError> {
+    let clock = Clock::local();
+    let (since, until) = clock.time_range(&args.filter)?;
+    let local = LocalStore::open(&args.local)?;
     let filter = StatsFilter {
         by: match args.by {
-            By::Day => StatsBy::Day,
-            By::Project => StatsBy::Project,
-            By::Model => StatsBy::Model,
-            By::Agent => StatsBy::Agent,
-            By::Tool => StatsBy::Tool,
-            By::Session => StatsBy::Session,
+            GroupBy::Day => StatsBy::Day,
+            GroupBy::Project => StatsBy::Project,
+            GroupBy::Model => StatsBy::Model,
+            GroupBy::Agent => StatsBy::Agent,
+            GroupBy::Tool => StatsBy::Tool,
+            GroupBy::Session => StatsBy::Session,
         },
         since,
         until,
-        agent: args.which.agent.clone(),
-        project: args.which.project.clone(),
+        agent: args.filter.agent.clone(),
+        project: args.filter.project.clone(),
     };
-    let mut rows = library.wait(library.store.stats(filter.clone()))?;
+    let mut rows = local.block_on(local.store.stats(filter.clone()))?;
     sort(&mut rows, args.by);
     if rows.is_empty() {
-        let told = "narrows: nothing to add up";
-        return writeln!(io::stderr(), "{told}").map_err(Fault::new("standard error"));
+        return writeln!(io::stderr(), "narrows: no matching sessions")
+            .map_err(CliError::cannot("write to standard error"));
     }
     let mut out = BufWriter::new(io::stdout().lock());
     if args.json {
         rows.iter().try_for_each(|row| json_line(&mut out, row))?;
-        return out.flush().map_err(unwritten);
+        return out.flush().map_err(CliError::stdout);
     }
     let mut total = StatsRow::default();
     rows.iter().for_each(|row| add(&mut total, row));
-    // A session is of several days and models, but of one agent.
+    // A session can have several days and models but only one agent: count sessions by agent.
     let agents = StatsFilter { by: StatsBy::Agent, ..filter };
-    for row in library.wait(library.store.stats(agents))? {
+    for row in local.block_on(local.store.stats(agents))? {
         total.sessions += row.sessions;
         total.cost_sessions += row.cost_sessions;
     }
-    let look = Look::new(When::Auto);
+    let terminal = TerminalInfo::stdout(ColorChoice::Auto);
     let table = match args.by {
-        By::Tool => of_tools(&rows, &total),
-        By::Session => of_sessions(&library, &rows, &total)?,
-        by => of_sums(by, &rows, &total),
+        GroupBy::Tool => tool_table(&rows, &total),
+        GroupBy::Session => session_table(&local, &rows, &total)?,
+        by => sum_table(by, &rows, &total),
     };
-    table.print(&mut out, look)?;
-    if let Some(covered) = covered(&total).filter(|_| args.by != By::Tool) {
-        writeln!(out, "{covered}").map_err(unwritten)?;
+    table.print(&mut out, terminal)?;
+    if let Some(note) = cost_coverage(&total).filter(|_| args.by != GroupBy::Tool) {
+        writeln!(out, "{note}").map_err(CliError::stdout)?;
     }
-    out.flush().map_err(unwritten)
+    out.flush().map_err(CliError::stdout)
 }
 
-/// Of which sessions the cost is, where it is not of all of them.
-fn covered(total: &StatsRow) -> Option<String> {
+/// Says how many sessions report a cost, unless all do.
+fn cost_coverage(total: &StatsRow) -> Option<String> {
     let cost = total.cost_usd.filter(|_| total.cost_sessions < total.sessions)?;
     let (some, all) = (total.cost_sessions, total.sessions);
-    Some(format!("{} for {some} of {all} sessions: the others report no cost", dollars(cost)))
+    Some(format!("{} for {some} of {all} sessions; the others report no cost", dollars(cost)))
 }
 
-/// Days from the newest on, tools by calls, others by tokens. What has no name comes last.
-fn sort(rows: &mut [StatsRow], by: By) {
+/// Sorts days newest first, tools by calls, and everything else by tokens. Rows without a name come
+/// last.
+fn sort(rows: &mut [StatsRow], by: GroupBy) {
     let tokens = |r: &StatsRow| r.input + r.output + r.cache_read + r.cache_write;
     match by {
-        By::Day => rows.sort_by(|a, b| b.name.cmp(&a.name)),
-        By::Tool => rows.sort_by_key(|r| (r.name.is_empty(), Reverse(r.calls), r.name.clone())),
+        GroupBy::Day => rows.sort_by(|a, b| b.name.cmp(&a.name)),
+        GroupBy::Tool => {
+            rows.sort_by_key(|r| (r.name.is_empty(), Reverse(r.calls), r.name.clone()))
+        }
         _ => rows.sort_by_key(|r| {
             (r.name.is_empty(), Reverse(tokens(r)), Reverse(r.calls), r.name.clone())
         }),
@@ -96,22 +98,22 @@ fn add(total: &mut StatsRow, row: &StatsRow) {
     total.active_ms += row.active_ms;
 }
 
-/// The columns of numbers, with failed calls in brackets; those that are missed the least have the lowest rank.
-fn sums() -> Vec<Column> {
+/// The numeric columns, which [`number_cells`] fills.
+fn number_columns() -> Vec<Column> {
     vec![
-        Column::number("SESSIONS").rank(3),
-        Column::number("ANSWERS").rank(1),
+        Column::number("SESSIONS").priority(3),
+        Column::number("ANSWERS").priority(1),
         Column::number("INPUT"),
         Column::number("OUTPUT"),
-        Column::number("CACHE READ").rank(4),
-        Column::number("CACHE WRITE").rank(2),
+        Column::number("CACHE READ").priority(4),
+        Column::number("CACHE WRITE").priority(2),
         Column::number("COST"),
-        Column::number("CALLS").rank(5),
+        Column::number("CALLS").priority(5),
         Column::number("TIME"),
     ]
 }
 
-fn numbers(row: &StatsRow) -> Vec<Cell> {
+fn number_cells(row: &StatsRow) -> Vec<Cell> {
     let n = |n: u64| Cell::new(or_dash(&if n == 0 { String::new() } else { amount(n) }));
     let failed = if row.failed == 0 { String::new() } else { format!(" ({})", amount(row.failed)) };
     let calls = if row.calls == 0 { "-".to_owned() } else { amount(row.calls) + &failed };
@@ -134,53 +136,57 @@ fn numbers(row: &StatsRow) -> Vec<Cell> {
 }
 
 fn bold(cells: Vec<Cell>) -> Vec<Cell> {
-    cells.into_iter().map(|c| c.pen(BOLD)).collect()
+    cells.into_iter().map(|c| c.style(BOLD)).collect()
 }
 
-fn of_sums(by: By, rows: &[StatsRow], total: &StatsRow) -> Table {
-    let head = match by {
-        By::Day => "DAY",
-        By::Project => "PROJECT",
-        By::Model => "MODEL",
+fn sum_table(by: GroupBy, rows: &[StatsRow], total: &StatsRow) -> Table {
+    let title = match by {
+        GroupBy::Day => "DAY",
+        GroupBy::Project => "PROJECT",
+        GroupBy::Model => "MODEL",
         _ => "AGENT",
     };
-    let mut columns = vec![Column::text(head, 16, 40)];
-    columns.extend(sums());
+    let mut columns = vec![Column::text(title, 16, 40)];
+    columns.extend(number_columns());
     let mut table = Table::new(columns);
     for row in rows {
         let mut cells = vec![Cell::new(or_dash(&row.name))];
-        cells.extend(numbers(row));
+        cells.extend(number_cells(row));
         table.push(cells);
     }
     let mut cells = vec![Cell::new("total")];
-    cells.extend(numbers(total));
+    cells.extend(number_cells(total));
     table.push(bold(cells));
     table
 }
 
-fn of_sessions(library: &Library, rows: &[StatsRow], total: &StatsRow) -> Result<Table, Fault> {
-    let known = Known::read(library)?;
+fn session_table(
+    local: &LocalStore,
+    rows: &[StatsRow],
+    total: &StatsRow,
+) -> Result<Table, CliError> {
+    let index = SessionIndex::load(local)?;
     let mut columns = vec![Column::text("ID", usize::MAX, usize::MAX)];
-    // Each row is one session.
-    columns.extend(sums().into_iter().skip(1));
+    // Without SESSIONS: each row is one session.
+    columns.extend(number_columns().into_iter().skip(1));
     columns.push(Column::text("TITLE", 20, usize::MAX));
     let mut table = Table::new(columns);
     for row in rows {
-        let mut cells = vec![Cell::new(known.short(&row.name)).pen(CYAN)];
-        cells.extend(numbers(row).into_iter().skip(1));
-        let title = known.row(&row.name).map(title);
+        let mut cells = vec![Cell::new(index.short_id(&row.name)).style(CYAN)];
+        cells.extend(number_cells(row).into_iter().skip(1));
+        let title = index.row(&row.name).map(title);
         cells.push(Cell::new(&title.unwrap_or_default()));
         table.push(cells);
     }
     let mut cells = vec![Cell::new("total")];
-    cells.extend(numbers(total).into_iter().skip(1));
+    cells.extend(number_cells(total).into_iter().skip(1));
     let mut cells = bold(cells);
-    cells.push(Cell::new(&count(rows.len(), "session")).pen(DIM));
+    cells.push(Cell::new(&count(rows.len(), "session")).style(DIM));
     table.push(cells);
     Ok(table)
 }
 
-fn of_tools(rows: &[StatsRow], total: &StatsRow) -> Table {
+fn tool_table(rows: &[StatsRow], total: &StatsRow) -> Table {
     let mut table = Table::new(vec![
         Column::text("TOOL", 16, 40),
         Column::number("CALLS"),
@@ -208,19 +214,19 @@ mod tests {
     }
 
     #[test]
-    fn days_come_newest_first_and_others_by_their_size() {
+    fn rows_sort_by_day_calls_or_tokens() {
         let names = |rows: &[StatsRow]| rows.iter().map(|r| r.name.clone()).collect::<Vec<_>>();
         let mut rows = vec![row("", 9, 9), row("2026-11-01", 1, 3), row("2026-11-02", 2, 1)];
-        sort(&mut rows, By::Day);
+        sort(&mut rows, GroupBy::Day);
         assert_eq!(names(&rows), ["2026-11-02", "2026-11-01", ""]);
-        sort(&mut rows, By::Tool);
+        sort(&mut rows, GroupBy::Tool);
         assert_eq!(names(&rows), ["2026-11-01", "2026-11-02", ""]);
-        sort(&mut rows, By::Model);
+        sort(&mut rows, GroupBy::Model);
         assert_eq!(names(&rows), ["2026-11-02", "2026-11-01", ""]);
     }
 
     #[test]
-    fn a_cost_that_nobody_reports_is_none() {
+    fn unreported_cost_sums_to_none() {
         let mut total = StatsRow::default();
         add(&mut total, &row("a", 1, 1));
         add(&mut total, &row("b", 2, 2));

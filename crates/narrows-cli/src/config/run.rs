@@ -1,18 +1,17 @@
-//! How agents are run: command line, environment, config file. `narrows agents`.
+//! How agents are run.
 
-use crate::Fault;
-use crate::args::{AgentsArgs, HideArgs, size};
-use crate::hide::run_file;
-use narrows_server::run::{AgentSpec, Protocol, RunLimits, RunOptions, presets};
+use super::file::{ConfigFile, invalid};
+use crate::args::{RedactionArgs, parse_size};
+use crate::error::CliError;
+use narrows_server::run::{AgentSpec, RunLimits, RunOptions, presets};
 use serde::Deserialize;
-use std::io::{Error, ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
 /// The `[run]` section of the config file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct RunFile {
+pub(super) struct RunSection {
     allow: bool,
     agents: Option<usize>,
     queue: Option<usize>,
@@ -23,146 +22,92 @@ pub(crate) struct RunFile {
     memory: Option<String>,
     processes: Option<u64>,
     lease_seconds: Option<u64>,
-    environment: Option<Environment>,
+    environment: Option<AgentEnvironment>,
 }
 
-/// What agents get of the environment.
+/// Which environment variables agents inherit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Environment {
-    /// All that narrows was started with, but what is dangerous.
+enum AgentEnvironment {
+    /// All but dangerous ones.
     Shell,
-    /// What programs need, and what the agent's list names.
+    /// What programs need, and what the agent's `env` names.
     Minimal,
 }
 
-/// How long a node that is silent keeps its agents: goes before the config file.
-const LEASE: &str = "NARROWS_RUN_LEASE_SECONDS";
+/// Overrides `lease_seconds`: how long a silent node keeps its runs.
+const LEASE_SECONDS_ENV: &str = "NARROWS_RUN_LEASE_SECONDS";
 
-fn bad(what: &str) -> Fault {
-    Fault::new(what)(Error::new(ErrorKind::InvalidData, "a number of seconds, 1 or more"))
-}
-
-/// How agents are run; `allow` turns it on, `own` says that nobody but this machine's user asks.
+/// How agents are run. `allow` overrides the config file; `is_private` says that only the user of
+/// this machine can reach the server, which decides the default environment of agents.
 pub(crate) fn run_options(
-    hide: &HideArgs,
+    args: &RedactionArgs,
     data: &Path,
     allow: bool,
-    own: bool,
-) -> Result<RunOptions, Fault> {
-    let (file, given) = run_file(hide)?;
-    let usual = RunLimits::default();
-    let memory = file.memory.as_deref().map(size).transpose();
-    let memory =
-        memory.map_err(|e| Fault::new("config file")(Error::new(ErrorKind::InvalidData, e)))?;
-    let lease = std::env::var(LEASE).ok().filter(|text| !text.is_empty());
-    let lease = lease.map(|text| text.parse().map_err(|_| bad(LEASE))).transpose()?;
-    let lease = lease.or(file.lease_seconds);
-    if lease == Some(0) {
-        return Err(bad("[run] lease_seconds"));
-    }
-    let seconds = |given: Option<u64>, usual| given.map_or(usual, Duration::from_secs);
+    is_private: bool,
+) -> Result<RunOptions, CliError> {
+    let file = ConfigFile::load(args)?;
+    from_section(file.run, file.agents, data, allow, is_private)
+}
+
+pub(super) fn from_section(
+    section: RunSection,
+    configured: Vec<AgentSpec>,
+    data: &Path,
+    allow: bool,
+    is_private: bool,
+) -> Result<RunOptions, CliError> {
+    let defaults = RunLimits::default();
+    let memory = section.memory.as_deref().map(parse_size).transpose().map_err(invalid)?;
+    let lease = lease_seconds(&section)?;
+    let seconds = |value: Option<u64>, default| value.map_or(default, Duration::from_secs);
     Ok(RunOptions {
-        allow: allow || file.allow,
-        agents: agents(given)?,
+        allow: allow || section.allow,
+        agents: merge_agents(configured)?,
         keeper: std::env::current_exe().ok(),
         roots: data.join("runs"),
         env: std::env::vars_os().collect(),
-        whole_env: file.environment.map_or(own, |given| given == Environment::Shell),
+        whole_env: section.environment.map_or(is_private, |env| env == AgentEnvironment::Shell),
         limits: RunLimits {
-            agents: file.agents.unwrap_or(usual.agents),
-            queue: file.queue.unwrap_or(usual.queue),
-            start: seconds(file.start_seconds, usual.start),
-            silence: seconds(file.silence_seconds, usual.silence),
-            cancel: seconds(file.cancel_seconds, usual.cancel),
-            idle: seconds(file.idle_minutes.map(|m| m.saturating_mul(60)), usual.idle),
+            agents: section.agents.unwrap_or(defaults.agents),
+            queue: section.queue.unwrap_or(defaults.queue),
+            start: seconds(section.start_seconds, defaults.start),
+            silence: seconds(section.silence_seconds, defaults.silence),
+            cancel: seconds(section.cancel_seconds, defaults.cancel),
+            idle: seconds(section.idle_minutes.map(|m| m.saturating_mul(60)), defaults.idle),
             memory,
-            processes: file.processes,
-            lease: seconds(lease, usual.lease),
+            processes: section.processes,
+            lease: seconds(lease, defaults.lease),
         },
     })
 }
 
-/// Those that are known; one of the config file takes the place of the one of its name.
-fn agents(given: Vec<AgentSpec>) -> Result<Vec<AgentSpec>, Fault> {
+fn lease_seconds(section: &RunSection) -> Result<Option<u64>, CliError> {
+    let invalid_in = |name: &str| {
+        CliError::new(format!("invalid {name} (expected a number of seconds, 1 or more)"))
+    };
+    let env = std::env::var(LEASE_SECONDS_ENV).ok().filter(|text| !text.is_empty());
+    let env =
+        env.map(|text| text.parse().map_err(|_| invalid_in(LEASE_SECONDS_ENV))).transpose()?;
+    match env.or(section.lease_seconds) {
+        Some(0) => Err(invalid_in("[run] lease_seconds")),
+        seconds => Ok(seconds),
+    }
+}
+
+/// The built-in agents; one from the config file replaces the built-in one with its name.
+fn merge_agents(configured: Vec<AgentSpec>) -> Result<Vec<AgentSpec>, CliError> {
     let mut agents = presets();
-    for agent in given {
-        let good = !agent.name.is_empty()
+    for agent in configured {
+        let is_name = !agent.name.is_empty()
             && agent.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-        if !good || agent.argv.is_empty() {
-            let what =
-                "an [[agent]] needs a name of letters, digits, `-`, `_` and `.`, and an argv";
-            return Err(Fault::new("config file")(Error::new(ErrorKind::InvalidData, what)));
+        if !is_name || agent.argv.is_empty() {
+            return Err(invalid(
+                "an [[agent]] needs an argv and a name of letters, digits, `-`, `_` and `.`",
+            ));
         }
         agents.retain(|known| known.name != agent.name);
         agents.push(agent);
     }
     Ok(agents)
-}
-
-/// `narrows agents`.
-pub(crate) fn list(args: &AgentsArgs) -> Result<(), Fault> {
-    if let Some(agent) = &args.agent {
-        return crate::run::sessions(args, agent);
-    }
-    let options = run_options(&args.hide, Path::new(""), false, true)?;
-    let path = std::env::var_os("PATH");
-    let mut out = std::io::stdout().lock();
-    let told = |e| Fault::new("standard output")(e);
-    if args.json {
-        let rows: Vec<serde_json::Value> = options
-            .agents
-            .iter()
-            .map(|a| {
-                let program = a.program(path.as_deref());
-                let version = program.as_ref().ok().and_then(|p| version(p));
-                serde_json::json!({
-                    "name": a.name, "title": a.title(), "protocol": a.protocol, "argv": a.argv,
-                    "installed": program.is_ok(), "version": version, "problem": program.err(),
-                })
-            })
-            .collect();
-        let text = serde_json::to_string_pretty(&rows).map_err(|e| told(e.into()))?;
-        return writeln!(out, "{text}").map_err(told);
-    }
-    for agent in &options.agents {
-        let (mark, words) = match agent.program(path.as_deref()) {
-            Ok(program) => (
-                "✓",
-                version(&program).unwrap_or_else(|| "it does not tell its version".to_owned()),
-            ),
-            Err(problem) => ("·", problem),
-        };
-        let how = match agent.protocol {
-            Protocol::Acp => "acp",
-            Protocol::Claude => "claude",
-        };
-        writeln!(out, "{mark} {:<10} {:<8} {:<28} {words}", agent.name, how, agent.argv.join(" "))
-            .map_err(told)?;
-    }
-    if !options.allow {
-        writeln!(out, "\nA server runs them when it is started with --allow-run; `narrows run` does so by itself.").map_err(told)?;
-    }
-    Ok(())
-}
-
-/// What a program says of its version, in one line and within a few seconds.
-fn version(program: &Path) -> Option<String> {
-    use std::process::{Command, Stdio};
-    let mut command = Command::new(program);
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().ok()?;
-    let until = std::time::Instant::now() + Duration::from_secs(10);
-    while child.try_wait().ok()?.is_none() {
-        if std::time::Instant::now() > until {
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let said = child.wait_with_output().ok()?;
-    let text = String::from_utf8_lossy(&said.stdout).into_owned();
-    let line = text.lines().find(|l| !l.trim().is_empty())?.trim();
-    Some(line.chars().filter(|c| !c.is_control()).take(60).collect())
 }

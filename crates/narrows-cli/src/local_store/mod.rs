@@ -1,58 +1,102 @@
-//! The sessions of this machine, as the commands that show them see them.
+//! The store of this machine, as commands that show sessions read it. Works with and without a
+//! running server.
 
-use crate::args::LibraryArgs;
-use crate::index::before_showing;
-use crate::settings::data_dir;
-use crate::{Fault, fault, misused, serve};
+mod progress_bar;
+mod refresh;
+
+pub(crate) use progress_bar::{ImportProgressBar, step_bar};
+pub(crate) use refresh::{
+    WriterParts, import_new_sessions, is_store_in_use, open_writer, refresh, unless_locked,
+};
+
+use crate::args::LocalStoreArgs;
+use crate::config::data_dir;
+use crate::error::CliError;
+use crate::runtime::runtime;
 use narrows_store::{Error, ListFilter, SessionRow, Store};
 use std::future::Future;
 use tokio::runtime::{Handle, Runtime};
 
 /// The name of the session that changed last.
 pub(crate) const LATEST: &str = "latest";
-pub(crate) const NOTHING: &str =
-    "there are no sessions yet: `narrows sample` puts one in to look at";
+/// How many sessions to list when all are wanted. The store reads one row more than the limit.
+pub(crate) const NO_LIMIT: usize = usize::MAX >> 1;
+/// How many candidates an ambiguous name lists.
+const MAX_LISTED_CANDIDATES: usize = 5;
 
-/// The store, to be read.
+/// The store, opened for reading.
 #[derive(Debug)]
-pub(crate) struct Library {
+pub(crate) struct LocalStore {
     pub(crate) store: Store,
     runtime: Runtime,
 }
 
-impl Library {
-    /// Opens the store; looks for new sessions first, unless somebody does that already.
-    pub(crate) fn open(args: &LibraryArgs) -> Result<Library, Fault> {
+impl LocalStore {
+    /// Opens the store. Imports new sessions first, unless another process does.
+    pub(crate) fn open(args: &LocalStoreArgs) -> Result<LocalStore, CliError> {
         if !args.no_scan {
-            before_showing(&args.data, &args.hide)?;
+            refresh(&args.data, &args.redaction)?;
         }
-        Library::as_it_is(args)
+        LocalStore::open_without_scan(args)
     }
 
-    /// Opens the store, and looks for nothing.
-    pub(crate) fn as_it_is(args: &LibraryArgs) -> Result<Library, Fault> {
+    pub(crate) fn open_without_scan(args: &LocalStoreArgs) -> Result<LocalStore, CliError> {
         let data = data_dir(&args.data)?;
-        let runtime = serve::runtime()?;
-        let store = runtime.block_on(async { Store::open_read_only(&data) }).map_err(failed)?;
-        Ok(Library { store, runtime })
+        let runtime = runtime()?;
+        let store =
+            runtime.block_on(async { Store::open_read_only(&data) }).map_err(store_error)?;
+        Ok(LocalStore { store, runtime })
     }
 
-    /// Waits for the store.
-    pub(crate) fn wait<T>(
+    /// Runs a query of the store to its end.
+    pub(crate) fn block_on<T>(
         &self,
-        work: impl Future<Output = narrows_store::Result<T>>,
-    ) -> Result<T, Fault> {
-        self.runtime.block_on(work).map_err(failed)
+        query: impl Future<Output = narrows_store::Result<T>>,
+    ) -> Result<T, CliError> {
+        self.runtime.block_on(query).map_err(store_error)
     }
 
-    /// The session that a name means.
-    pub(crate) fn session(&self, name: &str) -> Result<SessionRow, Fault> {
-        self.runtime.block_on(session(&self.store, name))
+    pub(crate) fn resolve_session(&self, name: &str) -> Result<SessionRow, CliError> {
+        self.runtime.block_on(resolve_session(&self.store, name))
     }
 
-    /// What the store needs to be waited for.
-    pub(crate) fn runtime(&self) -> Handle {
+    pub(crate) fn handle(&self) -> Handle {
         self.runtime.handle().clone()
+    }
+}
+
+/// Finds the session with a name: the prefix of an id, of a label or of the agent's own session id,
+/// or `latest`.
+pub(crate) async fn resolve_session(store: &Store, name: &str) -> Result<SessionRow, CliError> {
+    if name.trim().is_empty() {
+        return Err(CliError::usage("invalid session name: it is empty")
+            .hint("`narrows ls` lists sessions, `latest` is the newest"));
+    }
+    let all = ListFilter { limit: NO_LIMIT, ..ListFilter::default() };
+    let sessions = store.list(all).await.map_err(store_error)?.sessions;
+    let mut matches: Vec<&SessionRow> = if name == LATEST {
+        sessions.iter().take(1).collect()
+    } else {
+        sessions.iter().filter(|s| names(s).any(|n| n.starts_with(name))).collect()
+    };
+    if let Some(exact) = matches.iter().find(|s| names(s).any(|n| n == name)) {
+        matches = vec![exact];
+    }
+    match matches.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] if name == LATEST => Err(no_sessions()),
+        [] => Err(CliError::new(format!("no session has the prefix `{name}`"))
+            .hint("`narrows ls` lists sessions")),
+        several => {
+            let listed: Vec<&str> =
+                several.iter().take(MAX_LISTED_CANDIDATES).map(|s| s.id.as_str()).collect();
+            let more = if several.len() > listed.len() { ", …" } else { "" };
+            Err(CliError::new(format!(
+                "ambiguous session `{name}`: {} sessions have this prefix: {}{more}",
+                several.len(),
+                listed.join(", ")
+            )))
+        }
     }
 }
 
@@ -60,44 +104,14 @@ fn names(s: &SessionRow) -> impl Iterator<Item = &String> {
     [Some(&s.id), s.label.as_ref(), s.native_id.as_ref()].into_iter().flatten()
 }
 
-/// The session that a name means: the beginning of an id, a label or the agent's own id, or
-/// `latest`.
-pub(crate) async fn session(store: &Store, name: &str) -> Result<SessionRow, Fault> {
-    if name.trim().is_empty() {
-        return Err(misused(
-            "a session has a name: `narrows ls` lists them, `latest` is the newest",
-        ));
-    }
-    let all = ListFilter { limit: usize::MAX >> 1, ..ListFilter::default() };
-    let found = store.list(all).await.map_err(failed)?.sessions;
-    let mut named: Vec<&SessionRow> = if name == LATEST {
-        found.iter().take(1).collect()
-    } else {
-        found.iter().filter(|s| names(s).any(|n| n.starts_with(name))).collect()
-    };
-    if let Some(exact) = named.iter().find(|s| names(s).any(|n| n == name)) {
-        named = vec![exact];
-    }
-    match named.as_slice() {
-        [one] => Ok((*one).clone()),
-        [] if name == LATEST => Err(fault(NOTHING)),
-        [] => Err(fault(format!("no session begins with `{name}`: `narrows ls` lists them"))),
-        several => {
-            let some: Vec<&str> = several.iter().take(5).map(|s| s.id.as_str()).collect();
-            let more = if several.len() > some.len() { ", …" } else { "" };
-            Err(fault(format!(
-                "`{name}` begins {} sessions: {}{more}",
-                several.len(),
-                some.join(", ")
-            )))
-        }
-    }
+/// The error of an empty store.
+pub(crate) fn no_sessions() -> CliError {
+    CliError::new("no sessions found").hint("`narrows demo` imports a sample session")
 }
 
-/// An error of the store, for people.
-pub(crate) fn failed(error: Error) -> Fault {
+pub(crate) fn store_error(error: Error) -> CliError {
     match error {
-        Error::NotFound("store") => fault(NOTHING),
-        error => fault(error.to_string()),
+        Error::NotFound("store") => no_sessions(),
+        error => CliError::new(error),
     }
 }

@@ -1,88 +1,89 @@
-//! Standard output, through a pager where somebody reads.
+//! Standard output, through a pager if it is a terminal.
 
-use crate::{Fault, fault};
+use crate::error::{CliError, ErrorKind};
 use std::env;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// What a shell says of a command that is not there.
-const NOT_FOUND: i32 = 127;
+/// The exit code of a shell for a command that does not exist.
+const COMMAND_NOT_FOUND: i32 = 127;
+const BUFFER_BYTES: usize = 64 << 10;
 
-/// Where a session is written to.
+/// Standard output, or a pager that writes to it.
 #[derive(Debug)]
-pub(crate) enum Output {
-    Plain(BufWriter<StdoutLock<'static>>),
-    Paged(BufWriter<ChildStdin>, Child),
+pub(crate) enum PagedOutput {
+    Direct(BufWriter<StdoutLock<'static>>),
+    Pager(BufWriter<ChildStdin>, Child),
 }
 
-impl Output {
-    /// Standard output; through a pager if `page` says so and a terminal is there.
-    pub(crate) fn new(page: bool) -> Output {
-        let dumb = env::var_os("TERM").is_none_or(|t| t == "dumb");
-        if page
+impl PagedOutput {
+    /// Starts a pager if `use_pager` is set and standard output is a terminal that can show one.
+    pub(crate) fn new(use_pager: bool) -> PagedOutput {
+        let is_dumb = env::var_os("TERM").is_none_or(|t| t == "dumb");
+        if use_pager
             && io::stdout().is_terminal()
-            && !dumb
-            && let Some(mut child) = pager().and_then(|mut p| p.spawn().ok())
+            && !is_dumb
+            && let Some(mut child) = pager_command().and_then(|mut pager| pager.spawn().ok())
             && let Some(input) = child.stdin.take()
         {
-            return Output::Paged(BufWriter::with_capacity(64 << 10, input), child);
+            return PagedOutput::Pager(BufWriter::with_capacity(BUFFER_BYTES, input), child);
         }
-        Output::Plain(BufWriter::with_capacity(64 << 10, io::stdout().lock()))
+        PagedOutput::Direct(BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))
     }
 
-    /// Writes what is left, and waits for whoever reads. A reader who has had enough is no fault.
-    pub(crate) fn finish(self, done: Result<(), Fault>) -> Result<(), Fault> {
-        let (written, child) = match self {
-            Output::Plain(mut out) => (out.flush(), None),
-            Output::Paged(mut out, child) => {
-                let written = out.flush();
-                // What could not be written is not tried again; then the pager sees the end.
+    /// Flushes and waits for the pager to exit. A user who quits the pager early is not an error.
+    pub(crate) fn finish(self, result: Result<(), CliError>) -> Result<(), CliError> {
+        let (flushed, child) = match self {
+            PagedOutput::Direct(mut out) => (out.flush(), None),
+            PagedOutput::Pager(mut out, child) => {
+                let flushed = out.flush();
+                // Dropping the writer would flush again; the pager exits when its input is closed.
                 let (input, _) = out.into_parts();
                 drop(input);
-                (written, Some(child))
+                (flushed, Some(child))
             }
         };
-        let done = done.and(written.map_err(Fault::new("standard output")));
+        let result = result.and(flushed.map_err(CliError::stdout));
         if let Some(mut child) = child
-            && child.wait().is_ok_and(|status| status.code() == Some(NOT_FOUND))
+            && child.wait().is_ok_and(|status| status.code() == Some(COMMAND_NOT_FOUND))
         {
-            return Err(fault("$PAGER could not be run; --no-pager prints without one"));
+            return Err(CliError::new("cannot run $PAGER").hint("use --no-pager"));
         }
-        match done {
-            Err(fault) if fault.error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            done => done,
+        match result {
+            Err(error) if error.is(ErrorKind::BrokenPipe) => Ok(()),
+            result => result,
         }
     }
 }
 
-impl Write for Output {
+impl Write for PagedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Output::Plain(out) => out.write(bytes),
-            Output::Paged(out, _) => out.write(bytes),
+            PagedOutput::Direct(out) => out.write(bytes),
+            PagedOutput::Pager(out, _) => out.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Output::Plain(out) => out.flush(),
-            Output::Paged(out, _) => out.flush(),
+            PagedOutput::Direct(out) => out.flush(),
+            PagedOutput::Pager(out, _) => out.flush(),
         }
     }
 }
 
-/// The user's pager, else `less`; none where they want none.
-fn pager() -> Option<Command> {
-    let wanted = env::var("PAGER").ok();
-    let mut command = match wanted.as_deref().map(str::trim) {
+/// `$PAGER`, else `less`; none if `$PAGER` is empty or `cat`.
+fn pager_command() -> Option<Command> {
+    let variable = env::var("PAGER").ok();
+    let mut command = match variable.as_deref().map(str::trim) {
         Some("" | "cat") => return None,
-        // It may have options: the shell knows how to read them.
-        Some(wanted) if cfg!(unix) => {
+        // It may have options, so a shell splits it.
+        Some(pager) if cfg!(unix) => {
             let mut command = Command::new("sh");
-            command.arg("-c").arg(wanted);
+            command.arg("-c").arg(pager);
             command
         }
-        Some(wanted) => Command::new(wanted),
+        Some(pager) => Command::new(pager),
         None => {
             let mut command = Command::new("less");
             command.arg("-FRX");

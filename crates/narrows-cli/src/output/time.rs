@@ -1,60 +1,66 @@
-//! Times, durations and numbers, as people write and read them: in the time zone of this machine.
+//! Times as people write and read them, in the time zone of this machine.
 
-use crate::args::WhichArgs;
-use crate::{Fault, misused};
+use crate::args::{SessionFilterArgs, TimeSpan, TimeUnit};
+use crate::error::CliError;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
 
-/// A time zone, and what time it is there. One for a whole output, so that all of it is of one
-/// moment.
+/// A time zone and the current time there. One output uses one clock, so that all of its times are
+/// relative to the same moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     now: Zoned,
 }
 
 impl Clock {
-    /// The time zone of this machine, now.
-    pub(crate) fn here() -> Clock {
+    /// The current time in the time zone of this machine.
+    pub(crate) fn local() -> Clock {
         Clock { now: Zoned::now() }
     }
 
-    /// Milliseconds since 1970.
+    /// Milliseconds since the Unix epoch.
     pub(crate) fn now(&self) -> i64 {
         self.now.timestamp().as_millisecond()
     }
 
-    /// What `--since` and `--until` say, in milliseconds since 1970.
-    pub(crate) fn range(&self, which: &WhichArgs) -> Result<(Option<i64>, Option<i64>), Fault> {
-        let read = |name: &str, text: &Option<String>| {
-            let text = text.as_deref().map(|t| self.read(t));
-            text.transpose().map_err(|e| misused(format!("--{name}: {e}")))
+    /// The values of `--since` and `--until`, in milliseconds since the Unix epoch.
+    pub(crate) fn time_range(
+        &self,
+        filter: &SessionFilterArgs,
+    ) -> Result<(Option<i64>, Option<i64>), CliError> {
+        let parse = |name: &str, text: &Option<String>| {
+            let time = text.as_deref().map(|t| self.parse(t)).transpose();
+            time.map_err(|e| CliError::usage(format!("invalid value for --{name}: {e}")))
         };
-        let range = (read("since", &which.since)?, read("until", &which.until)?);
+        let range = (parse("since", &filter.since)?, parse("until", &filter.until)?);
         if let (Some(since), Some(until)) = range
             && since >= until
         {
-            return Err(misused("--since is not before --until: nothing can be between them"));
+            return Err(CliError::usage("invalid time range: --since must be before --until"));
         }
         Ok(range)
     }
 
-    /// A time as people write it, in milliseconds since 1970: a day begins in this time zone.
-    fn read(&self, text: &str) -> Result<i64, String> {
+    /// Parses a time, in milliseconds since the Unix epoch. Dates start at midnight in this time zone.
+    fn parse(&self, text: &str) -> Result<i64, String> {
         let text = text.trim();
-        let found = match text {
-            "today" => self.begin(self.now.date()),
-            "yesterday" => self.now.date().yesterday().ok().and_then(|d| self.begin(d)),
-            _ => self.ago(text).or_else(|| self.exact(text)).or_else(|| self.day(text)),
+        let time = match text {
+            "today" => self.start_of_day(self.now.date()),
+            "yesterday" => self.now.date().yesterday().ok().and_then(|d| self.start_of_day(d)),
+            _ => self
+                .parse_ago(text)
+                .or_else(|| self.parse_datetime(text))
+                .or_else(|| self.start_of_day(text.parse().ok()?)),
         };
-        found.map(Timestamp::as_millisecond).ok_or_else(|| {
+        time.map(Timestamp::as_millisecond).ok_or_else(|| {
             format!(
-                "`{text}` is no time: write 2026-11-01, 2026-11-01T10:00, today, yesterday, 7d or 12h"
+                "`{text}` is not a time (expected 2026-11-01, 2026-11-01T10:00, today, yesterday, 7d or 12h)"
             )
         })
     }
 
-    fn begin(&self, day: Date) -> Option<Timestamp> {
+    fn start_of_day(&self, day: Date) -> Option<Timestamp> {
         Some(day.to_zoned(self.zone()).ok()?.timestamp())
     }
 
@@ -62,44 +68,35 @@ impl Clock {
         self.now.time_zone().clone()
     }
 
-    fn day(&self, text: &str) -> Option<Timestamp> {
-        self.begin(text.parse().ok()?)
-    }
-
-    /// `2026-11-01T10:00`, also with seconds, with a blank for the `T`, or with a zone of its own.
-    fn exact(&self, text: &str) -> Option<Timestamp> {
+    /// Parses `2026-11-01T10:00`, with optional seconds and time zone, and with `T` or a blank.
+    fn parse_datetime(&self, text: &str) -> Option<Timestamp> {
         if !text.contains(':') {
             return None;
         }
-        let here = |t: DateTime| t.to_zoned(self.zone()).ok().map(|z| z.timestamp());
-        text.parse().ok().or_else(|| here(text.parse().ok()?))
+        let local = |t: DateTime| t.to_zoned(self.zone()).ok().map(|z| z.timestamp());
+        text.parse().ok().or_else(|| local(text.parse().ok()?))
     }
 
-    /// `30m`, `12h`, `7d`, `2w`: so long ago. A day ago is the same time of the day before.
-    fn ago(&self, text: &str) -> Option<Timestamp> {
-        let (at, unit) = text.char_indices().next_back()?;
-        let number = &text[..at];
-        if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
-            return None;
-        }
-        let n: i64 = number.parse().ok()?;
+    /// Parses `30m`, `12h`, `7d`: a time before now. One day ago is the same local time yesterday.
+    fn parse_ago(&self, text: &str) -> Option<Timestamp> {
+        let TimeSpan { count, unit } = text.parse().ok()?;
         let span = match unit {
-            'm' => Span::new().try_minutes(n),
-            'h' => Span::new().try_hours(n),
-            'd' => Span::new().try_days(n),
-            'w' => Span::new().try_weeks(n),
-            _ => return None,
+            TimeUnit::Second => Span::new().try_seconds(count),
+            TimeUnit::Minute => Span::new().try_minutes(count),
+            TimeUnit::Hour => Span::new().try_hours(count),
+            TimeUnit::Day => Span::new().try_days(count),
+            TimeUnit::Week => Span::new().try_weeks(count),
         };
         Some(self.now.checked_sub(span.ok()?).ok()?.timestamp())
     }
 
-    fn local(&self, millis: i64) -> Option<Zoned> {
+    fn to_zoned(&self, millis: i64) -> Option<Zoned> {
         Some(Timestamp::from_millisecond(millis).ok()?.to_zoned(self.zone()))
     }
 
-    /// A time, as short as it can be told: `14:05`, `Nov 12 14:05`, `2025-11-12`.
-    pub(crate) fn short(&self, millis: i64) -> String {
-        let Some(at) = self.local(millis) else { return "-".to_owned() };
+    /// Formats a time as short as possible: `14:05`, `Nov 12 14:05`, `2025-11-12`.
+    pub(crate) fn format_short(&self, millis: i64) -> String {
+        let Some(at) = self.to_zoned(millis) else { return "-".to_owned() };
         let form = if at.date() == self.now.date() {
             "%H:%M"
         } else if at.year() == self.now.year() {
@@ -110,15 +107,15 @@ impl Clock {
         at.strftime(form).to_string()
     }
 
-    /// The same of a time as JSON has it.
-    pub(crate) fn short_of(&self, timestamp: &str) -> Option<String> {
+    /// Formats an RFC 3339 timestamp in the same way.
+    pub(crate) fn format_timestamp(&self, timestamp: &str) -> Option<String> {
         let at: Timestamp = timestamp.parse().ok()?;
-        Some(self.short(at.as_millisecond()))
+        Some(self.format_short(at.as_millisecond()))
     }
 
-    /// A day: `Nov 12`, `2025-11-12`.
-    pub(crate) fn day_of(&self, millis: i64) -> String {
-        let Some(at) = self.local(millis) else { return "-".to_owned() };
+    /// Formats a day: `Nov 12`, `2025-11-12`.
+    pub(crate) fn format_day(&self, millis: i64) -> String {
+        let Some(at) = self.to_zoned(millis) else { return "-".to_owned() };
         let form = if at.year() == self.now.year() { "%b %-d" } else { "%Y-%m-%d" };
         at.strftime(form).to_string()
     }
@@ -128,19 +125,19 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// 16 November 2026, 14:05, where the clocks were changed three weeks before.
+    /// 16 November 2026, 14:05, three weeks after the end of daylight saving time.
     fn clock() -> Clock {
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").expect("zone");
         let now: DateTime = "2026-11-16T14:05".parse().expect("time");
         Clock { now: now.to_zoned(zone).expect("zoned") }
     }
 
-    fn read(text: &str) -> Result<String, String> {
-        clock().read(text).map(|t| Timestamp::from_millisecond(t).expect("time").to_string())
+    fn parse(text: &str) -> Result<String, String> {
+        clock().parse(text).map(|t| Timestamp::from_millisecond(t).expect("time").to_string())
     }
 
     #[test]
-    fn times_are_read_in_the_zone_of_this_machine() {
+    fn parse_uses_the_local_time_zone() {
         for (text, is) in [
             ("2026-11-01", "2026-10-31T23:00:00Z"),
             ("2026-10-01", "2026-09-30T22:00:00Z"),
@@ -153,16 +150,16 @@ mod tests {
             ("30m", "2026-11-16T12:35:00Z"),
             ("12h", "2026-11-16T01:05:00Z"),
             ("7d", "2026-11-09T13:05:00Z"),
-            // Over the change of the clocks: the same time of the day.
+            // Across the end of daylight saving time: the same local time.
             ("4w", "2026-10-19T12:05:00Z"),
             ("0d", "2026-11-16T13:05:00Z"),
         ] {
-            assert_eq!(read(text).as_deref(), Ok(is), "{text}");
+            assert_eq!(parse(text).as_deref(), Ok(is), "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_time_is_told_so() {
+    fn parse_rejects_invalid_times() {
         for text in [
             "",
             "soon",
@@ -181,36 +178,36 @@ mod tests {
             "７d",
             "日",
         ] {
-            let told = read(text).expect_err(text);
-            assert!(told.contains("is no time: write 2026-11-01"), "{told}");
+            let error = parse(text).expect_err(text);
+            assert!(error.contains("is not a time (expected 2026-11-01"), "{error}");
         }
     }
 
     #[test]
-    fn a_range_has_something_in_it() {
-        let which = |since: &str, until: &str| WhichArgs {
+    fn time_range_must_not_be_empty() {
+        let filter = |since: &str, until: &str| SessionFilterArgs {
             since: Some(since.to_owned()),
             until: Some(until.to_owned()),
-            ..WhichArgs::default()
+            ..SessionFilterArgs::default()
         };
-        assert!(clock().range(&which("yesterday", "today")).is_ok());
-        assert!(clock().range(&which("today", "yesterday")).is_err());
-        let told = clock().range(&which("today", "never")).expect_err("never").error.to_string();
-        assert!(told.starts_with("--until: `never` is no time"), "{told}");
+        assert!(clock().time_range(&filter("yesterday", "today")).is_ok());
+        assert!(clock().time_range(&filter("today", "yesterday")).is_err());
+        let error = clock().time_range(&filter("today", "never")).expect_err("never").to_string();
+        assert!(error.contains("--until: `never` is not a time"), "{error}");
     }
 
     #[test]
-    fn times_are_as_short_as_they_can_be() {
-        let short = |text: &str| clock().short(clock().read(text).expect("time"));
+    fn format_short_omits_known_parts() {
+        let short = |text: &str| clock().format_short(clock().parse(text).expect("time"));
         assert_eq!(short("2026-11-16T00:00"), "00:00");
         assert_eq!(short("2026-11-15T23:59"), "Nov 15 23:59");
         assert_eq!(short("2026-01-02T03:04"), "Jan 2 03:04");
         assert_eq!(short("2025-12-31T23:59"), "2025-12-31");
         assert_eq!(short("2027-01-01"), "2027-01-01");
-        assert_eq!(clock().short(i64::MAX), "-");
-        assert_eq!(clock().day_of(0), "1970-01-01");
-        assert_eq!(clock().day_of(clock().now()), "Nov 16");
-        assert_eq!(clock().short_of("2026-11-16T07:00:00.123Z").as_deref(), Some("08:00"));
-        assert_eq!(clock().short_of("then"), None);
+        assert_eq!(clock().format_short(i64::MAX), "-");
+        assert_eq!(clock().format_day(0), "1970-01-01");
+        assert_eq!(clock().format_day(clock().now()), "Nov 16");
+        assert_eq!(clock().format_timestamp("2026-11-16T07:00:00.123Z").as_deref(), Some("08:00"));
+        assert_eq!(clock().format_timestamp("then"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Whoever started this process, and whether it is still there.
+//! Detects the exit of the parent process.
 
 use rustix::process::{Pid, getppid};
 use std::sync::Arc;
@@ -6,37 +6,37 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How often the parent is looked for where nothing tells of its end.
-const LOOK: Duration = Duration::from_millis(250);
+/// How often the parent is checked if there is no pidfd.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
-pub(super) struct Parent {
+pub(super) struct ParentWatch {
     pid: Option<Pid>,
-    end: Arc<Notify>,
+    exited: Arc<Notify>,
 }
 
-impl Parent {
-    /// The parent, which must be the one that is given, if one is.
-    pub(super) fn new(expected: Option<i32>) -> std::io::Result<Parent> {
+impl ParentWatch {
+    /// Watches the parent, which must be `expected` if that is given.
+    pub(super) fn new(expected: Option<i32>) -> std::io::Result<ParentWatch> {
         let pid = expected.map_or_else(getppid, Pid::from_raw);
-        let end = Arc::new(Notify::new());
-        let told = Arc::clone(&end);
-        let wait = waiter(pid);
+        let exited = Arc::new(Notify::new());
+        let notify = Arc::clone(&exited);
+        let wait = exit_waiter(pid);
         thread::Builder::new().stack_size(64 << 10).spawn(move || {
             wait();
-            told.notify_one();
+            notify.notify_one();
         })?;
-        Ok(Parent { pid, end })
+        Ok(ParentWatch { pid, exited })
     }
 
-    /// A process whose parent ends gets another.
+    /// Whether the parent has exited: the kernel then assigns another one.
     pub(super) fn is_gone(&self) -> bool {
         is_gone(self.pid)
     }
 
-    /// Waits for its end.
-    pub(super) async fn gone(&self) {
-        self.end.notified().await;
+    /// Waits for the exit of the parent.
+    pub(super) async fn exited(&self) {
+        self.exited.notified().await;
     }
 }
 
@@ -44,25 +44,25 @@ fn is_gone(pid: Option<Pid>) -> bool {
     getppid() != pid
 }
 
-/// What waits for the end of a process.
-fn waiter(pid: Option<Pid>) -> impl FnOnce() + Send {
+/// Makes a blocking function that returns when a process exits.
+fn exit_waiter(pid: Option<Pid>) -> impl FnOnce() + Send {
     #[cfg(target_os = "linux")]
-    let held = pid.and_then(|pid| {
+    let pidfd = pid.and_then(|pid| {
         rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
     });
     move || {
         #[cfg(target_os = "linux")]
-        if let Some(held) = held {
+        if let Some(pidfd) = pidfd {
             use rustix::event::{PollFd, PollFlags, poll};
-            while !matches!(poll(&mut [PollFd::new(&held, PollFlags::IN)], None), Ok(1)) {
-                // A signal came, or memory is short.
+            while !matches!(poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None), Ok(1)) {
+                // Interrupted by a signal, or out of memory.
                 thread::sleep(Duration::from_millis(1));
             }
             return;
         }
-        // Old kernels and other systems tell nothing.
+        // Old kernels and other systems have no pidfd.
         while !is_gone(pid) {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }

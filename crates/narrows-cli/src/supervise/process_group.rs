@@ -1,27 +1,27 @@
-//! The agent's process group, where no more can be seen.
+//! The agent's process group, on systems where descendants cannot be listed.
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::io;
 
-/// Nobody adopts here: what leaves the group is lost.
-pub(super) fn adopt() -> io::Result<()> {
+/// Does nothing: a process that leaves the group is not tracked.
+pub(super) fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
-/// The whole group, as one.
+/// The whole group as one process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
+pub(super) struct Process {
     group: Pid,
-    /// Not known.
+    /// Unknown, 0.
     pub(super) memory: u64,
 }
 
-impl Member {
+impl Process {
     pub(super) fn id(&self) -> Pid {
         self.group
     }
 
-    pub(super) fn own_memory(&self) -> u64 {
+    pub(super) fn proportional_memory(&self) -> u64 {
         self.memory
     }
 
@@ -31,17 +31,17 @@ impl Member {
 }
 
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct ProcessTree {
     agent: Pid,
 }
 
-impl Tree {
-    pub(super) fn new(agent: Pid) -> Tree {
-        Tree { agent }
+impl ProcessTree {
+    pub(super) fn new(agent: Pid) -> ProcessTree {
+        ProcessTree { agent }
     }
 
-    pub(super) fn members(&mut self) -> Vec<Member> {
-        let member = Member { group: self.agent, memory: 0 };
-        if test_kill_process_group(self.agent).is_ok() { vec![member] } else { Vec::new() }
+    pub(super) fn processes(&mut self) -> Vec<Process> {
+        let group = Process { group: self.agent, memory: 0 };
+        if test_kill_process_group(self.agent).is_ok() { vec![group] } else { Vec::new() }
     }
 }

@@ -1,35 +1,35 @@
-//! Why an agent's life ends, and ending it.
+//! Waits for a reason to end the agent, then ends all of its processes.
 
-use super::parent::Parent;
-use super::tree::Tree;
-use crate::args::KeeperArgs;
-use rustix::process::{Pid, Signal as Sign, WaitOptions, WaitStatus};
+use super::parent_watch::ParentWatch;
+use super::process_tree::ProcessTree;
+use crate::args::SuperviseArgs;
+use rustix::process::{Pid, Signal as ProcessSignal, WaitOptions, WaitStatus};
 use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How often a tree with limits is looked at.
-const LOOK: Duration = Duration::from_secs(1);
-/// A look takes at most this part of the time.
-const PART: u32 = 100;
-/// How long to wait before looking whether a tree has ended.
-const SOON: Duration = Duration::from_millis(20);
-/// When to give up on processes that do not end even when killed: the kernel holds them.
-const ENOUGH: Duration = Duration::from_secs(10);
+/// How often limits are checked.
+const LIMIT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// A check takes at most 1/100 of the time: slow checks are made less often.
+const LIMIT_CHECK_DIVISOR: u32 = 100;
+/// How often to check whether all processes have exited.
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How long to wait after SIGKILL: a process in an uninterruptible system call does not exit.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Signals that this process is told by.
-pub(super) struct Told {
+/// The signals that end the agent, and SIGCHLD.
+pub(super) struct ShutdownSignals {
     term: Signal,
     int: Signal,
     hup: Signal,
     child: Signal,
 }
 
-impl Told {
-    pub(super) fn new() -> io::Result<Told> {
-        Ok(Told {
+impl ShutdownSignals {
+    pub(super) fn listen() -> io::Result<ShutdownSignals> {
+        Ok(ShutdownSignals {
             term: signal(SignalKind::terminate())?,
             int: signal(SignalKind::interrupt())?,
             hup: signal(SignalKind::hangup())?,
@@ -38,121 +38,132 @@ impl Told {
     }
 }
 
-/// Why it ends.
+/// Why the agent ends.
 #[derive(Debug)]
-pub(super) enum Why {
+pub(super) enum EndReason {
     Exited(WaitStatus),
-    Asked,
-    Alone,
-    /// It took more than it may, in words.
-    Over(String),
+    /// This process got a signal.
+    Requested,
+    ParentExited,
+    /// A limit was exceeded; holds a message about it.
+    OverLimit(String),
 }
 
 /// Waits for the first reason to end.
-pub(super) async fn wait(agent: Pid, args: &KeeperArgs, parent: &Parent, told: &mut Told) -> Why {
-    let limited = args.memory.is_some() || args.processes.is_some();
-    let mut tree = Tree::new(agent);
-    let mut look = LOOK;
+pub(super) async fn wait(
+    agent: Pid,
+    args: &SuperviseArgs,
+    parent: &ParentWatch,
+    signals: &mut ShutdownSignals,
+) -> EndReason {
+    let has_limits = args.memory.is_some() || args.processes.is_some();
+    let mut tree = ProcessTree::new(agent);
+    let mut interval = LIMIT_CHECK_INTERVAL;
     loop {
         if let Some(status) = reap(agent) {
-            return Why::Exited(status);
+            return EndReason::Exited(status);
         }
         tokio::select! {
-            _ = told.child.recv() => {}
-            _ = told.term.recv() => return Why::Asked,
-            _ = told.int.recv() => return Why::Asked,
-            _ = told.hup.recv() => return Why::Asked,
-            () = parent.gone() => return Why::Alone,
-            () = sleep(look), if limited => {
-                let began = Instant::now();
-                if let Some(words) = over(args, &mut tree) {
-                    return Why::Over(words);
+            _ = signals.child.recv() => {}
+            _ = signals.term.recv() => return EndReason::Requested,
+            _ = signals.int.recv() => return EndReason::Requested,
+            _ = signals.hup.recv() => return EndReason::Requested,
+            () = parent.exited() => return EndReason::ParentExited,
+            () = sleep(interval), if has_limits => {
+                let started = Instant::now();
+                if let Some(message) = exceeded_limit(args, &mut tree) {
+                    return EndReason::OverLimit(message);
                 }
-                look = LOOK.max(began.elapsed() * PART);
+                interval = LIMIT_CHECK_INTERVAL.max(started.elapsed() * LIMIT_CHECK_DIVISOR);
             }
         }
     }
 }
 
-/// What of the tree is over its limit.
-fn over(args: &KeeperArgs, tree: &mut Tree) -> Option<String> {
-    let members = tree.members();
-    let memory: u64 = members.iter().map(|member| member.memory).sum();
-    // Pages that processes share stand in each one's count: only when that is too much, they are
-    // counted once, which takes longer.
+/// Describes the limit that is exceeded; none if all are met.
+fn exceeded_limit(args: &SuperviseArgs, tree: &mut ProcessTree) -> Option<String> {
+    let processes = tree.processes();
+    let memory: u64 = processes.iter().map(|process| process.memory).sum();
+    // Resident memory counts shared pages once per process. The exact number is slow to get, so it is
+    // read only if this one exceeds the limit.
     let memory = match args.memory {
         Some(limit) if memory > limit => {
-            members.iter().fold(0, |sum, member| sum + member.own_memory())
+            processes.iter().fold(0, |sum, process| sum + process.proportional_memory())
         }
         _ => memory,
     };
     if let Some(limit) = args.memory.filter(|limit| memory > *limit) {
-        return Some(format!("the agent used {memory} bytes of memory, more than {limit}: ended"));
+        return Some(format!(
+            "ended the agent: it used {memory} bytes of memory, more than {limit}"
+        ));
     }
-    let count = members.len() as u64;
+    let count = processes.len() as u64;
     let limit = args.processes.filter(|limit| count > *limit)?;
-    Some(format!("the agent had {count} processes, more than {limit}: ended"))
+    Some(format!("ended the agent: it had {count} processes, more than {limit}"))
 }
 
-/// Ends the whole tree, and says with which code to leave and what there is to tell.
-pub(super) async fn end(
+/// Ends all processes of the agent. Returns the exit code, and a message if there is something to
+/// report.
+pub(super) async fn terminate(
     agent: Pid,
-    args: &KeeperArgs,
-    why: Why,
-    told: &mut Told,
+    args: &SuperviseArgs,
+    reason: EndReason,
+    signals: &mut ShutdownSignals,
 ) -> (u8, Option<String>) {
-    let (mut status, mut words, mut grace) = (None, None, Duration::from_millis(args.grace));
-    match why {
-        Why::Exited(known) => status = Some(known),
-        Why::Over(said) => {
-            // It has run away: it is not asked.
-            (words, grace) = (Some(said), Duration::ZERO);
+    let (mut status, mut message, mut grace) = (None, None, Duration::from_millis(args.grace));
+    match reason {
+        EndReason::Exited(exited) => status = Some(exited),
+        EndReason::OverLimit(text) => {
+            // It is out of control: kill it without a grace period.
+            (message, grace) = (Some(text), Duration::ZERO);
         }
-        Why::Asked | Why::Alone => {}
+        EndReason::Requested | EndReason::ParentExited => {}
     }
-    let mut tree = Tree::new(agent);
-    let began = Instant::now();
-    let mut asked = HashSet::new();
+    let mut tree = ProcessTree::new(agent);
+    let started = Instant::now();
+    let mut terminated = HashSet::new();
     loop {
         status = reap(agent).or(status);
-        let members = tree.members();
-        if members.is_empty() {
+        let processes = tree.processes();
+        if processes.is_empty() {
             break;
         }
-        let late = began.elapsed() >= grace;
-        if began.elapsed() >= grace + ENOUGH {
-            words = Some(format!("{} processes of the agent could not be ended", members.len()));
+        let grace_is_over = started.elapsed() >= grace;
+        if started.elapsed() >= grace + KILL_TIMEOUT {
+            message = Some(format!("cannot end {} processes of the agent", processes.len()));
             break;
         }
-        for member in &members {
-            if late {
-                member.send(Sign::KILL);
-            } else if asked.insert(member.id()) {
-                // Each is asked once, also those that come while others end. One that was stopped
-                // must go on to hear it.
-                member.send(Sign::TERM);
-                member.send(Sign::CONT);
+        for process in &processes {
+            if grace_is_over {
+                process.send(ProcessSignal::KILL);
+            } else if terminated.insert(process.id()) {
+                // Once per process, including those started meanwhile. A stopped process handles
+                // SIGTERM only after SIGCONT.
+                process.send(ProcessSignal::TERM);
+                process.send(ProcessSignal::CONT);
             }
         }
-        let left = if late { SOON } else { SOON.min(grace.saturating_sub(began.elapsed())) };
-        let _ = timeout(left, told.child.recv()).await;
+        let grace_left = grace.saturating_sub(started.elapsed());
+        let wait =
+            if grace_is_over { EXIT_POLL_INTERVAL } else { EXIT_POLL_INTERVAL.min(grace_left) };
+        let _ = timeout(wait, signals.child.recv()).await;
     }
-    (code(reap(agent).or(status)), words)
+    (exit_code(reap(agent).or(status)), message)
 }
 
-/// Takes up every child that has ended; the agent's end is told.
+/// Reaps all exited children. Returns the status of the agent if it is among them.
 fn reap(agent: Pid) -> Option<WaitStatus> {
-    let mut ended = None;
+    let mut agent_status = None;
     while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
         if pid == agent {
-            ended = Some(status);
+            agent_status = Some(status);
         }
     }
-    ended
+    agent_status
 }
 
-/// The code of the agent, as a shell tells it.
-fn code(status: Option<WaitStatus>) -> u8 {
+/// The exit code of the agent, as in a shell: 128 + signal if a signal ended it.
+fn exit_code(status: Option<WaitStatus>) -> u8 {
     let Some(status) = status else {
         return u8::MAX;
     };

@@ -1,49 +1,46 @@
-//! `narrows doctor`: what is found, what is at risk, how the store is.
+//! `narrows doctor`: discovered sessions, upcoming deletions, store health.
 
-mod told;
+mod report;
 
+use super::session_index::{HeaderFields, SessionIndex};
 use crate::args::DoctorArgs;
 use crate::client::Client;
-use crate::index::{self, is_followed};
-use crate::library::{Library, NOTHING};
-use crate::ls::{About, Known};
-use crate::settings::{data_dir, sources};
-use crate::table::{json_line, unwritten};
-use crate::when::Clock;
-use crate::{Fault, fault};
+use crate::config::{data_dir, source_options};
+use crate::error::CliError;
+use crate::local_store::{self, LocalStore, is_store_in_use, no_sessions};
+use crate::output::{Clock, json_line};
 use narrows_server::source::{Lying, Seen, SourceOptions, agents, has_line, label_of, look};
 use narrows_store::{Checked, DataDir, Error, FileMark, SCHEMA, Store, gone};
+use report::{Severity, print, sections};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use told::{Mark, print, told};
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
-/// What is deleted within so many days is at risk.
-const SOON_DAYS: i64 = 7;
-/// The store is looked at for so long.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// What has just been written need not have been read.
-const FRESH_MS: i64 = 60 * 1000;
+/// Files that the agent deletes within this time are at risk.
+const AT_RISK_DAYS: i64 = 7;
+const CHECK_TIMEOUT: Duration = Duration::from_mins(1);
+/// A file changed within this time need not have been imported yet.
+const IMPORT_GRACE_MS: i64 = 60 * 1000;
 
-/// Everything that is told, for a program.
+/// The whole report, as --json prints it.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
+struct DoctorReport {
     /// Whether nothing needs attention.
     well: bool,
-    /// What does, in words.
+    /// What needs attention, for people.
     attention: Vec<String>,
     agents: Vec<AgentReport>,
-    running: Running,
+    running: ServerStatus,
     /// Sessions in the store.
     sessions: usize,
-    /// Those of which the agent's own file is gone.
+    /// Sessions whose agent file no longer exists.
     archived: usize,
-    drift: Vec<Drift>,
+    drift: Vec<VersionDrift>,
     store: StoreReport,
 }
 
@@ -52,23 +49,24 @@ struct Report {
 struct AgentReport {
     agent: String,
     places: Vec<PathBuf>,
-    /// Places, folders and files that cannot be read, and why.
+    /// Paths that cannot be read, and why.
     refused: Vec<(PathBuf, String)>,
     sessions: usize,
     files: usize,
     bytes: u64,
-    /// Sessions of which something is not in the store.
+    /// Sessions that are not completely in the store.
     unread: usize,
-    /// Sessions that were deleted here, or are of projects that are left out.
+    /// Sessions that the user deleted, or whose project is excluded.
     left_out: usize,
     keeps_days: Option<u32>,
-    /// Files that the agent deletes soon, and when it deletes the first.
+    /// Files that the agent deletes within [`AT_RISK_DAYS`], and when it deletes the first file.
     soon: usize,
     next_at: Option<i64>,
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Running {
+struct ServerStatus {
+    /// Whether a process writes the store.
     running: bool,
     /// Whether the service is installed.
     service: bool,
@@ -76,7 +74,7 @@ struct Running {
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Drift {
+struct VersionDrift {
     agent: String,
     version: String,
     sessions: u64,
@@ -89,59 +87,58 @@ struct Drift {
 struct StoreReport {
     folder: PathBuf,
     exists: bool,
-    /// Whether the folder was not there.
+    /// Whether there is no data directory.
     is_missing: bool,
-    /// Whether it was not there before this command.
+    /// Whether this command created it.
     is_new: bool,
     schema: u32,
     database_bytes: u64,
     wal_bytes: u64,
-    /// Whether nothing waits for the index.
+    /// Whether the search index is complete.
     indexed: bool,
-    /// What cannot be read, in words.
+    /// Descriptions of what cannot be read.
     damage: Vec<String>,
-    /// Whether all of it was looked at in the time that there is.
+    /// Whether the check completed in time.
     checked: bool,
     error: Option<String>,
 }
 
-pub(crate) fn run(args: &DoctorArgs) -> Result<bool, Fault> {
-    let clock = Clock::here();
-    let data = data_dir(&args.library.data)?;
-    let options = sources(&args.library.hide)?;
-    // A store that cannot be opened is told of as well.
-    let was_there = data.exists();
-    // Looking makes no folder.
+pub(crate) fn run(args: &DoctorArgs) -> Result<bool, CliError> {
+    let clock = Clock::local();
+    let data = data_dir(&args.local.data)?;
+    let options = source_options(&args.local.redaction)?;
+    let existed = data.exists();
+    // A store that cannot be opened is reported, too. With --no-scan no directory is created.
     let opened =
-        if was_there || !args.library.no_scan { open(args, &data) } else { Err(fault(NOTHING)) };
-    let gone = match &opened {
-        Err(error) if was_there => {
-            DataDir::open(&data).ok().and_then(|dir| gone(&dir)).map(|_| error)
+        if existed || !args.local.no_scan { open(args, &data) } else { Err(no_sessions()) };
+    let missing_database = match &opened {
+        Err(error) if existed => {
+            DataDir::open(&data).ok().and_then(|dir| gone(&dir)).map(|_| error.to_string())
         }
         _ => None,
     };
-    let gone = gone.map(|fault| fault.error.to_string());
-    let mut report = Report { running: running(&data), ..Report::default() };
+    let mut report = DoctorReport { running: server_status(&data), ..DoctorReport::default() };
     report.store.is_missing = !data.exists();
-    report.store.is_new = !was_there;
+    report.store.is_new = !existed;
     report.store.exists =
         data.exists() && DataDir::open(&data).is_ok_and(|dir| dir.database().exists());
     report.store.folder = data;
-    let mut kept = Kept { now: clock.now(), ..Kept::default() };
-    let of_store = |(library, checked)| of_store(&library, &checked, &mut report, &mut kept);
-    match opened.and_then(of_store) {
-        Err(fault) if report.store.exists => report.store.error = Some(fault.error.to_string()),
-        _ => report.store.error = gone,
+    let mut stored = StoredFiles { now: clock.now(), ..StoredFiles::default() };
+    let add_store = |(local, checked)| add_store(&local, &checked, &mut report, &mut stored);
+    match opened.and_then(add_store) {
+        Err(error) if report.store.exists => report.store.error = Some(error.to_string()),
+        _ => report.store.error = missing_database,
     }
-    let follows = options.is_some();
+    let discovers = options.is_some();
     if let Some(options) = options {
         let seen = look(&agents(&options));
-        kept.options = options;
-        report.agents = seen.iter().map(|seen| kept.of(seen)).collect();
+        stored.options = options;
+        report.agents = seen.iter().map(|seen| stored.agent_report(seen)).collect();
     }
-    let sections = told(&report, follows, &clock);
-    let bad = sections.iter().flat_map(|(_, said)| said).filter(|s| s.mark == Mark::Bad);
-    report.attention = bad.map(|s| s.text.clone()).collect();
+    let sections = sections(&report, discovers, &clock);
+    let findings = sections.iter().flat_map(|(_, findings)| findings);
+    let problems = findings.filter(|f| f.severity == Severity::Problem);
+    report.attention = problems.map(|f| f.text.clone()).collect();
     report.well = report.attention.is_empty();
     let mut out = BufWriter::new(io::stdout().lock());
     if args.json {
@@ -149,90 +146,96 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<bool, Fault> {
     } else {
         print(&sections, &mut out)?;
     }
-    out.flush().map_err(unwritten)?;
+    out.flush().map_err(CliError::stdout)?;
     Ok(report.well)
 }
 
-fn running(data: &Path) -> Running {
-    let running = data.exists() && is_followed(data).unwrap_or(false);
+fn server_status(data: &Path) -> ServerStatus {
+    let running = data.exists() && is_store_in_use(data).unwrap_or(false);
     let client = if running { Client::find(data).ok().flatten() } else { None };
-    let service = crate::service::is_installed();
-    Running { running, service, url: client.map(|c| c.url().to_owned()) }
+    let service = super::service::is_installed();
+    ServerStatus { running, service, url: client.map(|c| c.url().to_owned()) }
 }
 
-/// Looks whether the store is whole, then for new sessions: what is damaged is only read.
-fn open(args: &DoctorArgs, data: &Path) -> Result<(Library, Checked), Fault> {
-    // Looking for new sessions would make another one in its place.
-    if let Some(what) = DataDir::open(data).ok().and_then(|dir| gone(&dir)) {
-        let wal = std::fs::metadata(data.join("narrows.db-wal")).is_ok_and(|wal| wal.len() > 0);
-        let keep = if wal { "`narrows repair` keeps what its write-ahead log holds, " } else { "" };
-        return Err(fault(format!("{what}: {keep}`narrows restore` puts a copy in its place")));
+/// Checks the store, then imports new sessions. A damaged store is only read.
+fn open(args: &DoctorArgs, data: &Path) -> Result<(LocalStore, Checked), CliError> {
+    // An import would create a new database in place of the missing one.
+    if let Some(error) = DataDir::open(data).ok().and_then(|dir| gone(&dir)) {
+        let has_wal = std::fs::metadata(data.join("narrows.db-wal")).is_ok_and(|wal| wal.len() > 0);
+        let repair = if has_wal { "`narrows repair` recovers its write-ahead log, " } else { "" };
+        return Err(
+            CliError::new(error).hint(format!("{repair}`narrows restore` restores a backup"))
+        );
     }
-    let there = DataDir::open(data).is_ok_and(|dir| dir.database().exists());
-    let is_older = || matches!(Store::open_read_only(data), Err(Error::Older { .. }));
-    if !there || is_older() {
-        before_showing(args)?;
+    let exists = DataDir::open(data).is_ok_and(|dir| dir.database().exists());
+    let needs_migration = || matches!(Store::open_read_only(data), Err(Error::Older { .. }));
+    if !exists || needs_migration() {
+        refresh(args)?;
     }
-    let library = Library::as_it_is(&args.library)?;
-    let checked = library.wait(library.store.check(PATIENCE, Duration::ZERO))?;
-    if checked.damage.is_empty() && there {
-        before_showing(args)?;
+    let local = LocalStore::open_without_scan(&args.local)?;
+    let checked = local.block_on(local.store.check(CHECK_TIMEOUT, Duration::ZERO))?;
+    if checked.damage.is_empty() && exists {
+        refresh(args)?;
     }
-    Ok((library, checked))
+    Ok((local, checked))
 }
 
-fn before_showing(args: &DoctorArgs) -> Result<(), Fault> {
-    if args.library.no_scan {
+fn refresh(args: &DoctorArgs) -> Result<(), CliError> {
+    if args.local.no_scan {
         return Ok(());
     }
-    index::before_showing(&args.library.data, &args.library.hide)
+    local_store::refresh(&args.local.data, &args.local.redaction)
 }
 
-/// Adds what the store tells.
-fn of_store(
-    library: &Library,
+/// Adds what the store knows to the report.
+fn add_store(
+    local: &LocalStore,
     checked: &Checked,
-    report: &mut Report,
-    kept: &mut Kept,
-) -> Result<(), Fault> {
-    // First of all: what comes after may fail on what is damaged.
+    report: &mut DoctorReport,
+    stored: &mut StoredFiles,
+) -> Result<(), CliError> {
+    // First, because the queries below may fail on damaged rows.
     report.store.damage = checked.damage.iter().map(|(d, session)| d.words(session)).collect();
     report.store.checked = checked.complete;
-    let marks = library.wait(library.store.files())?;
-    kept.marks = marks.into_iter().map(|mark| (mark.path.clone(), mark)).collect();
-    kept.forgotten = library.wait(library.store.forgotten())?.into_iter().collect();
-    let known = Known::read(library)?;
-    report.sessions = known.rows.len();
-    report.archived = known.rows.iter().filter(|row| row.file_exists == Some(false)).count();
-    let mut versions: BTreeMap<(String, String), Drift> = BTreeMap::new();
-    for about in known.rows.iter().map(About::of).filter(|a| a.unknown + a.malformed > 0) {
-        let name = (about.agent, about.version);
+    let marks = local.block_on(local.store.files())?;
+    stored.marks = marks.into_iter().map(|mark| (mark.path.clone(), mark)).collect();
+    stored.deleted = local.block_on(local.store.forgotten())?.into_iter().collect();
+    let index = SessionIndex::load(local)?;
+    report.sessions = index.rows.len();
+    report.archived = index.rows.iter().filter(|row| row.file_exists == Some(false)).count();
+    let mut versions: BTreeMap<(String, String), VersionDrift> = BTreeMap::new();
+    let headers = index.rows.iter().map(HeaderFields::of);
+    for header in headers.filter(|h| h.unknown + h.malformed > 0) {
+        let name = (header.agent, header.version);
         let drift = versions.entry(name).or_default();
         drift.sessions += 1;
-        drift.unknown += about.unknown;
-        drift.malformed += about.malformed;
+        drift.unknown += header.unknown;
+        drift.malformed += header.malformed;
     }
-    let named = versions.into_iter().map(|((agent, version), d)| Drift { agent, version, ..d });
-    report.drift = named.collect();
+    report.drift = versions
+        .into_iter()
+        .map(|((agent, version), d)| VersionDrift { agent, version, ..d })
+        .collect();
     report.drift.sort_by_key(|d| std::cmp::Reverse(d.unknown + d.malformed));
-    let size = library.store.size();
+    let size = local.store.size();
     report.store.schema = SCHEMA;
     (report.store.database_bytes, report.store.wal_bytes) = (size.database, size.wal);
-    report.store.indexed = library.wait(library.store.is_settled())?;
+    report.store.indexed = local.block_on(local.store.is_settled())?;
     Ok(())
 }
 
-/// What is known of files.
+/// What the store knows of agent files.
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredFiles {
     marks: HashMap<String, FileMark>,
-    forgotten: HashSet<String>,
+    /// Labels of sessions that the user deleted.
+    deleted: HashSet<String>,
     options: SourceOptions,
     now: i64,
 }
 
-impl Kept {
-    fn of(&self, seen: &Seen) -> AgentReport {
+impl StoredFiles {
+    fn agent_report(&self, seen: &Seen) -> AgentReport {
         let mut report = AgentReport {
             agent: seen.agent.name().to_owned(),
             places: seen.places.clone(),
@@ -244,15 +247,18 @@ impl Kept {
         for (main, files) in &seen.sessions {
             report.files += files.len();
             report.bytes += files.iter().map(|f| f.size).sum::<u64>();
-            if files.iter().any(|file| self.lacks(main, file)) {
-                let opened = files.iter().map(|f| (&f.path, File::open(&f.path)));
-                let closed = opened.filter_map(|(path, file)| Some((path, file.err()?)));
-                let closed = closed.filter(|(_, e)| e.kind() != io::ErrorKind::NotFound);
-                let closed: Vec<_> = closed.map(|(p, e)| (p.clone(), e.to_string())).collect();
-                if !closed.is_empty() {
-                    report.refused.extend(closed);
-                } else if files.iter().all(|file| self.is_fresh(file) || !self.lacks(main, file)) {
-                    // What is written just now is read in a moment.
+            if files.iter().any(|file| self.is_behind(main, file)) {
+                let unreadable: Vec<_> = files
+                    .iter()
+                    .filter_map(|f| Some((&f.path, File::open(&f.path).err()?)))
+                    .filter(|(_, e)| e.kind() != io::ErrorKind::NotFound)
+                    .map(|(path, e)| (path.clone(), e.to_string()))
+                    .collect();
+                let is_current = |file| self.is_new(file) || !self.is_behind(main, file);
+                if !unreadable.is_empty() {
+                    report.refused.extend(unreadable);
+                } else if files.iter().all(is_current) {
+                    // The import will catch up in a moment.
                 } else if self.is_left_out(seen, main) {
                     report.left_out += 1;
                 } else {
@@ -261,35 +267,36 @@ impl Kept {
             }
             for file in files {
                 let Some(days) = report.keeps_days else { break };
-                let at = millis(file) + i64::from(days) * DAY_MS;
-                report.soon += usize::from(at < self.now + SOON_DAYS * DAY_MS);
-                report.next_at = Some(report.next_at.map_or(at, |next| next.min(at)));
+                let deleted_at = changed_ms(file) + i64::from(days) * DAY_MS;
+                report.soon += usize::from(deleted_at < self.now + AT_RISK_DAYS * DAY_MS);
+                let next = report.next_at.unwrap_or(deleted_at);
+                report.next_at = Some(next.min(deleted_at));
             }
         }
         report
     }
 
-    fn is_fresh(&self, file: &Lying) -> bool {
-        self.now - millis(file) < FRESH_MS
+    fn is_new(&self, file: &Lying) -> bool {
+        self.now - changed_ms(file) < IMPORT_GRACE_MS
     }
 
-    /// Whether something of a file is not in the store.
-    fn lacks(&self, main: &Path, file: &Lying) -> bool {
+    /// Whether the store does not have all of a file.
+    fn is_behind(&self, main: &Path, file: &Lying) -> bool {
         match self.marks.get(&*file.path.to_string_lossy()) {
             Some(mark) => mark.size != file.size || mark.changed != file.changed,
-            // Files of subagents that nobody began are in nobody's session.
+            // Files of subagents that no session mentions are not imported.
             None => file.path == main,
         }
     }
 
     fn is_left_out(&self, seen: &Seen, main: &Path) -> bool {
-        let excluded =
+        let is_excluded =
             |cwd: String| self.options.exclude.iter().any(|e| Path::new(&cwd).starts_with(e));
-        self.forgotten.contains(&label_of(main)) || seen.agent.cwd(main).is_some_and(excluded)
+        self.deleted.contains(&label_of(main)) || seen.agent.cwd(main).is_some_and(is_excluded)
     }
 }
 
-/// When a file was written last.
-fn millis(file: &Lying) -> i64 {
+/// The time of the last change, in milliseconds since the Unix epoch.
+fn changed_ms(file: &Lying) -> i64 {
     file.changed / 1000
 }

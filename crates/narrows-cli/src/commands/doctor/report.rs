@@ -1,268 +1,263 @@
-//! What the doctor says, in words.
+//! The report as text: sections of findings.
 
-use super::{AgentReport, Drift, Report, SOON_DAYS, StoreReport};
-use crate::Fault;
-use crate::args::When;
-use crate::table::Look;
-use crate::when::Clock;
+use super::{AT_RISK_DAYS, AgentReport, DoctorReport, StoreReport, VersionDrift};
+use crate::args::ColorChoice;
+use crate::error::CliError;
+use crate::output::{Clock, TerminalInfo, display_path};
 use narrows_show::escape;
 use narrows_show::pen::{BOLD, DIM, GREEN, PLAIN, YELLOW};
 use narrows_show::words::{amount, bytes, count};
 use narrows_show::wrap::{span, wrap};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Versions of agents that are listed.
-const VERSIONS: usize = 8;
-
-/// Damaged places that are listed.
-const PLACES: usize = 20;
+/// Agent versions that are listed.
+const MAX_VERSIONS: usize = 8;
+/// Unreadable paths and damaged rows that are listed.
+const MAX_PLACES: usize = 20;
+const MIN_TEXT_COLUMNS: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
-    Good,
-    /// Worth knowing, and as it may be.
+pub(super) enum Severity {
+    Ok,
+    /// Worth knowing, but no problem.
     Note,
-    Bad,
+    Problem,
 }
 
 #[derive(Debug)]
-pub(super) struct Said {
-    pub(super) mark: Mark,
+pub(super) struct Finding {
+    pub(super) severity: Severity,
     pub(super) text: String,
 }
 
-fn good(text: impl Into<String>) -> Said {
-    Said { mark: Mark::Good, text: text.into() }
+fn ok(text: impl Into<String>) -> Finding {
+    Finding { severity: Severity::Ok, text: text.into() }
 }
 
-fn note(text: impl Into<String>) -> Said {
-    Said { mark: Mark::Note, text: text.into() }
+fn note(text: impl Into<String>) -> Finding {
+    Finding { severity: Severity::Note, text: text.into() }
 }
 
-fn bad(text: impl Into<String>) -> Said {
-    Said { mark: Mark::Bad, text: text.into() }
+fn problem(text: impl Into<String>) -> Finding {
+    Finding { severity: Severity::Problem, text: text.into() }
 }
 
-pub(super) type Section = (&'static str, Vec<Said>);
+/// A title and its findings.
+pub(super) type Section = (&'static str, Vec<Finding>);
 
-pub(super) fn told(report: &Report, follows: bool, clock: &Clock) -> Vec<Section> {
-    let (mut found, mut kept, mut risk) = (Vec::new(), Vec::new(), Vec::new());
-    if !follows {
-        found.push(note("sessions of agents are not looked for: the config file says so"));
+pub(super) fn sections(report: &DoctorReport, discovers: bool, clock: &Clock) -> Vec<Section> {
+    let (mut discovered, mut stored, mut risk) = (Vec::new(), Vec::new(), Vec::new());
+    if !discovers {
+        discovered.push(note("discovery is disabled in the config file"));
     }
     for agent in &report.agents {
-        found.extend(of_places(agent));
-        kept.extend(of_reading(agent));
-        risk.extend(of_risk(agent, clock));
+        discovered.extend(discovery_findings(agent));
+        stored.extend(import_findings(agent));
+        risk.extend(retention_finding(agent, clock));
     }
     if report.store.exists {
-        kept.push(good(format!("{} in the store", count(report.sessions, "session"))));
+        stored.push(ok(format!("{} in the store", count(report.sessions, "session"))));
     }
     if report.archived > 0 {
-        let many = count(report.archived, "session");
-        let are = if report.archived == 1 { "is" } else { "are" };
-        kept.push(note(format!("{many} {are} only in narrows: the agent's own file is gone")));
+        let sessions = count(report.archived, "session");
+        stored.push(note(format!("{sessions} only in narrows: the agent has deleted its files")));
     }
-    let follow = match (&report.running.url, report.running.running) {
-        (Some(url), _) => good(format!("a server runs at {url}")),
-        (None, true) => good("another narrows writes the store"),
+    let server = match (&report.running.url, report.running.running) {
+        (Some(url), _) => ok(format!("a server runs at {url}")),
+        (None, true) => ok("another narrows process writes the store"),
         (None, false) if report.running.service => {
-            bad("the service is installed and does not run: `narrows service status` tells more")
+            problem("the service is installed but does not run; see `narrows service status`")
         }
         (None, false) => note(
-            "nothing runs in the background: sessions are read when a command asks for them; \
-             `narrows service install` changes that",
+            "no server runs: sessions are imported when a command needs them; \
+             `narrows service install` installs a server",
         ),
     };
     let mut sections = vec![
-        ("Found", found),
-        ("Kept", kept),
+        ("Discovered", discovered),
+        ("Stored", stored),
         ("At risk", risk),
-        ("Following", vec![follow]),
-        ("Understood", if report.store.exists { of_drift(&report.drift) } else { Vec::new() }),
-        ("Store", of_disk(&report.store)),
+        ("Server", vec![server]),
+        ("Drift", if report.store.exists { drift_findings(&report.drift) } else { Vec::new() }),
+        ("Store", store_findings(&report.store)),
     ];
-    sections.retain(|(_, said)| !said.is_empty());
+    sections.retain(|(_, findings)| !findings.is_empty());
     sections
 }
 
-fn of_places(agent: &AgentReport) -> Vec<Said> {
+fn discovery_findings(agent: &AgentReport) -> Vec<Finding> {
     let name = &agent.agent;
-    let mut said = Vec::new();
-    for (place, why) in agent.refused.iter().take(PLACES) {
-        said.push(bad(format!("{name}: {} cannot be read: {why}", shown(place))));
+    let mut findings = Vec::new();
+    for (place, why) in agent.refused.iter().take(MAX_PLACES) {
+        findings.push(problem(format!("{name}: cannot read {}: {why}", escaped_path(place))));
     }
-    if agent.refused.len() > PLACES {
-        said.push(bad(format!("{name}: and {} more", agent.refused.len() - PLACES)));
+    if agent.refused.len() > MAX_PLACES {
+        findings.push(problem(format!("{name}: and {} more", agent.refused.len() - MAX_PLACES)));
     }
     if agent.places.is_empty() {
-        said.push(note(format!("{name}: no sessions on this machine")));
+        findings.push(note(format!("{name}: no sessions on this machine")));
     } else {
-        let places: Vec<String> = agent.places.iter().map(|p| shown(p)).collect();
+        let places: Vec<String> = agent.places.iter().map(|p| escaped_path(p)).collect();
         let (sessions, files) = (count(agent.sessions, "session"), count(agent.files, "file"));
         let (size, places) = (bytes(agent.bytes), places.join(", "));
-        said.push(good(format!("{name}: {sessions}, {files}, {size} in {places}")));
+        findings.push(ok(format!("{name}: {sessions}, {files}, {size} in {places}")));
     }
-    said
+    findings
 }
 
-fn of_reading(agent: &AgentReport) -> Vec<Said> {
-    let mut said = Vec::new();
+fn import_findings(agent: &AgentReport) -> Vec<Finding> {
+    let mut findings = Vec::new();
     if agent.unread > 0 {
         let all = agent.sessions;
         let text = format!(
-            "{}: {} of {all} sessions not read yet, or not all of them: `narrows index`",
+            "{}: {} of {all} sessions not completely imported; run `narrows index`",
             agent.agent, agent.unread
         );
-        said.push(bad(text));
+        findings.push(problem(text));
     } else if agent.refused.is_empty() && agent.sessions > agent.left_out {
-        said.push(good(format!("{}: all that was found has been read", agent.agent)));
+        findings.push(ok(format!("{}: all sessions are imported", agent.agent)));
     }
     if agent.left_out > 0 {
-        let many = count(agent.left_out, "session");
-        said.push(note(format!("{}: {many} left out, as you asked for", agent.agent)));
+        let sessions = count(agent.left_out, "session");
+        findings.push(note(format!("{}: {sessions} excluded or deleted by you", agent.agent)));
     }
-    said
+    findings
 }
 
-fn of_risk(agent: &AgentReport, clock: &Clock) -> Option<Said> {
+fn retention_finding(agent: &AgentReport, clock: &Clock) -> Option<Finding> {
     let (days, next) = (agent.keeps_days?, agent.next_at?);
     let when = if next <= clock.now() {
-        "when it is started again".to_owned()
+        "at its next start".to_owned()
     } else {
-        format!("on {}", clock.day_of(next))
+        format!("on {}", clock.format_day(next))
     };
-    let soon = match agent.soon {
-        0 => "none".to_owned(),
+    let at_risk = match agent.soon {
+        0 => "no file".to_owned(),
         n => count(n, "file"),
     };
     let text = format!(
-        "{} deletes files {days} days after their last change: {soon} within {SOON_DAYS} days, \
+        "{} deletes files {days} days after their last change: {at_risk} within {AT_RISK_DAYS} days, \
          the first {when}",
         agent.agent
     );
-    // What has been read stays.
-    let lost = agent.soon > 0 && agent.unread > 0;
-    Some(if lost { bad(text) } else { good(text + "; what was read stays in narrows") })
+    // Imported sessions stay in the store.
+    let loses_data = agent.soon > 0 && agent.unread > 0;
+    Some(if loses_data { problem(text) } else { ok(text + "; imported sessions stay in narrows") })
 }
 
-fn of_drift(drift: &[Drift]) -> Vec<Said> {
+fn drift_findings(drift: &[VersionDrift]) -> Vec<Finding> {
     if drift.is_empty() {
-        return vec![good("every event is of a known kind, every line could be read")];
+        return vec![ok("all events are of known kinds, and all lines are readable")];
     }
-    let mut said: Vec<Said> = drift.iter().take(VERSIONS).map(of_version).collect();
-    if drift.len() > VERSIONS {
-        said.push(bad(format!("and {} more versions", drift.len() - VERSIONS)));
+    let mut findings: Vec<Finding> = drift.iter().take(MAX_VERSIONS).map(version_finding).collect();
+    if drift.len() > MAX_VERSIONS {
+        findings.push(problem(format!("and {} more versions", drift.len() - MAX_VERSIONS)));
     }
-    said.push(note("a newer narrows may know them; `narrows drift` names them"));
-    said
+    findings.push(note("a newer narrows may know them; `narrows check drift` lists them"));
+    findings
 }
 
-fn of_version(drift: &Drift) -> Said {
+fn version_finding(drift: &VersionDrift) -> Finding {
     let agent = escape::line(&format!("{} {}", drift.agent, drift.version));
-    let agent = if agent.is_empty() { "an agent without a name".to_owned() } else { agent };
+    let agent = if agent.is_empty() { "unnamed agent".to_owned() } else { agent };
     let sessions = count(usize::try_from(drift.sessions).unwrap_or(usize::MAX), "session");
-    let mut what = Vec::new();
+    let mut parts = Vec::new();
     if drift.unknown > 0 {
         let events = if drift.unknown == 1 { "event" } else { "events" };
-        what.push(format!("{} {events} of unknown kinds", amount(drift.unknown)));
+        parts.push(format!("{} {events} of unknown kinds", amount(drift.unknown)));
     }
     if drift.malformed > 0 {
         let lines = if drift.malformed == 1 { "line" } else { "lines" };
-        what.push(format!("{} unreadable {lines}", amount(drift.malformed)));
+        parts.push(format!("{} unreadable {lines}", amount(drift.malformed)));
     }
-    bad(format!("{agent}: {} in {sessions}", what.join(" and ")))
+    problem(format!("{agent}: {} in {sessions}", parts.join(" and ")))
 }
 
-fn of_disk(store: &StoreReport) -> Vec<Said> {
-    let folder = shown(&store.folder);
+fn store_findings(store: &StoreReport) -> Vec<Finding> {
+    let folder = escaped_path(&store.folder);
     if let Some(error) = &store.error {
-        let mut said = vec![bad(format!("{folder}: {}", escape::line(error)))];
-        let damage = of_damage(store);
-        // One that cannot even be opened names no places.
+        let mut findings = vec![problem(format!("{folder}: {}", escape::line(error)))];
+        let damage = damage_findings(store);
+        // A store that cannot even be opened lists no damage.
         if damage.is_empty() && store.exists && error.contains("the store is damaged") {
-            said.push(note(
-                "`narrows repair` keeps all that can be read, `narrows restore` puts a copy in its place",
+            findings.push(note(
+                "`narrows repair` recovers what is readable, `narrows restore` restores a backup",
             ));
         }
-        said.extend(damage);
-        return said;
+        findings.extend(damage);
+        return findings;
     }
     if store.is_missing {
-        let text = "there is no such folder: nothing was kept yet, or it was deleted";
-        return vec![note(format!("{folder}: {text}"))];
+        return vec![note(format!("{folder}: the directory does not exist"))];
     }
     if !store.exists {
-        return vec![note(format!("{folder}: nothing yet"))];
+        return vec![note(format!("{folder}: no store yet"))];
     }
     let (size, wal) = (bytes(store.database_bytes), store.wal_bytes);
-    let wal =
-        if wal > 0 { format!(" and {} to be moved into it", bytes(wal)) } else { String::new() };
-    let mut said = vec![good(format!("{folder}: {size}{wal}, schema {}", store.schema))];
+    let wal = if wal > 0 { format!(" and a WAL of {}", bytes(wal)) } else { String::new() };
+    let mut findings = vec![ok(format!("{folder}: {size}{wal}, schema {}", store.schema))];
     if store.is_new {
-        said.push(note("there was no such folder before: this is a new store"));
+        findings.push(note("this command created the store"));
     }
-    said.extend(of_damage(store));
+    findings.extend(damage_findings(store));
     if store.damage.is_empty() {
-        said.push(if store.checked {
-            good("the database is whole")
+        findings.push(if store.checked {
+            ok("the database is intact")
         } else {
-            note("no damage was found so far: there was no time to look at everything")
+            note("no damage found in the part that was checked before the time limit")
         });
     }
-    said.push(if store.indexed {
-        good("everything is in the index of search")
+    findings.push(if store.indexed {
+        ok("the search index is complete")
     } else {
-        note("something waits for the index: it is found, but more slowly")
+        note("the search index is behind: search is slower but complete")
     });
-    said
+    findings
 }
 
-/// What cannot be read.
-fn of_damage(store: &StoreReport) -> Vec<Said> {
-    let mut said: Vec<Said> =
-        store.damage.iter().take(PLACES).map(|what| bad(escape::line(what))).collect();
-    if store.damage.len() > PLACES {
-        said.push(bad(format!("and {} more places", store.damage.len() - PLACES)));
+fn damage_findings(store: &StoreReport) -> Vec<Finding> {
+    let mut findings: Vec<Finding> =
+        store.damage.iter().take(MAX_PLACES).map(|text| problem(escape::line(text))).collect();
+    if store.damage.len() > MAX_PLACES {
+        findings.push(problem(format!("and {} more places", store.damage.len() - MAX_PLACES)));
     }
-    if !said.is_empty() {
-        said.push(note(
-            "what cannot be read is marked where it stands; `narrows repair` keeps all that can be read, \
-             `narrows restore` puts a copy in its place",
+    if !findings.is_empty() {
+        findings.push(note(
+            "transcripts mark what cannot be read; `narrows repair` recovers what is readable, \
+             `narrows restore` restores a backup",
         ));
     }
-    said
+    findings
 }
 
-/// A path as people write it.
-fn shown(path: &Path) -> String {
-    let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map(PathBuf::from);
-    let short = match home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
-        Some(rest) => format!("~/{}", rest.display()),
-        None => path.display().to_string(),
+fn escaped_path(path: &Path) -> String {
+    escape::line(&display_path(path))
+}
+
+pub(super) fn print(sections: &[Section], out: &mut impl Write) -> Result<(), CliError> {
+    let terminal = TerminalInfo::stdout(ColorChoice::Auto);
+    let room = if terminal.is_terminal {
+        terminal.columns().saturating_sub(4).max(MIN_TEXT_COLUMNS)
+    } else {
+        usize::MAX
     };
-    escape::line(&short)
-}
-
-pub(super) fn print(sections: &[Section], out: &mut impl Write) -> Result<(), Fault> {
-    let look = Look::new(When::Auto);
-    let room = if look.terminal { look.columns().saturating_sub(4).max(20) } else { usize::MAX };
-    for (at, (head, said)) in sections.iter().enumerate() {
+    for (at, (title, findings)) in sections.iter().enumerate() {
         if at > 0 {
-            look.line(out, &[])?;
+            terminal.write_line(out, &[])?;
         }
-        look.line(out, &[span(BOLD, *head)])?;
-        for one in said {
-            let (sign, pen) = match one.mark {
-                Mark::Good => ("✓", GREEN),
-                Mark::Note => ("·", DIM),
-                Mark::Bad => ("!", YELLOW.bold()),
+        terminal.write_line(out, &[span(BOLD, *title)])?;
+        for finding in findings {
+            let (sign, style) = match finding.severity {
+                Severity::Ok => ("✓", GREEN),
+                Severity::Note => ("·", DIM),
+                Severity::Problem => ("!", YELLOW.bold()),
             };
-            for (at, mut line) in wrap(&[span(PLAIN, &*one.text)], room).into_iter().enumerate() {
-                let (sign, pen) = if at == 0 { (sign, pen) } else { (" ", PLAIN) };
-                line.splice(0..0, [span(PLAIN, "  "), span(pen, sign), span(PLAIN, " ")]);
-                look.line(out, &line)?;
+            for (at, mut line) in wrap(&[span(PLAIN, &*finding.text)], room).into_iter().enumerate()
+            {
+                let (sign, style) = if at == 0 { (sign, style) } else { (" ", PLAIN) };
+                line.splice(0..0, [span(PLAIN, "  "), span(style, sign), span(PLAIN, " ")]);
+                terminal.write_line(out, &line)?;
             }
         }
     }

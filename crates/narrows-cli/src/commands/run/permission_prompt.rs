@@ -1,152 +1,154 @@
-//! Asking the user what the agent asks.
+//! Answers the agent's permission requests and questions: by policy, or in the terminal.
 
-use super::Run;
-use super::question::Question;
-use super::terminal::Terminal;
-use crate::Fault;
-use crate::client::Client;
+use super::RunStatus;
+use super::agent_request::AgentRequest;
+use super::line_reader::LineReader;
+use crate::client::{Client, encode_segment};
+use crate::error::CliError;
 use narrows::Items;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Who answers what the agent asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Policy {
-    /// Whoever sits at the terminal.
+pub(super) enum PermissionPolicy {
+    /// Prompt in the terminal.
     Ask,
     Allow,
     Deny,
 }
 
-/// Whoever answers the agent's questions.
-pub(super) struct Asking {
-    policy: Policy,
-    asked: BTreeSet<String>,
-    /// Where somebody can be asked; none when nobody is there.
-    terminal: Option<Terminal>,
-    /// What stands on the screen and waits for an answer.
-    open: Option<(String, Question)>,
+pub(super) struct PermissionPrompter {
+    policy: PermissionPolicy,
+    /// Ids of requests that were prompted for or answered.
+    handled: BTreeSet<String>,
+    /// Reads answers; none if standard input is not a terminal.
+    terminal: Option<LineReader>,
+    /// The request on the screen and its id.
+    open: Option<(String, AgentRequest)>,
 }
 
-impl Asking {
-    pub(super) fn new(policy: Policy) -> Self {
-        Asking { policy, asked: BTreeSet::new(), terminal: Terminal::new(), open: None }
+impl PermissionPrompter {
+    pub(super) fn new(policy: PermissionPolicy) -> Self {
+        PermissionPrompter {
+            policy,
+            handled: BTreeSet::new(),
+            terminal: LineReader::new(),
+            open: None,
+        }
     }
 
-    /// Whether questions are shown here, with what they are about.
-    pub(super) fn shows(&self) -> bool {
-        self.policy == Policy::Ask && self.terminal.is_some()
+    /// Whether requests are shown as prompts.
+    pub(super) fn prompts(&self) -> bool {
+        self.policy == PermissionPolicy::Ask && self.terminal.is_some()
     }
 
-    /// Takes up what waits and was not asked yet: answers it, or puts it on the screen. Returns what
-    /// is asked when nobody can answer.
-    pub(super) fn look(
+    /// Answers new requests by policy, or prompts for the next one. Returns a message about the first
+    /// request that nobody can answer.
+    pub(super) fn poll(
         &mut self,
         client: &Client,
         session: &str,
-        run: &Run,
+        run: &RunStatus,
         items: &Items,
-    ) -> Result<Option<String>, Fault> {
-        if let Some((request, _)) = &self.open {
-            if run.requests.contains(request) {
+    ) -> Result<Option<String>, CliError> {
+        if let Some((id, _)) = &self.open {
+            if run.requests.contains(id) {
                 return Ok(None);
             }
             self.open = None;
-            let _ = writeln!(io::stderr(), "\nit was answered elsewhere, or is not asked any more");
+            let _ = writeln!(io::stderr(), "\nanswered elsewhere or withdrawn");
         }
-        for request in &run.requests {
-            if self.asked.contains(request) {
+        for id in &run.requests {
+            if self.handled.contains(id) {
                 continue;
             }
-            // Its item may not have come yet.
-            let Some(question) = Question::find(request, items, run.deny_reasons) else { continue };
-            self.asked.insert(request.clone());
+            // The run's state may be ahead of the log.
+            let Some(request) = AgentRequest::find(id, items, run.deny_reasons) else { continue };
+            self.handled.insert(id.clone());
             let answer = match self.policy {
-                Policy::Allow => question.allowed(),
-                Policy::Deny => Some(question.denied()),
-                Policy::Ask => None,
+                PermissionPolicy::Allow => request.allowed(),
+                PermissionPolicy::Deny => Some(request.denied()),
+                PermissionPolicy::Ask => None,
             };
             if let Some(answer) = answer {
-                give(client, session, request, &answer);
+                submit_answer(client, session, id, &answer);
                 continue;
             }
             let Some(terminal) = &mut self.terminal else {
-                // What only a person knows is not allowed or refused.
+                // A question has no default answer.
                 let hint = match self.policy {
-                    Policy::Allow => "--yes gives leave, but no answers; --no refuses",
-                    _ => "--yes allows everything, --no refuses everything",
+                    PermissionPolicy::Allow => {
+                        "--yes does not answer questions; --no declines them"
+                    }
+                    _ => "use --yes to approve all requests, or --no to deny them",
                 };
-                let title = question.title();
+                let title = request.title();
                 return Ok(Some(format!(
-                    "the agent asks, and nobody can answer here: {title} ({hint})"
+                    "cannot answer the agent: standard input is not a terminal: {title}; {hint}"
                 )));
             };
-            // What was typed before the question is no answer to it.
-            terminal.forget();
-            question.show(&mut io::stderr().lock()).map_err(Fault::new("standard error"))?;
-            self.open = Some((request.clone(), question));
+            // Input typed before the prompt is not an answer to it.
+            terminal.discard();
+            request
+                .prompt(&mut io::stderr().lock())
+                .map_err(CliError::cannot("write to standard error"))?;
+            self.open = Some((id.clone(), request));
             return Ok(None);
         }
         Ok(None)
     }
 
-    /// Waits for a line while a question stands on the screen; none at the end of the input.
-    pub(super) async fn line(&mut self) -> io::Result<Option<String>> {
+    /// Waits for a line while a prompt is open; none at the end of the input.
+    pub(super) async fn next_line(&mut self) -> io::Result<Option<String>> {
         match (&self.open, &mut self.terminal) {
-            (Some(_), Some(terminal)) => terminal.line().await,
+            (Some(_), Some(terminal)) => terminal.next_line().await,
             _ => std::future::pending().await,
         }
     }
 
-    /// Takes a line that was typed.
-    pub(super) fn take(
+    /// Takes a line as the answer to the open prompt.
+    pub(super) fn on_line(
         &mut self,
         client: &Client,
         session: &str,
         line: Option<&str>,
-    ) -> Result<(), Fault> {
-        let Some((request, question)) = &mut self.open else { return Ok(()) };
+    ) -> Result<(), CliError> {
+        let Some((id, request)) = &mut self.open else { return Ok(()) };
         let answer = match line {
             None => Some(json!({"outcome": "cancelled"})),
-            Some(line) => question.answer(line),
+            Some(line) => request.answer(line),
         };
         match answer {
             Some(answer) => {
-                if !give(client, session, request, &answer) {
-                    // What does not fit is asked again, if it is still asked.
-                    self.asked.remove(request);
+                if !submit_answer(client, session, id, &answer) {
+                    // Prompt again if the request is still open.
+                    self.handled.remove(id);
                 }
                 self.open = None;
             }
-            None => {
-                question.go_on(&mut io::stderr().lock()).map_err(Fault::new("standard error"))?
-            }
+            None => request
+                .prompt_next(&mut io::stderr().lock())
+                .map_err(CliError::cannot("write to standard error"))?,
         }
         Ok(())
     }
 
-    /// Nobody answers any more: the turn is cancelled.
-    pub(super) fn drop_open(&mut self) {
+    /// Closes the open prompt, because the turn is cancelled.
+    pub(super) fn dismiss(&mut self) {
         self.open = None;
     }
 }
 
-/// Gives an answer; false when it is not taken.
-fn give(client: &Client, session: &str, request: &str, answer: &Value) -> bool {
-    let path = format!("/api/sessions/{session}/permissions/{}", encoded(request));
-    // Somebody may have answered on the page: that is no fault.
+/// Submits an answer; false if the server refuses it.
+fn submit_answer(client: &Client, session: &str, request: &str, answer: &Value) -> bool {
+    let path = format!("/api/sessions/{session}/permissions/{}", encode_segment(request));
     match client.post::<Value>(&path, answer) {
         Ok(_) => true,
-        Err(Fault { error, .. }) => {
+        // The request may have been answered in the web UI meanwhile.
+        Err(error) => {
             let _ = writeln!(io::stderr(), "{error}");
             false
         }
     }
-}
-
-fn encoded(name: &str) -> String {
-    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_~.".contains(b);
-    let letter = |b: u8| if plain(&b) { char::from(b).to_string() } else { format!("%{b:02X}") };
-    name.bytes().map(letter).collect()
 }

@@ -1,7 +1,7 @@
-//! An agent of launchd.
+//! The service as a launchd agent.
 
-use super::State;
-use super::tool::{Tools, Why};
+use super::ServiceState;
+use super::manager::{ManagerError, ServiceManager};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -9,75 +9,82 @@ use std::thread::sleep;
 use std::time::Duration;
 
 pub(super) const LABEL: &str = "dev.narrows";
-/// What the server says, below the home directory.
-pub(super) const LOG: &str = "Library/Logs/narrows.log";
-pub(super) const RESTART: &str = "launchctl kickstart -k gui/$(id -u)/dev.narrows";
+/// The log file, relative to the home directory.
+pub(super) const LOG_FILE: &str = "LocalStore/Logs/narrows.log";
+pub(super) const RESTART_COMMAND: &str = "launchctl kickstart -k gui/$(id -u)/dev.narrows";
 
-/// A server that cannot start ends within this time.
-const TRIAL: Duration = Duration::from_millis(400);
-/// `bootout` answers before the old one is gone, and until then `bootstrap` fails.
-const TRIES: u32 = 10;
+/// A server that cannot start exits within this time.
+const STARTUP_CHECK_DELAY: Duration = Duration::from_millis(400);
+/// `bootout` returns before the old service has exited, and until then `bootstrap` fails.
+const MAX_BOOTSTRAP_ATTEMPTS: u32 = 10;
+const BOOTSTRAP_RETRY_DELAY: Duration = Duration::from_millis(200);
 
-pub(super) fn by_hand(file: &Path) -> String {
+/// The command that starts the service.
+pub(super) fn manual_start(file: &Path) -> String {
     let file = file.display().to_string().replace('\'', r"'\''");
     format!("  launchctl bootstrap gui/$(id -u) '{file}'")
 }
 
-/// The user's own services: whoever wrote the file.
-fn domain(file: &Path) -> Result<String, Why> {
-    let uid =
-        fs::metadata(file).map_err(|e| Why::Failed(format!("{}: {e}", file.display())))?.uid();
+/// The service domain of the user who owns the file.
+fn domain(file: &Path) -> Result<String, ManagerError> {
+    let uid = fs::metadata(file)
+        .map_err(|e| ManagerError::Failed(format!("{}: {e}", file.display())))?
+        .uid();
     Ok(format!("gui/{uid}"))
 }
 
-/// Starts it, now and at every login; `again` if it may run from another file.
-pub(super) fn start(tools: &Tools, file: &Path, again: bool) -> Result<(), Why> {
+/// Starts the service now and at every login; restarts it if its plist has changed.
+pub(super) fn start(
+    manager: &ServiceManager,
+    file: &Path,
+    restart: bool,
+) -> Result<(), ManagerError> {
     let domain = domain(file)?;
     let service = format!("{domain}/{LABEL}");
     let path = file.display().to_string();
-    if tools.ask("launchctl", &["print", &service])?.well {
-        if !again {
+    if manager.query("launchctl", &["print", &service])?.success {
+        if !restart {
             return Ok(());
         }
-        tools.must("launchctl", &["bootout", &service])?;
+        manager.run("launchctl", &["bootout", &service])?;
     }
-    // Somebody may have disabled it: that outlives its file.
-    tools.must("launchctl", &["enable", &service])?;
-    let mut tried = 0;
+    // A disabled service stays disabled even if its plist is removed.
+    manager.run("launchctl", &["enable", &service])?;
+    let mut attempts = 0;
     loop {
-        match tools.must("launchctl", &["bootstrap", &domain, &path]) {
-            Err(Why::Failed(_)) if again && tried < TRIES => {
-                tried += 1;
-                sleep(Duration::from_millis(200));
+        match manager.run("launchctl", &["bootstrap", &domain, &path]) {
+            Err(ManagerError::Failed(_)) if restart && attempts < MAX_BOOTSTRAP_ATTEMPTS => {
+                attempts += 1;
+                sleep(BOOTSTRAP_RETRY_DELAY);
             }
-            Err(why) => return Err(why),
+            Err(error) => return Err(error),
             Ok(()) => break,
         }
     }
-    sleep(TRIAL);
+    sleep(STARTUP_CHECK_DELAY);
     Ok(())
 }
 
-pub(super) fn state(tools: &Tools, file: &Path) -> State {
-    let asked = domain(file)
-        .and_then(|domain| tools.ask("launchctl", &["print", &format!("{domain}/{LABEL}")]));
-    match asked {
-        Ok(answer) if !answer.well => State::Stopped("not loaded".to_owned()),
-        Ok(answer) => {
-            let state = answer.out.lines().find_map(|l| l.trim().strip_prefix("state = "));
+pub(super) fn state(manager: &ServiceManager, file: &Path) -> ServiceState {
+    let printed = domain(file)
+        .and_then(|domain| manager.query("launchctl", &["print", &format!("{domain}/{LABEL}")]));
+    match printed {
+        Ok(output) if !output.success => ServiceState::Stopped("not loaded".to_owned()),
+        Ok(output) => {
+            let state = output.out.lines().find_map(|l| l.trim().strip_prefix("state = "));
             match state.unwrap_or("unknown") {
-                "running" => State::Running,
-                word => State::Stopped(word.to_owned()),
+                "running" => ServiceState::Running,
+                word => ServiceState::Stopped(word.to_owned()),
             }
         }
-        Err(why) => State::Unknown(why),
+        Err(error) => ServiceState::Unknown(error),
     }
 }
 
-pub(super) fn stop(tools: &Tools, file: &Path) -> Result<(), Why> {
+pub(super) fn stop(manager: &ServiceManager, file: &Path) -> Result<(), ManagerError> {
     let service = format!("{}/{LABEL}", domain(file)?);
-    if !tools.ask("launchctl", &["print", &service])?.well {
+    if !manager.query("launchctl", &["print", &service])?.success {
         return Ok(());
     }
-    tools.must("launchctl", &["bootout", &service])
+    manager.run("launchctl", &["bootout", &service])
 }

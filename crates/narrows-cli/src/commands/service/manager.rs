@@ -1,48 +1,48 @@
-//! Asking the service manager: the one place of this command that starts a process.
+//! Runs `systemctl` and `launchctl`.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
-/// The programs that are asked.
+/// The service manager of this user.
 #[derive(Debug, Default)]
-pub(super) struct Tools {
-    /// Where they are looked for, if not where everything is.
+pub(super) struct ServiceManager {
+    /// Overrides `PATH`.
     pub(super) path: Option<OsString>,
 }
 
-/// What a program answered.
 #[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) well: bool,
+pub(super) struct CommandOutput {
+    pub(super) success: bool,
     pub(super) out: String,
     pub(super) err: String,
 }
 
-/// Why nothing was done.
 #[derive(Debug)]
-pub(super) enum Why {
-    /// There is no such program.
+pub(super) enum ManagerError {
+    /// The program is not installed.
     Missing(String),
-    /// It is there, but has nobody to talk to.
-    Nobody(String),
-    /// It tried and failed, with these words.
+    /// The program is installed, but no manager of this user's services runs.
+    NoManager(String),
+    /// The command failed with this message.
     Failed(String),
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for ManagerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::Missing(program) => write!(f, "there is no {program} on this system"),
-            Why::Nobody(words) => write!(f, "this login has no service manager ({words})"),
-            Why::Failed(words) => f.write_str(words),
+            ManagerError::Missing(program) => write!(f, "{program} is not installed"),
+            ManagerError::NoManager(message) => {
+                write!(f, "this login has no service manager ({message})")
+            }
+            ManagerError::Failed(message) => f.write_str(message),
         }
     }
 }
 
-/// What systemctl and launchctl say when there is no manager of this user's services.
-const NOBODY: &[&str] = &[
+/// Parts of the messages of systemctl and launchctl if no manager of this user's services runs.
+const NO_MANAGER_MESSAGES: &[&str] = &[
     "Failed to connect to bus",
     "scope bus",
     "D-Bus connection",
@@ -51,39 +51,44 @@ const NOBODY: &[&str] = &[
     "Could not find domain",
 ];
 
-impl Tools {
-    /// Runs a program and waits for its answer, whatever that is.
-    pub(super) fn ask(&self, program: &str, words: &[&str]) -> Result<Answer, Why> {
+impl ServiceManager {
+    /// Runs a command and returns its output, whether it succeeded or not.
+    pub(super) fn query(
+        &self,
+        program: &str,
+        args: &[&str],
+    ) -> Result<CommandOutput, ManagerError> {
         let mut command = Command::new(program);
-        command.args(words).stdin(Stdio::null());
-        // Its words are read here, so they must be in the language that is known here.
+        command.args(args).stdin(Stdio::null());
+        // The output is parsed, so it must not be localized.
         command.env("LC_ALL", "C").env("SYSTEMD_PAGER", "").env("SYSTEMD_COLORS", "0");
         if let Some(path) = &self.path {
             command.env("PATH", path);
         }
         let output = command.output().map_err(|e| match e.kind() {
-            ErrorKind::NotFound => Why::Missing(program.to_owned()),
-            _ => Why::Failed(format!("{program}: {e}")),
+            ErrorKind::NotFound => ManagerError::Missing(program.to_owned()),
+            _ => ManagerError::Failed(format!("{program}: {e}")),
         })?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
-        if !output.status.success() && NOBODY.iter().any(|said| err.contains(said)) {
-            return Err(Why::Nobody(first(&err)));
+        if !output.status.success() && NO_MANAGER_MESSAGES.iter().any(|text| err.contains(text)) {
+            return Err(ManagerError::NoManager(first_line(&err)));
         }
-        Ok(Answer { well: output.status.success(), out, err })
+        Ok(CommandOutput { success: output.status.success(), out, err })
     }
 
-    /// The same, where any other answer than success is a failure.
-    pub(super) fn must(&self, program: &str, words: &[&str]) -> Result<(), Why> {
-        let answer = self.ask(program, words)?;
-        if answer.well {
+    /// Runs a command that must succeed.
+    pub(super) fn run(&self, program: &str, args: &[&str]) -> Result<(), ManagerError> {
+        let output = self.query(program, args)?;
+        if output.success {
             return Ok(());
         }
-        let said = if answer.err.is_empty() { "it failed".to_owned() } else { first(&answer.err) };
-        Err(Why::Failed(format!("{program} {}: {said}", words.join(" "))))
+        let message =
+            if output.err.is_empty() { "failed".to_owned() } else { first_line(&output.err) };
+        Err(ManagerError::Failed(format!("{program} {}: {message}", args.join(" "))))
     }
 }
 
-fn first(text: &str) -> String {
+fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }

@@ -1,276 +1,287 @@
-//! `narrows service`: `narrows serve` in the background, kept by the system's own service manager.
+//! `narrows service`: `narrows serve` in the background, run by systemd or launchd.
 
-mod file;
-mod job;
 mod launchd;
+mod manager;
 mod plist;
+mod spec;
 mod systemd;
-mod tool;
 mod unit;
+mod unit_file;
 
 use crate::args::{DataArgs, ServiceArgs, ServiceCommand};
-use crate::{Fault, fault};
-use file::Present;
-use job::Job;
+use crate::error::CliError;
+use manager::{ManagerError, ServiceManager};
+use spec::ServiceSpec;
 use std::env;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tool::{Tools, Why};
+use unit_file::UnitFile;
 
-/// Stands in the first comment of every file that narrows wrote, and in no other.
-const MARK: &str = "Written by narrows";
+/// Starts the first comment of every unit file that narrows wrote.
+const UNIT_FILE_MARKER: &str = "Written by narrows";
 
-pub(crate) fn run(args: &ServiceArgs) -> Result<bool, Fault> {
-    let place = Place::here()?;
-    let told = match &args.what {
+pub(crate) fn run(args: &ServiceArgs) -> Result<bool, CliError> {
+    let host = ServiceHost::detect()?;
+    let report = match &args.command {
         ServiceCommand::Install { data, print: true, .. } => {
-            return print(&place.text(&place.job(data)?)).map(|()| true);
+            return print(&host.render(&host.spec(data)?)).map(|()| true);
         }
-        ServiceCommand::Install { data, no_start, .. } => place.install(data, !no_start)?,
-        ServiceCommand::Status => place.status()?,
-        ServiceCommand::Remove => place.remove()?,
+        ServiceCommand::Install { data, no_start, .. } => host.install(data, !no_start)?,
+        ServiceCommand::Status => host.status()?,
+        ServiceCommand::Remove => host.remove()?,
     };
-    print(&told.text)?;
-    Ok(told.well)
+    print(&report.text)?;
+    Ok(report.success)
 }
 
-/// Whether the service's file is there.
+/// Whether the unit file exists.
 pub(crate) fn is_installed() -> bool {
-    let present = Place::here().and_then(|place| file::present(&place.file()));
-    present.is_ok_and(|present| !matches!(present, Present::Nothing))
+    let file = ServiceHost::detect().and_then(|host| unit_file::read(&host.unit_path()));
+    file.is_ok_and(|file| !matches!(file, UnitFile::Missing))
 }
 
-/// What is said at the end, and whether that is as wished.
+/// What to print, and whether the service is as wanted.
 #[derive(Debug)]
-struct Told {
+struct ServiceReport {
     text: String,
-    well: bool,
+    success: bool,
 }
 
-impl Told {
-    fn well(text: impl Into<String>) -> Told {
-        Told { text: text.into(), well: true }
+impl ServiceReport {
+    fn ok(text: impl Into<String>) -> ServiceReport {
+        ServiceReport { text: text.into(), success: true }
     }
 
-    fn ill(text: impl Into<String>) -> Told {
-        Told { text: text.into(), well: false }
+    fn failed(text: impl Into<String>) -> ServiceReport {
+        ServiceReport { text: text.into(), success: false }
     }
 }
 
-/// Who keeps services on this system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keeper {
+enum ManagerKind {
     Systemd,
     Launchd,
 }
 
-/// How the service is.
 #[derive(Debug)]
-enum State {
+enum ServiceState {
     Running,
-    /// In the keeper's own word.
+    /// With the manager's word for the state.
     Stopped(String),
-    Unknown(Why),
+    Unknown(ManagerError),
 }
 
-/// Where services are, and who is asked about them.
+/// Where services of this user are installed, and the program that manages them.
 #[derive(Debug)]
-struct Place {
-    keeper: Keeper,
+struct ServiceHost {
+    kind: ManagerKind,
     home: PathBuf,
-    /// What is `~/.config` usually.
+    /// `$XDG_CONFIG_HOME`, or `~/.config`.
     config: PathBuf,
-    tools: Tools,
+    manager: ServiceManager,
 }
 
-impl Place {
-    fn here() -> Result<Place, Fault> {
-        let keeper = if cfg!(target_os = "macos") {
-            Keeper::Launchd
+impl ServiceHost {
+    fn detect() -> Result<ServiceHost, CliError> {
+        let kind = if cfg!(target_os = "macos") {
+            ManagerKind::Launchd
         } else if cfg!(target_os = "linux") {
-            Keeper::Systemd
+            ManagerKind::Systemd
         } else {
-            return Err(fault(
-                "only systemd and launchd are known: run `narrows serve` from a login script",
-            ));
+            return Err(CliError::new(
+                "cannot install a service: this system has no systemd or launchd",
+            )
+            .hint("run `narrows serve` from a login script"));
         };
-        let given = |name| env::var_os(name).filter(|p| !p.is_empty()).map(PathBuf::from);
-        let home = given("HOME").ok_or_else(|| fault("there is no home directory"))?;
-        // The specification has relative paths ignored.
-        let config = given("XDG_CONFIG_HOME").filter(|p| p.is_absolute());
+        let var = |name| env::var_os(name).filter(|p| !p.is_empty()).map(PathBuf::from);
+        let home = var("HOME")
+            .ok_or_else(|| CliError::new("cannot find the home directory: HOME is not set"))?;
+        // The XDG specification ignores relative paths.
+        let config = var("XDG_CONFIG_HOME").filter(|p| p.is_absolute());
         let config = config.unwrap_or_else(|| home.join(".config"));
-        Ok(Place { keeper, home, config, tools: Tools::default() })
+        Ok(ServiceHost { kind, home, config, manager: ServiceManager::default() })
     }
 
-    fn file(&self) -> PathBuf {
-        match self.keeper {
-            Keeper::Systemd => self.config.join("systemd/user").join(systemd::UNIT),
-            Keeper::Launchd => {
-                self.home.join("Library/LaunchAgents").join(format!("{}.plist", launchd::LABEL))
+    fn unit_path(&self) -> PathBuf {
+        match self.kind {
+            ManagerKind::Systemd => self.config.join("systemd/user").join(systemd::UNIT),
+            ManagerKind::Launchd => {
+                self.home.join("LocalStore/LaunchAgents").join(format!("{}.plist", launchd::LABEL))
             }
         }
     }
 
-    fn job(&self, data: &DataArgs) -> Result<Job, Fault> {
-        Job::of_this_program(data.data.as_deref(), &self.home)
+    fn spec(&self, data: &DataArgs) -> Result<ServiceSpec, CliError> {
+        ServiceSpec::for_this_program(data.data.as_deref(), &self.home)
     }
 
-    fn text(&self, job: &Job) -> String {
-        match self.keeper {
-            Keeper::Systemd => unit::text(job),
-            Keeper::Launchd => plist::text(job),
+    fn render(&self, spec: &ServiceSpec) -> String {
+        match self.kind {
+            ManagerKind::Systemd => unit::render(spec),
+            ManagerKind::Launchd => plist::render(spec),
         }
     }
 
-    fn install(&self, data: &DataArgs, start: bool) -> Result<Told, Fault> {
-        let job = self.job(data)?;
-        let (file, text) = (self.file(), self.text(&job));
-        let shown = self.shown(&file);
-        let before = file::present(&file)?;
-        if matches!(before, Present::Foreign) {
-            return Err(fault(format!(
-                "{shown} is there, and narrows did not write it: move it away first"
-            )));
+    fn install(&self, data: &DataArgs, start: bool) -> Result<ServiceReport, CliError> {
+        let spec = self.spec(data)?;
+        let (file, text) = (self.unit_path(), self.render(&spec));
+        let shown = self.display_path(&file);
+        let existing = unit_file::read(&file)?;
+        if matches!(existing, UnitFile::Foreign) {
+            return Err(CliError::new(format!(
+                "cannot write {shown}: the file exists and was not written by narrows"
+            ))
+            .hint("move it away"));
         }
-        if let Some(why) = job::fleeting(Path::new(&job.exe)) {
+        if let Some(location) = spec::temporary_location(Path::new(&spec.exe)) {
             warn(&format!(
-                "{} is in a {why} and may go away, and the service with it: put narrows in a \
-                 lasting place, like ~/.local/bin, and install the service from there",
-                self.shown(Path::new(&job.exe))
+                "{} is in a {location}, and the service fails when it is gone; move narrows to a \
+                 permanent path such as ~/.local/bin and install the service from there",
+                self.display_path(Path::new(&spec.exe))
             ));
         }
-        let same = matches!(&before, Present::Ours(old) if *old == text);
-        if !same {
-            file::write(&file, &text)?;
+        let is_unchanged = matches!(&existing, UnitFile::Ours(old) if *old == text);
+        if !is_unchanged {
+            unit_file::write(&file, &text)?;
         }
-        let wrote = if same { "already there" } else { "written" };
+        let action = if is_unchanged { "unchanged" } else { "written" };
         if !start {
-            let by_hand = match self.keeper {
-                Keeper::Systemd => systemd::BY_HAND.to_owned(),
-                Keeper::Launchd => launchd::by_hand(&file),
+            let command = match self.kind {
+                ManagerKind::Systemd => systemd::MANUAL_START.to_owned(),
+                ManagerKind::Launchd => launchd::manual_start(&file),
             };
-            return Ok(Told::well(format!(
-                "{shown}: {wrote}; nothing was started. To start it:\n{by_hand}\n"
+            return Ok(ServiceReport::ok(format!(
+                "{shown}: {action}, service not started. To start it:\n{command}\n"
             )));
         }
-        let again = matches!(before, Present::Ours(_)) && !same;
-        let started = match self.keeper {
-            Keeper::Systemd => systemd::start(&self.tools, again),
-            Keeper::Launchd => launchd::start(&self.tools, &file, again),
+        let restart = matches!(existing, UnitFile::Ours(_)) && !is_unchanged;
+        let started = match self.kind {
+            ManagerKind::Systemd => systemd::start(&self.manager, restart),
+            ManagerKind::Launchd => launchd::start(&self.manager, &file, restart),
         };
         let state = started.map(|()| self.state(&file));
-        match state.unwrap_or_else(State::Unknown) {
-            State::Running => Ok(Told::well(format!(
-                "{shown}: {wrote}\n\
-                 narrows runs in the background now, and after every login.\n\n  \
-                 narrows open              an address for your browser\n  \
-                 narrows service status    how it is\n  \
-                 narrows service remove    ends it; sessions stay\n\n{}\n",
-                self.hint(same)
+        match state.unwrap_or_else(ServiceState::Unknown) {
+            ServiceState::Running => Ok(ServiceReport::ok(format!(
+                "{shown}: {action}\n\
+                 narrows runs in the background, now and after every login.\n\n  \
+                 narrows login-url         print a login URL for the browser\n  \
+                 narrows service status    show whether the service runs\n  \
+                 narrows service remove    remove the service; sessions stay\n\n{}\n",
+                self.hints(is_unchanged)
             ))),
-            State::Stopped(word) => Err(fault(format!(
-                "{shown}: {wrote}, and started, but it does not run ({word}): {}",
-                self.tells_why()
-            ))),
-            State::Unknown(why) => Err(fault(format!(
-                "{shown}: {wrote}, but it was not started: {why}.\n\
-                 Without it, run `narrows serve` from a login script, like this line in \
+            ServiceState::Stopped(word) => Err(CliError::new(format!(
+                "cannot start the service ({shown}: {action}): it is {word}"
+            ))
+            .hint(self.log_hint())),
+            ServiceState::Unknown(error) => {
+                Err(CliError::new(format!("cannot start the service ({shown}: {action}): {error}"))
+                    .hint(format!(
+                        "run `narrows serve` from a login script instead, with this line in \
                  ~/.profile:\n  {} >/dev/null 2>&1 &",
-                job.for_shell()
-            ))),
+                        spec.shell_command()
+                    )))
+            }
         }
     }
 
-    fn status(&self) -> Result<Told, Fault> {
-        let file = self.file();
-        let shown = self.shown(&file);
-        let whose = match file::present(&file)? {
-            Present::Nothing => {
-                return Ok(Told::ill("not installed: `narrows service install` does it\n"));
+    fn status(&self) -> Result<ServiceReport, CliError> {
+        let file = self.unit_path();
+        let shown = self.display_path(&file);
+        let origin = match unit_file::read(&file)? {
+            UnitFile::Missing => {
+                return Ok(ServiceReport::failed(
+                    "not installed; `narrows service install` installs it\n",
+                ));
             }
-            Present::Ours(_) => "",
-            Present::Foreign => " (not written by narrows)",
+            UnitFile::Ours(_) => "",
+            UnitFile::Foreign => " (not written by narrows)",
         };
         let state = self.state(&file);
-        let well = matches!(state, State::Running);
-        let head = match state {
-            State::Running => "running".to_owned(),
-            State::Stopped(word) => {
-                format!("installed, not running ({word}): {}", self.tells_why())
+        let is_running = matches!(state, ServiceState::Running);
+        let summary = match state {
+            ServiceState::Running => "running".to_owned(),
+            ServiceState::Stopped(word) => {
+                format!("installed, not running ({word}); {}", self.log_hint())
             }
-            State::Unknown(why) => format!("installed; whether it runs is not known: {why}"),
+            ServiceState::Unknown(error) => format!("installed, state unknown: {error}"),
         };
-        let at_login = match self.keeper {
-            Keeper::Systemd => systemd::at_login(&self.tools),
-            Keeper::Launchd => None,
+        let at_login = match self.kind {
+            ManagerKind::Systemd => systemd::starts_at_login(&self.manager),
+            ManagerKind::Launchd => None,
         };
         let at_login = at_login.map_or(String::new(), |starts| {
             format!("  at login  {}\n", if starts { "starts" } else { "does not start" })
         });
-        let text = format!("{head}\n  file      {shown}{whose}\n{at_login}");
-        Ok(if well { Told::well(text) } else { Told::ill(text) })
+        let text = format!("{summary}\n  file      {shown}{origin}\n{at_login}");
+        Ok(ServiceReport { text, success: is_running })
     }
 
-    fn remove(&self) -> Result<Told, Fault> {
-        let file = self.file();
-        let shown = self.shown(&file);
-        match file::present(&file)? {
-            Present::Nothing => {
-                return Ok(Told::well("not installed: there is nothing to remove\n"));
+    fn remove(&self) -> Result<ServiceReport, CliError> {
+        let file = self.unit_path();
+        let shown = self.display_path(&file);
+        match unit_file::read(&file)? {
+            UnitFile::Missing => {
+                return Ok(ServiceReport::ok("not installed, nothing to remove\n"));
             }
-            Present::Foreign => {
-                return Err(fault(format!(
-                    "{shown} was not written by narrows: remove it yourself"
-                )));
+            UnitFile::Foreign => {
+                return Err(CliError::new(format!(
+                    "cannot remove {shown}: it was not written by narrows"
+                ))
+                .hint("remove it yourself"));
             }
-            Present::Ours(_) => {}
+            UnitFile::Ours(_) => {}
         }
-        let stopped = match self.keeper {
-            Keeper::Systemd => systemd::stop(&self.tools),
-            Keeper::Launchd => launchd::stop(&self.tools, &file),
+        let stopped = match self.kind {
+            ManagerKind::Systemd => systemd::stop(&self.manager),
+            ManagerKind::Launchd => launchd::stop(&self.manager, &file),
         };
-        file::remove(&file)?;
-        if self.keeper == Keeper::Systemd {
-            systemd::forget(&self.tools, &self.config)?;
+        unit_file::remove(&file)?;
+        if self.kind == ManagerKind::Systemd {
+            systemd::unregister(&self.manager, &self.config)?;
         }
-        let gone = format!("{shown} is removed; sessions stay\n");
+        let removed = format!("removed {shown}; sessions stay\n");
         match stopped {
-            Ok(()) => Ok(Told::well(format!("stopped; {gone}"))),
-            // Who is not there keeps nothing running.
-            Err(Why::Missing(_)) => Ok(Told::well(gone)),
-            Err(why) => {
-                warn(&format!("whether it still runs is not known: {why}"));
-                Ok(Told::ill(gone))
+            Ok(()) => Ok(ServiceReport::ok(format!("stopped; {removed}"))),
+            // Without a manager, nothing can run.
+            Err(ManagerError::Missing(_)) => Ok(ServiceReport::ok(removed)),
+            Err(error) => {
+                warn(&format!("cannot stop the service, it may still run: {error}"));
+                Ok(ServiceReport::failed(removed))
             }
         }
     }
 
-    fn state(&self, file: &Path) -> State {
-        match self.keeper {
-            Keeper::Systemd => systemd::state(&self.tools),
-            Keeper::Launchd => launchd::state(&self.tools, file),
+    fn state(&self, file: &Path) -> ServiceState {
+        match self.kind {
+            ManagerKind::Systemd => systemd::state(&self.manager),
+            ManagerKind::Launchd => launchd::state(&self.manager, file),
         }
     }
 
-    fn hint(&self, same: bool) -> String {
-        let (restart, more) = match self.keeper {
-            Keeper::Systemd => (systemd::RESTART, systemd::LINGER),
-            Keeper::Launchd => (launchd::RESTART, ""),
+    /// Hints for a running service.
+    fn hints(&self, is_unchanged: bool) -> String {
+        let (restart, more) = match self.kind {
+            ManagerKind::Systemd => (systemd::RESTART_COMMAND, systemd::LINGER_HINT),
+            ManagerKind::Launchd => (launchd::RESTART_COMMAND, ""),
         };
-        let restart =
-            if same { format!("After an update of narrows: {restart}\n") } else { String::new() };
+        let restart = if is_unchanged {
+            format!("After an update of narrows: {restart}\n")
+        } else {
+            String::new()
+        };
         format!("{restart}{more}").trim_end().to_owned()
     }
 
-    fn tells_why(&self) -> String {
-        match self.keeper {
-            Keeper::Systemd => systemd::TELLS_WHY.to_owned(),
-            Keeper::Launchd => format!("~/{} tells why", launchd::LOG),
+    /// Where to find the log of the service.
+    fn log_hint(&self) -> String {
+        match self.kind {
+            ManagerKind::Systemd => systemd::LOG_HINT.to_owned(),
+            ManagerKind::Launchd => format!("see ~/{}", launchd::LOG_FILE),
         }
     }
 
-    /// A path as people write it.
-    fn shown(&self, path: &Path) -> String {
+    /// A path for people: `~` stands for the home directory.
+    fn display_path(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home) {
             Ok(rest) => format!("~/{}", rest.display()),
             Err(_) => path.display().to_string(),
@@ -278,14 +289,14 @@ impl Place {
     }
 }
 
-fn print(text: &str) -> Result<(), Fault> {
+fn print(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Fault::new("standard output"))
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::stdout)
 }
 
-/// A warning that cannot be told is no reason to end.
-fn warn(what: &str) {
-    let _ = writeln!(io::stderr().lock(), "narrows: warning: {what}");
+/// Prints a warning. A closed standard error is ignored.
+fn warn(message: &str) {
+    let _ = writeln!(io::stderr().lock(), "narrows: warning: {message}");
 }
 
 #[cfg(test)]
@@ -294,18 +305,20 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    /// A home with a launchd that is asked; on any system.
-    fn mac(dir: &Path) -> Place {
+    /// A host with a fake launchctl, on any system.
+    fn launchd_host(dir: &Path) -> ServiceHost {
         let bin = dir.join("bin");
         fs::create_dir_all(&bin).unwrap();
         let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/service/bin/launchctl");
         symlink(fake, bin.join("launchctl")).unwrap();
         let home = dir.join("home");
-        let tools = Tools { path: Some(bin.into()) };
-        Place { keeper: Keeper::Launchd, config: home.join(".config"), home, tools }
+        let manager = ServiceManager { path: Some(bin.into()) };
+        let config = home.join(".config");
+        ServiceHost { kind: ManagerKind::Launchd, config, home, manager }
     }
 
-    fn asked(dir: &Path) -> Vec<String> {
+    /// The subcommands that the fake launchctl got since the last call.
+    fn subcommands(dir: &Path) -> Vec<String> {
         let file = dir.join("bin/asked");
         let text = fs::read_to_string(&file).unwrap_or_default();
         let _ = fs::remove_file(file);
@@ -315,24 +328,27 @@ mod tests {
     #[test]
     fn launchd_starts_restarts_and_stops() {
         let dir = tempfile::tempdir().unwrap();
-        let place = mac(dir.path());
+        let host = launchd_host(dir.path());
         let data = |name: &str| DataArgs { data: Some(name.into()) };
-        assert!(!place.status().unwrap().well);
-        let told = place.install(&data("/one"), true).unwrap();
-        assert!(told.well && told.text.starts_with("~/Library/LaunchAgents/dev.narrows.plist: w"));
-        assert_eq!(asked(dir.path()), ["print", "enable", "bootstrap", "print"]);
-        // Nothing is new: it goes on.
-        assert!(place.install(&data("/one"), true).unwrap().well);
-        assert_eq!(asked(dir.path()), ["print", "print"]);
-        // Another file: it begins anew, as soon as the old one is gone.
-        assert!(place.install(&data("/two"), true).unwrap().well);
-        let again = ["print", "bootout", "enable", "bootstrap", "bootstrap", "print"];
-        assert_eq!(asked(dir.path()), again);
-        assert_eq!(place.status().unwrap().text.lines().next(), Some("running"));
-        asked(dir.path());
-        assert!(place.remove().unwrap().well);
-        assert_eq!(asked(dir.path()), ["print", "bootout"]);
-        assert!(!place.file().exists());
-        assert!(place.remove().unwrap().well);
+        assert!(!host.status().unwrap().success);
+        let report = host.install(&data("/one"), true).unwrap();
+        assert!(
+            report.success
+                && report.text.starts_with("~/LocalStore/LaunchAgents/dev.narrows.plist: w")
+        );
+        assert_eq!(subcommands(dir.path()), ["print", "enable", "bootstrap", "print"]);
+        // The unit file is unchanged: the service is not restarted.
+        assert!(host.install(&data("/one"), true).unwrap().success);
+        assert_eq!(subcommands(dir.path()), ["print", "print"]);
+        // The unit file has changed: restarted as soon as the old process is gone.
+        assert!(host.install(&data("/two"), true).unwrap().success);
+        let restart = ["print", "bootout", "enable", "bootstrap", "bootstrap", "print"];
+        assert_eq!(subcommands(dir.path()), restart);
+        assert_eq!(host.status().unwrap().text.lines().next(), Some("running"));
+        subcommands(dir.path());
+        assert!(host.remove().unwrap().success);
+        assert_eq!(subcommands(dir.path()), ["print", "bootout"]);
+        assert!(!host.unit_path().exists());
+        assert!(host.remove().unwrap().success);
     }
 }

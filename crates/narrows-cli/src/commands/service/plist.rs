@@ -1,28 +1,30 @@
-//! The text of a launchd agent.
+//! The text of the launchd agent.
 
-use super::job::Job;
-use super::{MARK, launchd};
+use super::spec::ServiceSpec;
+use super::{UNIT_FILE_MARKER, launchd};
 use std::fmt::Write;
 
-/// 0077, which a plist must say in decimal.
+/// A plist has numbers in decimal only.
 const UMASK: u32 = 0o077;
 
-pub(super) fn text(job: &Job) -> String {
-    let mut words = String::new();
-    for word in job.words() {
-        let _ = writeln!(words, "\t\t<string>{}</string>", escaped(word));
+pub(super) fn render(spec: &ServiceSpec) -> String {
+    let mut arguments = String::new();
+    for word in spec.argv() {
+        let _ = writeln!(arguments, "\t\t<string>{}</string>", escaped(word));
     }
-    let mut places = String::new();
-    for (name, place) in &job.places {
-        let _ = writeln!(places, "\t\t<key>{name}</key>\n\t\t<string>{}</string>", escaped(place));
+    let mut environment = String::new();
+    for (name, value) in &spec.environment {
+        let _ =
+            writeln!(environment, "\t\t<key>{name}</key>\n\t\t<string>{}</string>", escaped(value));
     }
-    if !places.is_empty() {
-        places = format!("\t<key>EnvironmentVariables</key>\n\t<dict>\n{places}\t</dict>\n");
+    if !environment.is_empty() {
+        environment =
+            format!("\t<key>EnvironmentVariables</key>\n\t<dict>\n{environment}\t</dict>\n");
     }
-    // The usual priority of `Background` keeps it out of the way of other work.
+    // ProcessType `Background` lowers its priority.
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
-<!-- {MARK}: `narrows service install` writes it anew, `narrows service remove` deletes it. -->
+<!-- {UNIT_FILE_MARKER}: `narrows service install` rewrites this file, `narrows service remove` deletes it. -->
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
 <dict>
@@ -30,8 +32,8 @@ pub(super) fn text(job: &Job) -> String {
 	<string>{}</string>
 	<key>ProgramArguments</key>
 	<array>
-{words}	</array>
-{places}	<key>RunAtLoad</key>
+{arguments}	</array>
+{environment}	<key>RunAtLoad</key>
 	<true/>
 	<key>KeepAlive</key>
 	<dict>
@@ -50,7 +52,7 @@ pub(super) fn text(job: &Job) -> String {
 </plist>
 "#,
         launchd::LABEL,
-        escaped(&job.log)
+        escaped(&spec.log_file)
     )
 }
 
@@ -63,24 +65,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_agent() {
-        let job = Job {
+    fn render_plain_agent() {
+        let spec = ServiceSpec {
             exe: "/usr/local/bin/narrows".into(),
             data: None,
-            places: vec![],
-            log: "/Users/ada/Library/Logs/narrows.log".into(),
+            environment: vec![],
+            log_file: "/Users/ada/LocalStore/Logs/narrows.log".into(),
         };
-        assert_eq!(text(&job), include_str!("../../tests/service/plain.plist"));
+        assert_eq!(render(&spec), include_str!("../../../tests/service/plain.plist"));
     }
 
     #[test]
-    fn an_agent_with_nasty_paths() {
-        let job = Job {
+    fn render_escapes_special_characters() {
+        let spec = ServiceSpec {
             exe: "/Users/ada/R&D <tools>/narrows".into(),
             data: Some(r#"/Volumes/ada's "data" ]]> $x %h/narrows"#.into()),
-            places: vec![("CLAUDE_CONFIG_DIR".into(), "/Users/ada/a & b".into())],
-            log: "/Users/ada/Library/Logs/narrows.log".into(),
+            environment: vec![("CLAUDE_CONFIG_DIR".into(), "/Users/ada/a & b".into())],
+            log_file: "/Users/ada/LocalStore/Logs/narrows.log".into(),
         };
-        assert_eq!(text(&job), include_str!("../../tests/service/nasty.plist"));
+        assert_eq!(render(&spec), include_str!("../../../tests/service/nasty.plist"));
     }
 }

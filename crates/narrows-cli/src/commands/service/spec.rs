@@ -1,48 +1,52 @@
-//! What the service runs: which program, on which data, with which places.
+//! What the service runs: program, data directory and environment.
 
 use super::launchd;
-use crate::{Fault, fault};
+use crate::error::CliError;
 use std::env;
 use std::ffi::OsStr;
 use std::path::{self, Component, Path, PathBuf};
 
-/// Variables that say where things are. A service does not get them from the shell, and would look
-/// elsewhere than the commands that are typed there.
-const PLACES: &[&str] =
+/// Variables that locate files. A service does not inherit them from the shell, and would otherwise
+/// use other paths than commands in the shell.
+const PATH_VARIABLES: &[&str] =
     &["XDG_CONFIG_HOME", "XDG_DATA_HOME", "NARROWS_CONFIG", "CLAUDE_CONFIG_DIR", "CODEX_HOME"];
 
-/// All paths are absolute, and hold no control characters: both kinds of file can say them.
+/// All paths are absolute UTF-8 without control characters, so unit files and plists can hold them.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct ServiceSpec {
     pub(super) exe: String,
-    /// `None` leaves it to the config file, or to the usual place.
+    /// None: as in the config file, or the default.
     pub(super) data: Option<String>,
-    pub(super) places: Vec<(String, String)>,
-    /// For launchd, which keeps no logs by itself.
-    pub(super) log: String,
+    pub(super) environment: Vec<(String, String)>,
+    /// For launchd, which has no journal.
+    pub(super) log_file: String,
 }
 
-impl Job {
-    pub(super) fn of_this_program(data: Option<&Path>, home: &Path) -> Result<Job, Fault> {
-        let exe = env::current_exe().map_err(Fault::new("the path of narrows"))?;
+impl ServiceSpec {
+    /// The spec for the running executable.
+    pub(super) fn for_this_program(
+        data: Option<&Path>,
+        home: &Path,
+    ) -> Result<ServiceSpec, CliError> {
+        let exe = env::current_exe().map_err(CliError::cannot("find the path of narrows"))?;
         let path = env::var_os("PATH").unwrap_or_default();
-        let exe = lasting(&exe, &path, stays).unwrap_or(exe);
-        let mut places = Vec::new();
-        for name in PLACES {
-            if let Some(place) = env::var_os(name).filter(|p| !p.is_empty()) {
-                places.push(((*name).to_owned(), place_of(name, Path::new(&place))?));
+        let exe = stable_link(&exe, &path, is_permanent_path).unwrap_or(exe);
+        let mut environment = Vec::new();
+        for name in PATH_VARIABLES {
+            if let Some(value) = env::var_os(name).filter(|p| !p.is_empty()) {
+                environment.push(((*name).to_owned(), absolute_value(name, Path::new(&value))?));
             }
         }
-        Ok(Job {
-            exe: plain(&exe)?,
-            data: data.map(plain).transpose()?,
-            places,
-            log: plain(&home.join(launchd::LOG))?,
+        Ok(ServiceSpec {
+            exe: absolute_path(&exe)?,
+            data: data.map(absolute_path).transpose()?,
+            environment,
+            log_file: absolute_path(&home.join(launchd::LOG_FILE))?,
         })
     }
 
-    /// The words of the command.
-    pub(super) fn words(&self) -> Vec<&str> {
+    /// The command of the service.
+    pub(super) fn argv(&self) -> Vec<&str> {
         let mut words = vec![self.exe.as_str(), "serve"];
         if let Some(data) = &self.data {
             words.extend(["--data", data]);
@@ -50,74 +54,75 @@ impl Job {
         words
     }
 
-    /// The command as it is typed.
-    pub(super) fn for_shell(&self) -> String {
-        let safe = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
-        let typed = |word: &str| {
-            if word.chars().all(safe) {
+    /// The command, quoted for a shell.
+    pub(super) fn shell_command(&self) -> String {
+        let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+        let quote = |word: &str| {
+            if word.chars().all(is_plain) {
                 return word.to_owned();
             }
             format!("'{}'", word.replace('\'', r"'\''"))
         };
-        self.words().into_iter().map(typed).collect::<Vec<_>>().join(" ")
+        self.argv().into_iter().map(quote).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// What a variable says, with whole paths.
-fn place_of(name: &str, value: &Path) -> Result<String, Fault> {
-    // This one may name several folders, with `~` in them.
-    let (true, Some(folders)) = (name == "CLAUDE_CONFIG_DIR", value.to_str()) else {
-        return plain(value);
+/// The value of a path variable, made absolute.
+fn absolute_value(name: &str, value: &Path) -> Result<String, CliError> {
+    // This one is a list of directories that may start with `~`.
+    let (true, Some(dirs)) = (name == "CLAUDE_CONFIG_DIR", value.to_str()) else {
+        return absolute_path(value);
     };
-    let whole = |folder: &str| match folder.trim() {
+    let absolute = |dir: &str| match dir.trim() {
         home if home == "~" || home.starts_with("~/") => {
-            plain(&Path::new("/").join(home)).map(|path| path[1..].to_owned())
+            absolute_path(&Path::new("/").join(home)).map(|path| path[1..].to_owned())
         }
-        folder => plain(Path::new(folder)),
+        dir => absolute_path(Path::new(dir)),
     };
-    let folders: Result<Vec<String>, Fault> = folders.split(',').map(whole).collect();
-    Ok(folders?.join(","))
+    let dirs: Result<Vec<String>, CliError> = dirs.split(',').map(absolute).collect();
+    Ok(dirs?.join(","))
 }
 
-/// A path as text, from the root on.
-fn plain(path: &Path) -> Result<String, Fault> {
-    let whole = path::absolute(path).map_err(Fault::new(path.display().to_string()))?;
-    match whole.into_os_string().into_string() {
+/// A path as absolute text without control characters.
+fn absolute_path(path: &Path) -> Result<String, CliError> {
+    let absolute =
+        path::absolute(path).map_err(CliError::cannot(format!("resolve {}", path.display())))?;
+    match absolute.into_os_string().into_string() {
         Ok(text) if !text.contains(char::is_control) => Ok(text),
-        _ => Err(fault(format!(
-            "{}: a service cannot use a path that is not UTF-8 or has control characters",
+        _ => Err(CliError::new(format!(
+            "cannot use {} in a service: the path is not UTF-8 or has control characters",
             path.display()
         ))),
     }
 }
 
-/// The name under which the shell finds the program, if that is a link to it: package managers
-/// put each version in a folder of its own, and the link stays.
-fn lasting(exe: &Path, path: &OsStr, stays: impl Fn(&Path) -> bool) -> Option<PathBuf> {
-    let real = exe.canonicalize().ok().filter(|real| stays(real))?;
+/// Finds a link to the program in `PATH`. Package managers put each version into a directory of its
+/// own, and the link outlives it.
+fn stable_link(exe: &Path, path: &OsStr, is_permanent: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let real = exe.canonicalize().ok().filter(|real| is_permanent(real))?;
     env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join("narrows"))
-        .find(|link| stays(link) && link.canonicalize().is_ok_and(|to| to == real))
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join("narrows"))
+        .find(|link| is_permanent(link) && link.canonicalize().is_ok_and(|to| to == real))
 }
 
-/// Whether a path is there after the next start of the machine, as far as can be told.
-fn stays(path: &Path) -> bool {
-    // Some shells have links below /run, for as long as they are open.
-    fleeting(path).is_none() && !path.starts_with("/run")
+/// Whether a path probably survives a reboot.
+fn is_permanent_path(path: &Path) -> bool {
+    // Some shells create links in /run for the time they are open.
+    temporary_location(path).is_none() && !path.starts_with("/run")
 }
 
-/// In what kind of folder a program is that may be gone soon.
-pub(super) fn fleeting(exe: &Path) -> Option<&'static str> {
+/// The kind of directory of a program that may be gone soon; none if the path is permanent.
+pub(super) fn temporary_location(exe: &Path) -> Option<&'static str> {
     let temporary = ["/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/folders"];
     if temporary.iter().any(|t| exe.starts_with(t)) || exe.starts_with(env::temp_dir()) {
-        return Some("temporary folder");
+        return Some("temporary directory");
     }
-    let mut below = exe.components().skip_while(|c| *c != Component::Normal("target".as_ref()));
-    let built = |c: Component<'_>| {
+    let mut in_target = exe.components().skip_while(|c| *c != Component::Normal("target".as_ref()));
+    let is_profile = |c: Component<'_>| {
         ["debug", "release"].iter().any(|profile| c == Component::Normal(profile.as_ref()))
     };
-    below.any(built).then_some("build folder")
+    in_target.any(is_profile).then_some("build directory")
 }
 
 #[cfg(test)]
@@ -127,25 +132,25 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_program_that_may_go_away_is_told_from_one_that_stays() {
+    fn temporary_location_detects_build_and_temporary_directories() {
         for (exe, why) in [
-            ("/home/ada/narrows/target/debug/narrows", Some("build folder")),
+            ("/home/ada/narrows/target/debug/narrows", Some("build directory")),
             (
                 "/home/ada/narrows/target/x86_64-unknown-linux-musl/release/narrows",
-                Some("build folder"),
+                Some("build directory"),
             ),
-            ("/tmp/narrows", Some("temporary folder")),
-            ("/private/var/folders/zz/narrows", Some("temporary folder")),
+            ("/tmp/narrows", Some("temporary directory")),
+            ("/private/var/folders/zz/narrows", Some("temporary directory")),
             ("/home/ada/.local/bin/narrows", None),
             ("/home/ada/release/narrows", None),
             ("/srv/target/bin/narrows", None),
         ] {
-            assert_eq!(fleeting(Path::new(exe)), why, "{exe}");
+            assert_eq!(temporary_location(Path::new(exe)), why, "{exe}");
         }
     }
 
     #[test]
-    fn a_link_in_the_path_is_named_instead_of_a_version() {
+    fn stable_link_prefers_a_permanent_link_in_path() {
         let dir = tempfile::tempdir().unwrap();
         let version = dir.path().join("narrows-0.1.0");
         let bin = dir.path().join("bin");
@@ -154,26 +159,26 @@ mod tests {
         let exe = version.join("narrows");
         fs::write(&exe, "").unwrap();
         let path = env::join_paths([Path::new("relative"), &bin]).unwrap();
-        let found = || lasting(&exe, &path, |_| true);
+        let found = || stable_link(&exe, &path, |_| true);
         assert_eq!(found(), None);
         symlink(&exe, bin.join("narrows")).unwrap();
         assert_eq!(found(), Some(bin.join("narrows")));
-        assert_eq!(lasting(&exe, &path, |to| !to.starts_with(&version)), None);
+        assert_eq!(stable_link(&exe, &path, |to| !to.starts_with(&version)), None);
     }
 
     #[test]
-    fn paths_are_whole_and_can_be_written() {
-        assert!(plain(Path::new("data")).unwrap().ends_with("/data"));
-        assert!(plain(Path::new("/data\nExecStart=/bin/sh")).is_err());
-        let claude = |value: &str| place_of("CLAUDE_CONFIG_DIR", Path::new(value));
+    fn paths_are_absolute_and_quoted() {
+        assert!(absolute_path(Path::new("data")).unwrap().ends_with("/data"));
+        assert!(absolute_path(Path::new("/data\nExecStart=/bin/sh")).is_err());
+        let claude = |value: &str| absolute_value("CLAUDE_CONFIG_DIR", Path::new(value));
         assert_eq!(claude("~/.claude, /srv/work").unwrap(), "~/.claude,/srv/work");
         assert!(claude("here,~/x\ny").is_err());
-        let job = |exe: &str, data: Option<&str>| {
+        let command = |exe: &str, data: Option<&str>| {
             let (exe, data) = (exe.to_owned(), data.map(str::to_owned));
-            Job { exe, data, places: vec![], log: String::new() }.for_shell()
+            ServiceSpec { exe, data, environment: vec![], log_file: String::new() }.shell_command()
         };
-        assert_eq!(job("/usr/bin/narrows", None), "/usr/bin/narrows serve");
-        let nasty = job("/a b'c/narrows", Some("/$d"));
+        assert_eq!(command("/usr/bin/narrows", None), "/usr/bin/narrows serve");
+        let nasty = command("/a b'c/narrows", Some("/$d"));
         assert_eq!(nasty, r"'/a b'\''c/narrows' serve --data '/$d'");
     }
 }

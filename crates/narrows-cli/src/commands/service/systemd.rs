@@ -1,71 +1,71 @@
-//! A user unit of systemd.
+//! The service as a systemd user unit.
 
-use super::tool::{Tools, Why};
-use super::{State, file};
-use crate::Fault;
+use super::manager::{ManagerError, ServiceManager};
+use super::{ServiceState, unit_file};
+use crate::error::CliError;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 pub(super) const UNIT: &str = "narrows.service";
-pub(super) const BY_HAND: &str = "  systemctl --user daemon-reload\n  \
+pub(super) const MANUAL_START: &str = "  systemctl --user daemon-reload\n  \
      systemctl --user enable narrows.service\n  \
      systemctl --user restart narrows.service";
-pub(super) const RESTART: &str = "systemctl --user restart narrows.service";
-pub(super) const LINGER: &str =
-    "It ends with your last logout. To have it run without a login: loginctl enable-linger";
-pub(super) const TELLS_WHY: &str = "`journalctl --user -u narrows.service` tells why";
+pub(super) const RESTART_COMMAND: &str = "systemctl --user restart narrows.service";
+pub(super) const LINGER_HINT: &str =
+    "It ends with your last logout. To run it without a login: loginctl enable-linger";
+pub(super) const LOG_HINT: &str = "see `journalctl --user -u narrows.service`";
 
-/// A server that cannot start ends within this time.
-const TRIAL: Duration = Duration::from_millis(400);
+/// A server that cannot start exits within this time.
+const STARTUP_CHECK_DELAY: Duration = Duration::from_millis(400);
 
-fn must(tools: &Tools, words: &[&str]) -> Result<(), Why> {
-    tools.must("systemctl", &[&["--user"], words].concat())
+fn systemctl(manager: &ServiceManager, args: &[&str]) -> Result<(), ManagerError> {
+    manager.run("systemctl", &[&["--user"], args].concat())
 }
 
-/// Starts it, now and at every login; `again` if it may run from another file.
-pub(super) fn start(tools: &Tools, again: bool) -> Result<(), Why> {
-    must(tools, &["daemon-reload"])?;
-    if again {
-        must(tools, &["enable", UNIT])?;
-        must(tools, &["restart", UNIT])?;
+/// Starts the service now and at every login; restarts it if its unit file has changed.
+pub(super) fn start(manager: &ServiceManager, restart: bool) -> Result<(), ManagerError> {
+    systemctl(manager, &["daemon-reload"])?;
+    if restart {
+        systemctl(manager, &["enable", UNIT])?;
+        systemctl(manager, &["restart", UNIT])?;
     } else {
-        must(tools, &["enable", "--now", UNIT])?;
+        systemctl(manager, &["enable", "--now", UNIT])?;
     }
-    sleep(TRIAL);
+    sleep(STARTUP_CHECK_DELAY);
     Ok(())
 }
 
-pub(super) fn state(tools: &Tools) -> State {
-    match tools.ask("systemctl", &["--user", "is-active", UNIT]) {
-        Ok(answer) => match answer.out.as_str() {
-            "active" | "reloading" => State::Running,
-            "" => State::Unknown(Why::Failed(answer.err)),
-            word => State::Stopped(word.to_owned()),
+pub(super) fn state(manager: &ServiceManager) -> ServiceState {
+    match manager.query("systemctl", &["--user", "is-active", UNIT]) {
+        Ok(output) => match output.out.as_str() {
+            "active" | "reloading" => ServiceState::Running,
+            "" => ServiceState::Unknown(ManagerError::Failed(output.err)),
+            word => ServiceState::Stopped(word.to_owned()),
         },
-        Err(why) => State::Unknown(why),
+        Err(error) => ServiceState::Unknown(error),
     }
 }
 
-/// Whether it starts at login, where that can be told.
-pub(super) fn at_login(tools: &Tools) -> Option<bool> {
-    let answer = tools.ask("systemctl", &["--user", "is-enabled", UNIT]).ok()?;
-    match answer.out.as_str() {
+/// Whether the service starts at login; none if systemd does not say.
+pub(super) fn starts_at_login(manager: &ServiceManager) -> Option<bool> {
+    let output = manager.query("systemctl", &["--user", "is-enabled", UNIT]).ok()?;
+    match output.out.as_str() {
         "" => None,
         word => Some(word.starts_with("enabled")),
     }
 }
 
-pub(super) fn stop(tools: &Tools) -> Result<(), Why> {
-    must(tools, &["disable", "--now", UNIT])
+pub(super) fn stop(manager: &ServiceManager) -> Result<(), ManagerError> {
+    systemctl(manager, &["disable", "--now", UNIT])
 }
 
-/// Lets systemd know that the file is gone.
-pub(super) fn forget(tools: &Tools, config: &Path) -> Result<(), Fault> {
-    // `disable` removes this link, but it needs a manager that runs.
-    file::remove(&config.join("systemd/user/default.target.wants").join(UNIT))?;
-    // The unit is gone either way: what these two say changes nothing.
-    let _ = must(tools, &["daemon-reload"]);
-    let _ = must(tools, &["reset-failed", UNIT]);
+/// Cleans up after the unit file was removed.
+pub(super) fn unregister(manager: &ServiceManager, config: &Path) -> Result<(), CliError> {
+    // `disable` removes this link, but only if a manager runs.
+    unit_file::remove(&config.join("systemd/user/default.target.wants").join(UNIT))?;
+    // The unit is gone either way, so errors do not matter.
+    let _ = systemctl(manager, &["daemon-reload"]);
+    let _ = systemctl(manager, &["reset-failed", UNIT]);
     Ok(())
 }

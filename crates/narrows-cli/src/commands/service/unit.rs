@@ -1,29 +1,29 @@
-//! The text of a systemd user unit.
+//! The text of the systemd user unit.
 //!
-//! There is no `ProtectSystem` or `PrivateTmp`: in a user unit they need a user namespace, which
-//! some systems refuse, and the service would not start there; nor may a user write `/usr` anyway.
+//! It has no `ProtectSystem` and no `PrivateTmp`: in a user unit they need a user namespace, and the
+//! service would not start on systems that refuse one. A user cannot write `/usr` anyway.
 
-use super::MARK;
-use super::job::Job;
+use super::UNIT_FILE_MARKER;
+use super::spec::ServiceSpec;
 use std::fmt::Write;
 
-pub(super) fn text(job: &Job) -> String {
-    let mut places = String::new();
-    for (name, place) in &job.places {
-        let _ = writeln!(places, "Environment={}", quoted(&format!("{name}={place}")));
+pub(super) fn render(spec: &ServiceSpec) -> String {
+    let mut environment = String::new();
+    for (name, value) in &spec.environment {
+        let _ = writeln!(environment, "Environment={}", quoted(&format!("{name}={value}")));
     }
     format!(
         "\
-# {MARK}: `narrows service install` writes it anew, `narrows service remove` deletes it.
+# {UNIT_FILE_MARKER}: `narrows service install` rewrites this file, `narrows service remove` deletes it.
 [Unit]
-Description=narrows keeps the sessions of coding agents
+Description=narrows session server
 
 [Service]
 Type=exec
 ExecStart={}
-{places}Restart=on-failure
+{environment}Restart=on-failure
 RestartSec=10
-# What it prints lets a browser in, and a journal has other readers; logs are on standard error.
+# Standard output has the login URL, which the journal must not keep. Logs go to standard error.
 StandardOutput=null
 UMask=0077
 Nice=10
@@ -37,28 +37,28 @@ SystemCallArchitectures=native
 [Install]
 WantedBy=default.target
 ",
-        command(job)
+        command(spec)
     )
 }
 
-fn command(job: &Job) -> String {
+fn command(spec: &ServiceSpec) -> String {
     let mut words = Vec::new();
-    for (at, word) in job.words().into_iter().enumerate() {
+    for (at, word) in spec.argv().into_iter().enumerate() {
         if at > 0 {
             words.push(quoted(&word.replace('$', "$$")));
         } else if word.contains(['"', '\'', '\\']) {
-            // Such a name is refused for a program, but not as an argument.
+            // systemd refuses these characters in a program name, but not in an argument.
             words.push(r#"/bin/sh -c "exec \"$$0\" \"$$@\"""#.to_owned());
             words.push(quoted(&word.replace('$', "$$")));
         } else {
-            // Variables are not looked for in the program's own name, so `$` is itself there.
+            // systemd does not expand variables in the program name, so `$` needs no escape.
             words.push(quoted(word));
         }
     }
     words.join(" ")
 }
 
-/// One word; `%` begins a specifier in any place.
+/// Quotes one word. `%` starts a specifier anywhere.
 fn quoted(word: &str) -> String {
     let word = word.replace('%', "%%");
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%$".contains(c);
@@ -73,36 +73,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_unit() {
-        let job = Job {
+    fn render_plain_unit() {
+        let spec = ServiceSpec {
             exe: "/home/ada/.local/bin/narrows".into(),
             data: None,
-            places: vec![],
-            log: String::new(),
+            environment: vec![],
+            log_file: String::new(),
         };
-        assert_eq!(text(&job), include_str!("../../tests/service/plain.service"));
+        assert_eq!(render(&spec), include_str!("../../../tests/service/plain.service"));
     }
 
     #[test]
-    fn a_unit_with_nasty_paths() {
-        let job = Job {
+    fn render_quotes_special_characters() {
+        let spec = ServiceSpec {
             exe: "/home/ada/100% $HOME tools/narrows".into(),
             data: Some(r#"/srv/ada's "data" \ $x ${y} 5%/narrows"#.into()),
-            places: vec![("XDG_CONFIG_HOME".into(), r#"/home/ada/con fig %h $x "q" \"#.into())],
-            log: String::new(),
+            environment: vec![(
+                "XDG_CONFIG_HOME".into(),
+                r#"/home/ada/con fig %h $x "q" \"#.into(),
+            )],
+            log_file: String::new(),
         };
-        assert_eq!(text(&job), include_str!("../../tests/service/nasty.service"));
+        assert_eq!(render(&spec), include_str!("../../../tests/service/nasty.service"));
     }
 
     #[test]
-    fn a_program_that_systemd_refuses_by_name_is_run_by_a_shell() {
-        let job = Job {
+    fn command_runs_through_a_shell_if_systemd_refuses_the_program_name() {
+        let spec = ServiceSpec {
             exe: r#"/home/ada/the "$best" 'tools' \/narrows"#.into(),
             data: None,
-            places: vec![],
-            log: String::new(),
+            environment: vec![],
+            log_file: String::new(),
         };
         let expected = r#"/bin/sh -c "exec \"$$0\" \"$$@\"" "/home/ada/the \"$$best\" 'tools' \\/narrows" serve"#;
-        assert_eq!(command(&job), expected);
+        assert_eq!(command(&spec), expected);
     }
 }

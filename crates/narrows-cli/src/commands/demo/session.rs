@@ -1,41 +1,43 @@
-//! A session to look at before there is one of your own: the files of `sample/`, in the program.
+//! The sample session: the files of `demo/`, embedded in the program.
+//!
+//! Uses nothing else of the crate; an integration test includes this file.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The session's own file is the first; the others lie beside it as the agent keeps them.
+/// The main file first, then the files of its subagent, in the layout of the agent.
 const FILES: &[(&str, &str)] = &[
     (
         "5a7d1e0c-3b52-4c8e-9f41-0e2d6c7b8a19.jsonl",
-        include_str!("../sample/5a7d1e0c-3b52-4c8e-9f41-0e2d6c7b8a19.jsonl"),
+        include_str!("../../../demo/5a7d1e0c-3b52-4c8e-9f41-0e2d6c7b8a19.jsonl"),
     ),
     (
         "5a7d1e0c-3b52-4c8e-9f41-0e2d6c7b8a19/subagents/agent-a3f9c2d17be04586e.jsonl",
         include_str!(
-            "../sample/5a7d1e0c-3b52-4c8e-9f41-0e2d6c7b8a19/subagents/agent-a3f9c2d17be04586e.jsonl"
+            "../../../demo/5a7d1e0c-3b52-4c8e-9f41-0e2d6c7b8a19/subagents/agent-a3f9c2d17be04586e.jsonl"
         ),
     ),
     (
         "5a7d1e0c-3b52-4c8e-9f41-0e2d6c7b8a19/subagents/agent-a3f9c2d17be04586e.meta.json",
         include_str!(
-            "../sample/5a7d1e0c-3b52-4c8e-9f41-0e2d6c7b8a19/subagents/agent-a3f9c2d17be04586e.meta.json"
+            "../../../demo/5a7d1e0c-3b52-4c8e-9f41-0e2d6c7b8a19/subagents/agent-a3f9c2d17be04586e.meta.json"
         ),
     ),
 ];
 
-/// Where each file belongs, and what is in it.
+/// The relative path and content of each file.
 pub(crate) fn files() -> &'static [(&'static str, &'static str)] {
     FILES
 }
 
-/// Writes the session below a folder; gives its main file, which may be read like any other.
+/// Writes the files into a directory, readable only by the owner. Returns the main file.
 pub(crate) fn write_to(dir: &Path) -> io::Result<PathBuf> {
     for (name, text) in files() {
         let file = dir.join(name);
-        if let Some(folder) = file.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if let Some(parent) = file.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file)?;
@@ -51,11 +53,11 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn it_is_laid_out_for_its_owner_alone() {
+    fn write_to_creates_files_for_the_owner_only() {
         let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path().join("new/sample");
+        let dir = dir.path().join("new/demo");
         let main = write_to(&dir).unwrap();
-        // Again is fine.
+        // Writing again overwrites.
         assert_eq!(write_to(&dir).unwrap(), main);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(fs::read_to_string(&main).unwrap(), files()[0].1);
@@ -68,9 +70,9 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_one_secret_and_that_is_an_example() {
+    fn files_contain_only_the_example_secret() {
         let all: String = files().iter().map(|(_, text)| *text).collect();
-        // Once for the model and once for the program, as the agent keeps every result.
+        // The agent stores every tool result twice: for the model and for programs.
         assert_eq!(all.matches("AKIAIOSFODNN7EXAMPLE").count(), 2);
         assert_eq!(all.matches("AKIA").count(), 2);
     }
