@@ -1,16 +1,18 @@
-//! Talking to the server that runs on a data directory.
+//! HTTP client of the server that runs on a data directory.
 
-use crate::Fault;
+use crate::error::CliError;
 use narrows_server::{Address, ErrorBody};
-use narrows_store::{ADDRESS_FILE, TOKEN_FILE};
+use narrows_store::{ADDRESS_FILE, DataDir, TOKEN_FILE};
 use serde::de::DeserializeOwned;
-use std::io::{Error, Read};
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 use ureq::http::Response;
 use ureq::{Agent, Body, SendBody};
 
-/// A running server.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A running server, and the owner's token.
 #[derive(Debug)]
 pub(crate) struct Client {
     agent: Agent,
@@ -19,34 +21,33 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The server of a data directory, if one runs.
-    pub(crate) fn find(data: &Path) -> Result<Option<Client>, Fault> {
-        let dir =
-            narrows_store::DataDir::open(data).map_err(|e| Fault::new("")(Error::other(e)))?;
+    /// Finds the server of a data directory; none if no process uses the directory.
+    pub(crate) fn find(data: &Path) -> Result<Option<Client>, CliError> {
+        let dir = DataDir::open(data).map_err(CliError::new)?;
         if !dir.is_in_use() {
             return Ok(None);
         }
-        let not_there = || {
-            let what = "another narrows uses the data directory, but no server answers: try again";
-            Fault::new("")(Error::other(what))
+        let no_server = || {
+            CliError::new("cannot reach a server: another narrows command uses the data directory")
+                .hint("try again")
         };
-        let address = std::fs::read(data.join(ADDRESS_FILE)).map_err(|_| not_there())?;
-        let address: Address = serde_json::from_slice(&address).map_err(|_| not_there())?;
+        let address = std::fs::read(data.join(ADDRESS_FILE)).map_err(|_| no_server())?;
+        let address: Address = serde_json::from_slice(&address).map_err(|_| no_server())?;
         if address.url.starts_with("https:") {
-            let what = "the running server speaks TLS: use its API, or stop it first";
-            return Err(Fault::new("")(Error::other(what)));
+            return Err(CliError::new("cannot connect to the running server: it requires TLS")
+                .hint("use its API, or stop it first"));
         }
-        let token = std::fs::read_to_string(data.join(TOKEN_FILE)).map_err(Fault::new("token"))?;
+        let token = std::fs::read_to_string(data.join(TOKEN_FILE))
+            .map_err(CliError::cannot("read the token file"))?;
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_connect(Some(Duration::from_secs(5)))
+            .timeout_connect(Some(CONNECT_TIMEOUT))
             .proxy(None)
             .build();
         let agent = Agent::new_with_config(config);
         Ok(Some(Client { agent, url: address.url, token: token.trim().to_owned() }))
     }
 
-    /// Where it is.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -55,55 +56,77 @@ impl Client {
         format!("Bearer {}", self.token)
     }
 
-    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Fault> {
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
         let request =
             self.agent.get(format!("{}{path}", self.url)).header("authorization", self.bearer());
-        read(request.call())
+        parse(request.call())
     }
 
     pub(crate) fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &serde_json::Value,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, CliError> {
         let request =
             self.agent.post(format!("{}{path}", self.url)).header("authorization", self.bearer());
-        read(request.send_json(body))
+        parse(request.send_json(body))
     }
 
-    pub(crate) fn delete(&self, path: &str) -> Result<(), Fault> {
+    pub(crate) fn delete(&self, path: &str) -> Result<(), CliError> {
         let request =
             self.agent.delete(format!("{}{path}", self.url)).header("authorization", self.bearer());
-        checked(request.call()).map(drop)
+        check_status(request.call()).map(drop)
     }
 
-    /// Sends a body as it comes.
-    pub(crate) fn stream<T: DeserializeOwned>(
+    /// Posts a body of unknown length while it is read.
+    pub(crate) fn post_stream<T: DeserializeOwned>(
         &self,
         path: &str,
         mut body: impl Read,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, CliError> {
         let request = self
             .agent
             .post(format!("{}{path}", self.url))
             .header("authorization", self.bearer())
             .header("content-type", "application/x-ndjson");
-        read(request.send(SendBody::from_reader(&mut body)))
+        parse(request.send(SendBody::from_reader(&mut body)))
     }
 }
 
-fn checked(answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Fault> {
-    let mut answer = answer.map_err(|e| Fault::new("server")(Error::other(e)))?;
-    if answer.status().is_success() {
-        return Ok(answer);
+fn check_status(response: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, CliError> {
+    let mut response = response.map_err(server_error)?;
+    if response.status().is_success() {
+        return Ok(response);
     }
-    let told = answer.body_mut().read_json::<ErrorBody>();
-    let what =
-        told.map_or_else(|_| answer.status().to_string(), |body| body.error.message.into_owned());
-    Err(Fault::new("server")(Error::other(what)))
+    Err(match response.body_mut().read_json::<ErrorBody>() {
+        Ok(body) => server_error(body.error.message),
+        Err(_) => server_error(response.status()),
+    })
 }
 
-fn read<T: DeserializeOwned>(answer: Result<Response<Body>, ureq::Error>) -> Result<T, Fault> {
-    let mut answer = checked(answer)?;
-    answer.body_mut().read_json().map_err(|e| Fault::new("server")(Error::other(e)))
+fn parse<T: DeserializeOwned>(
+    response: Result<Response<Body>, ureq::Error>,
+) -> Result<T, CliError> {
+    check_status(response)?.body_mut().read_json().map_err(server_error)
+}
+
+fn server_error(error: impl std::fmt::Display) -> CliError {
+    CliError::new(format!("server error: {error}"))
+}
+
+/// Percent-encodes a query value.
+pub(crate) fn encode_query(text: &str) -> String {
+    encode(text, b"-_.~/")
+}
+
+/// Percent-encodes one segment of a path.
+pub(crate) fn encode_segment(text: &str) -> String {
+    encode(text, b"-_.~")
+}
+
+fn encode(text: &str, unreserved: &[u8]) -> String {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || unreserved.contains(&b);
+    text.bytes()
+        .map(|b| if is_plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") })
+        .collect()
 }

@@ -1,141 +1,73 @@
-//! The `narrows` command. The only place that prints.
+//! The `narrows` command, the only crate that prints.
+//!
+//! `args` parses, `commands` does the work; both rest on `config`, `client` (a running server) and
+//! `local_store` (no server). `acp` and `supervise` are processes of their own.
 
 mod acp;
 mod args;
-mod backup;
 mod client;
-mod completions;
-mod doctor;
-mod drift;
-mod export;
-mod hide;
-mod index;
-mod ingest;
-mod keep;
-mod library;
-mod ls;
-mod parity;
-mod parse;
-mod prune;
-mod read;
-mod repair;
-mod rm;
-mod run;
-mod running;
-mod sample;
-mod sanitize;
-mod search;
-mod serve;
-mod service;
-mod settings;
-mod show;
-mod stats;
-mod table;
-mod token;
-mod usage;
-mod watch;
-mod when;
+mod commands;
+mod config;
+mod error;
+mod input;
+mod local_store;
+mod output;
+mod runtime;
+mod supervise;
 
-use args::{Args, Command};
-use clap::Parser;
-use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
-use std::path::Path;
+use args::Command;
+use error::{CliError, ErrorKind};
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Usage errors leave here with exit code 2.
-    let args = Args::parse();
-    let done = match &args.command {
-        // Its code is the agent's.
+    let args = args::parse();
+    let result = match &args.command {
+        // These three choose their own exit codes.
         Command::Acp(args) => return acp::run(args),
-        Command::Parse(args) => parse::run(args).map(|()| true),
-        Command::Parity(args) => parity::run(args),
-        Command::Drift(args) => drift::run(args),
-        Command::Usage(args) => usage::run(args).map(|()| true),
-        Command::Sanitize(args) => sanitize::run(args).map(|()| true),
-        Command::Serve(args) => serve::run(args).map(|()| true),
-        Command::Ingest(args) => ingest::run(args).map(|()| true),
-        Command::Token(args) => token::run(args).map(|()| true),
-        Command::Open(args) => token::open(args).map(|()| true),
-        Command::Prune(args) => prune::run(args).map(|()| true),
-        Command::Backup(args) => backup::backup(args).map(|()| true),
-        Command::Repair(args) => repair::run(args),
-        Command::Restore(args) => backup::restore(args).map(|()| true),
-        Command::Ls(args) => ls::run(args).map(|()| true),
-        Command::Show(args) => show::run(args).map(|()| true),
-        Command::Search(args) => search::run(args),
-        Command::Watch(args) => watch::run(args).map(|()| true),
-        Command::Export(args) => export::run(args).map(|()| true),
-        Command::Stats(args) => stats::run(args).map(|()| true),
-        Command::Rm(args) => rm::run(args).map(|()| true),
-        Command::Index(args) => index::run(args).map(|()| true),
-        Command::Service(args) => service::run(args),
-        Command::Doctor(args) => doctor::run(args),
-        Command::Completions(args) => completions::completions(args).map(|()| true),
-        Command::Man(args) => completions::man(args).map(|()| true),
-        Command::Sample(args) => ingest::sample(args).map(|()| true),
-        Command::Openapi => serve::openapi().map(|()| true),
-        // Its code is the agent's.
-        // Its codes say how the turn ended.
-        Command::Run(args) => return run::run(args),
-        Command::Agents(args) => running::list(args).map(|()| true),
-        Command::Keep(args) => return keep::run(args),
+        Command::Run(args) => return commands::run::run(args),
+        Command::Supervise(args) => return supervise::run(args),
+        Command::Ls(args) => commands::ls::run(args).map(|()| true),
+        Command::Show(args) => commands::show::run(args).map(|()| true),
+        Command::Search(args) => commands::search::run(args),
+        Command::Watch(args) => commands::watch::run(args).map(|()| true),
+        Command::Export(args) => commands::export::run(args).map(|()| true),
+        Command::Stats(args) => commands::stats::run(args).map(|()| true),
+        Command::Rm(args) => commands::rm::run(args).map(|()| true),
+        Command::Demo(args) => commands::demo::run(args).map(|()| true),
+        Command::Serve(args) => commands::serve::run(args).map(|()| true),
+        Command::LoginUrl(args) => commands::token::login_url(args).map(|()| true),
+        Command::Token(args) => commands::token::run(args).map(|()| true),
+        Command::Ingest(args) => commands::ingest::run(args).map(|()| true),
+        Command::Openapi => commands::serve::openapi().map(|()| true),
+        Command::Agents(args) => commands::agents::run(args).map(|()| true),
+        Command::Parse(args) => commands::parse::run(args).map(|()| true),
+        Command::Sanitize(args) => commands::sanitize::run(args).map(|()| true),
+        Command::Check(args) => commands::check::run(args),
+        Command::Usage(args) => commands::usage::run(args).map(|()| true),
+        Command::Index(args) => commands::index::run(args).map(|()| true),
+        Command::Service(args) => commands::service::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
+        Command::Prune(args) => commands::prune::run(args).map(|()| true),
+        Command::Backup(args) => commands::backup::backup(args).map(|()| true),
+        Command::Restore(args) => commands::backup::restore(args).map(|()| true),
+        Command::Repair(args) => commands::repair::run(args),
+        Command::Completions(args) => commands::completions::completions(args).map(|()| true),
+        Command::Man(args) => commands::completions::man(args).map(|()| true),
     };
-    match done {
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // Whoever read our output has had enough: that is no failure.
-        Err(fault) if fault.error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(fault) => {
-            let _ = writeln!(std::io::stderr(), "narrows: {}", fault.words());
-            ExitCode::from(fault.code)
+        Err(error) => {
+            if !error.is(ErrorKind::BrokenPipe) {
+                report(&error);
+            }
+            error.exit_code()
         }
     }
 }
 
-/// The exit code for an input of which nothing was understood.
-const NOT_UNDERSTOOD: u8 = 3;
-
-/// An I/O error and what was being done.
-#[derive(Debug)]
-struct Fault {
-    what: String,
-    error: std::io::Error,
-    /// The exit code that it ends in.
-    code: u8,
-}
-
-impl Fault {
-    fn new(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Fault {
-        let what = what.into();
-        move |error| Fault { what, error, code: 1 }
-    }
-
-    /// What was being done, and what came of it.
-    fn words(&self) -> String {
-        let Fault { what, error, .. } = self;
-        if what.is_empty() { error.to_string() } else { format!("{what}: {error}") }
-    }
-}
-
-/// Something that is not as it should be, in words.
-fn fault(what: impl Into<String>) -> Fault {
-    Fault::new("")(std::io::Error::other(what.into()))
-}
-
-/// A command line that asks for nothing sensible: it ends as one that cannot be parsed.
-fn misused(what: impl Into<String>) -> Fault {
-    Fault { code: 2, ..fault(what) }
-}
-
-/// A file, or standard input for `-` and nothing, with its name for messages.
-fn open(file: Option<&Path>) -> Result<(Box<dyn Read>, String), Fault> {
-    match file {
-        Some(path) if path.as_os_str() != "-" => {
-            let name = path.display().to_string();
-            Ok((Box::new(File::open(path).map_err(Fault::new(name.as_str()))?), name))
-        }
-        _ => Ok((Box::new(std::io::stdin().lock()), "standard input".to_owned())),
-    }
+/// Prints an error. There is nothing to do if standard error is gone.
+fn report(error: &CliError) {
+    let _ = writeln!(std::io::stderr(), "narrows: {error}");
 }

@@ -112,9 +112,9 @@ fn a_format_may_be_named() {
     let live = fixture("claude-stream/2.1-c-files/input.jsonl");
     let live = live.to_str().unwrap();
     let auto = lines(&narrows(&["parse", live]));
-    assert_eq!(lines(&narrows(&["parse", "--from", "claude-stream", live])), auto);
-    assert_eq!(lines(&narrows(&["parse", "--from", "claude-history", live])), auto);
-    let other = narrows(&["parse", "--from", "acp", "--view", "events", live]);
+    assert_eq!(lines(&narrows(&["parse", "--format", "claude-stream", live])), auto);
+    assert_eq!(lines(&narrows(&["parse", "--format", "claude-history", live])), auto);
+    let other = narrows(&["parse", "--format", "acp", "--view", "events", live]);
     assert_eq!(other.status.code(), Some(3), "nothing of it is ACP");
     assert!(String::from_utf8_lossy(&other.stdout).contains(r#""type":"unknown""#));
 }
@@ -135,7 +135,7 @@ fn parity_tells_what_differs() {
     let live = fixture("claude-stream/2.1-c-files/input.jsonl");
     let kept = fixture("claude-history/2.1-c-files/input.jsonl");
     let (live, kept) = (live.to_str().unwrap(), kept.to_str().unwrap());
-    let out = narrows(&["parity", live, kept]);
+    let out = narrows(&["check", "parity", live, kept]);
     assert!(out.status.success());
     assert_eq!(
         text(&out),
@@ -143,29 +143,30 @@ fn parity_tells_what_differs() {
          --replay-user-messages\n\
          equal but for that: 9 items live, 10 in the history\n"
     );
-    assert_eq!(text(&narrows(&["parity", kept, kept])), "equal: 10 items\n");
+    assert_eq!(text(&narrows(&["check", "parity", kept, kept])), "equal: 10 items\n");
 
     let changed = folder("parity").join("history.jsonl");
     let spoiled =
         fs::read_to_string(kept).unwrap().replace("the quick brown fox 🦊", "a slow snail");
     fs::write(&changed, spoiled).unwrap();
-    let out = narrows(&["parity", live, changed.to_str().unwrap()]);
+    let out = narrows(&["check", "parity", live, changed.to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(1));
     assert!(text(&out).contains("different: tool_call."), "{}", text(&out));
 
-    let out = narrows(&["parity", live, "no-such-file"]);
+    let out = narrows(&["check", "parity", live, "no-such-file"]);
     assert_eq!(out.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&out.stderr).contains("no-such-file"));
 }
 
 #[test]
 fn drift_names_what_is_new() {
-    let out = narrows(&["drift", "--check", fixture("claude-history").to_str().unwrap()]);
+    let out =
+        narrows(&["check", "drift", "--exit-code", fixture("claude-history").to_str().unwrap()]);
     // Cases made by hand hold kinds that do not exist.
     assert_eq!(out.status.code(), Some(1));
     assert!(text(&out).contains("attachment:from_the_future"), "{}", text(&out));
     let one = fixture("claude-history/2.1-c-files/input.jsonl");
-    let out = narrows(&["drift", "--check", one.to_str().unwrap()]);
+    let out = narrows(&["check", "drift", "--exit-code", one.to_str().unwrap()]);
     assert!(out.status.success());
     assert!(text(&out).ends_with("everything in them is known\n"), "{}", text(&out));
 }

@@ -73,7 +73,7 @@ fn every_view_prints_json_lines() {
         ("activity", "agent_tool_result"),
         ("packets", "agent_plan_update"),
     ] {
-        let out = narrows(&["parse", "--from", "acp", "--view", view, "-"], &file);
+        let out = narrows(&["parse", "--format", "acp", "--view", view, "-"], &file);
         assert!(out.status.success());
         assert!(lines(&out).iter().any(|l| l["type"] == kind), "{view} has no {kind}");
     }

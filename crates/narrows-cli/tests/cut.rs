@@ -150,7 +150,7 @@ fn what_ingest_reads_in_two_parts_shows_no_half_of_a_secret() {
     for end in ends {
         std::fs::write(&file, &whole[..end]).expect("a file");
         let name = file.to_str().expect("a name");
-        let done = narrows(&["ingest", "--label", "grown", "--from", "acp", name], "");
+        let done = narrows(&["ingest", "--label", "grown", "--format", "acp", name], "");
         assert!(done.status.code().is_some_and(|code| code == 0 || code == 3), "{end}: {done:?}");
     }
     let shown = narrows(&["show", "--no-scan", "grown"], "");

@@ -11,10 +11,10 @@ use std::process::{Command, Output, Stdio};
 /// A grace, in milliseconds, that a test does not outlive.
 const LONG: &str = "3600000";
 
-/// `narrows keep` with options, a mark and an agent.
+/// `narrows __supervise` with options, a mark and an agent.
 fn keep(mark: &str, options: &[&str], argv: &[&str]) -> Command {
     let mut command = Command::new(NARROWS);
-    command.arg("keep").args(options).arg("--").args(argv).env(MARK, mark);
+    command.arg("__supervise").args(options).arg("--").args(argv).env(MARK, mark);
     command
 }
 
@@ -116,7 +116,7 @@ fn without_a_parent_it_does_not_start() {
     assert_eq!(output.status.code(), Some(126));
     assert_eq!(output.stdout, b"");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said, "narrows: whoever started it is gone\n");
+    assert_eq!(said, "narrows: cannot start the agent: the parent process has exited\n");
 }
 
 #[test]
@@ -177,14 +177,21 @@ fn limits_end_it_with_a_word() {
     let much = "x=$(head -c 80000000 /dev/zero | tr '\\0' a); sleep 600; echo $x";
     let many = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 600 & done; wait";
     for (options, script, words) in [
-        (["--memory", "40000000"], much, " bytes of memory, more than 40000000: ended\n"),
-        (["--processes", "10"], many, "narrows: the agent had 13 processes, more than 10: ended\n"),
+        (["--memory", "40000000"], much, " bytes of memory, more than 40000000\n"),
+        (
+            ["--processes", "10"],
+            many,
+            "narrows: ended the agent: it had 13 processes, more than 10\n",
+        ),
     ] {
         let output = shell(&mark, &options, script);
         let said = String::from_utf8_lossy(&output.stderr);
         // A shell whose child is killed before itself has a word for it.
         let last = said.lines().last().unwrap_or_default();
-        assert!(last.starts_with("narrows: the agent ") && said.ends_with(words), "{said}");
+        assert!(
+            last.starts_with("narrows: ended the agent: it ") && said.ends_with(words),
+            "{said}"
+        );
         assert_eq!(output.status.code(), Some(137));
         assert_eq!(marked(&mark), Vec::<u32>::new());
     }

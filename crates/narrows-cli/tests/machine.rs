@@ -8,12 +8,12 @@ mod asked;
 mod canaries;
 #[path = "machine/database.rs"]
 mod database;
+#[path = "machine/demo.rs"]
+mod demo;
 #[path = "machine/finding.rs"]
 mod finding;
 #[path = "machine/home.rs"]
 mod home;
-#[path = "machine/sample.rs"]
-mod sample;
 #[path = "machine/serving.rs"]
 mod serving;
 #[path = "machine/trouble.rs"]

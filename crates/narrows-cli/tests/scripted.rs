@@ -14,7 +14,7 @@ fn parsed(folder: &Path, from: &str, lines: &str) -> Vec<Value> {
     let file = folder.join("said.jsonl");
     std::fs::write(&file, lines).expect("file");
     let output = Command::new(NARROWS)
-        .args(["parse", "--from", from, "--view", "events"])
+        .args(["parse", "--format", from, "--view", "events"])
         .arg(&file)
         .output()
         .expect("narrows");

@@ -62,10 +62,10 @@ fn ingest_is_the_same_with_a_server_and_without_one() {
 fn tokens_are_made_listed_and_revoked_with_a_server_and_without_one() {
     let dir = tempfile::tempdir().expect("folder");
     let data = dir.path().join("data");
-    let alone = out(&narrows(&data, &["token", "make", "early", "--scopes", "read"]));
+    let alone = out(&narrows(&data, &["token", "create", "early", "--scopes", "read"]));
     let served = serve(&data, &[], &[]).expect("start");
     let made =
-        out(&narrows(&data, &["token", "make", "late", "--scopes", "read,write", "--ttl", "1h"]));
+        out(&narrows(&data, &["token", "create", "late", "--scopes", "read,write", "--ttl", "1h"]));
     for secret in [&alone, &made] {
         let reply = served
             .agent
@@ -87,7 +87,7 @@ fn tokens_are_made_listed_and_revoked_with_a_server_and_without_one() {
         .call()
         .expect("answer");
     assert_eq!(reply.status(), 401);
-    let url = out(&narrows(&data, &["open"]));
+    let url = out(&narrows(&data, &["login-url"]));
     assert!(url.starts_with(&served.url) && url.contains("/#ticket="), "{url}");
 }
 

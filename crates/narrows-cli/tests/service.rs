@@ -7,8 +7,8 @@
 )]
 
 // What the program holds, whoever uses it there.
-#[path = "../src/sample.rs"]
-mod sample;
+#[path = "../src/commands/demo/session.rs"]
+mod session;
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -370,7 +370,7 @@ fn whoever_stops_reading_is_no_failure() {
 #[test]
 fn the_sample_shows_what_a_session_can_be() {
     let dir = tempfile::tempdir().expect("folder");
-    let main = sample::write_to(dir.path()).expect("sample");
+    let main = session::write_to(dir.path()).expect("sample");
     let main = main.to_str().expect("path");
     let parse = |view: &str| -> Vec<Value> {
         let text = out(&narrows(&["parse", "--no-env", "--view", view, main]));
@@ -398,6 +398,6 @@ fn the_sample_shows_what_a_session_can_be() {
     let shown = out(&narrows(&["parse", "--no-env", main]));
     assert!(shown.contains("[redacted:aws-key-id:") && !shown.contains("AKIA"), "{shown}");
     assert!(!shown.contains("/home/ada"), "{shown}");
-    let known = narrows(&["drift", "--check", dir.path().to_str().expect("path")]);
+    let known = narrows(&["check", "drift", "--exit-code", dir.path().to_str().expect("path")]);
     assert!(known.status.success());
 }

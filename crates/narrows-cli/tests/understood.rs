@@ -31,7 +31,7 @@ fn all(file: &str, data: &str) -> [(&'static str, Output); 4] {
         ("parse", narrows(&["parse", file])),
         ("usage", narrows(&["usage", file])),
         ("ingest", narrows(&["ingest", "--data", data, file])),
-        ("parity", narrows(&["parity", file, file])),
+        ("parity", narrows(&["check", "parity", file, file])),
     ]
 }
 
@@ -162,7 +162,7 @@ fn bookkeeping_at_the_beginning_does_not_hide_the_format() {
         let file = dir.path().join("s.jsonl");
         std::fs::write(&file, format!("{line}\n{whole}")).unwrap();
         let file = file.to_str().unwrap();
-        let named = stdout(&narrows(&["parse", "--from", "claude-history", file]));
+        let named = stdout(&narrows(&["parse", "--format", "claude-history", file]));
         let items = stdout(&narrows(&["parse", file]));
         assert!(items.lines().count() > 5, "{line}: {items}");
         assert_eq!(items, named, "{line}");
@@ -197,7 +197,7 @@ fn drift_does_not_call_known_what_it_cannot_read() {
     for (name, bytes) in [("text", &b"root:x:0:0\n"[..]), ("empty", b""), ("utf16", &utf16)] {
         let file = dir.path().join(name);
         std::fs::write(&file, bytes).unwrap();
-        let out = narrows(&["drift", "--check", file.to_str().unwrap()]);
+        let out = narrows(&["check", "drift", "--exit-code", file.to_str().unwrap()]);
         assert_eq!(out.status.code(), Some(3), "{name}: {out:?}");
         assert!(!stdout(&out).contains("known"), "{name}: {}", stdout(&out));
         assert!(stderr(&out).contains("nothing in it was understood"), "{name}: {}", stderr(&out));
@@ -207,7 +207,7 @@ fn drift_does_not_call_known_what_it_cannot_read() {
     part.truncate(part.len() - 40);
     let file = dir.path().join("part.jsonl");
     std::fs::write(&file, part).unwrap();
-    let out = narrows(&["drift", "--check", file.to_str().unwrap()]);
+    let out = narrows(&["check", "drift", "--exit-code", file.to_str().unwrap()]);
     assert_eq!(out.status.code(), Some(1), "{out:?}");
     assert!(stdout(&out).contains("everything that could be read is known"), "{}", stdout(&out));
 }

@@ -1,132 +1,141 @@
-//! What has passed, on its way to the recorder. Whoever puts something in never waits: what finds
-//! no room is left out, and the recorder is told.
+//! Captured bytes on their way to the recorder. A push never blocks: bytes that exceed the limit are
+//! dropped and counted.
 
 use narrows_store::now;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that may wait; as many are with the recorder at most.
-const MAX_BYTES: usize = 32 << 20;
+/// Captured bytes in the queue. The recorder holds at most as many again.
+const MAX_QUEUED_BYTES: usize = 32 << 20;
 
-/// Who said something.
+/// A side of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum From {
+pub(super) enum Peer {
     Client,
     Agent,
 }
 
-impl From {
-    /// As recorded lines tell it.
-    pub(super) fn dir(self) -> &'static str {
+impl Peer {
+    /// The direction field of recorded lines.
+    pub(super) fn direction(self) -> &'static str {
         match self {
-            From::Client => "client->agent",
-            From::Agent => "agent->client",
+            Peer::Client => "client->agent",
+            Peer::Agent => "agent->client",
         }
     }
 
-    pub(super) fn other(self) -> From {
+    pub(super) fn other(self) -> Peer {
         match self {
-            From::Client => From::Agent,
-            From::Agent => From::Client,
+            Peer::Client => Peer::Agent,
+            Peer::Agent => Peer::Client,
         }
     }
 }
 
-/// Something that passed.
+/// Bytes from one side. Times are in milliseconds since the Unix epoch.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
-    /// These bytes, at this time.
-    Bytes { from: From, at: i64, bytes: Vec<u8> },
-    /// So many bytes that found no room; whether the last of them ended a line.
-    Lost { from: From, at: i64, length: u64, ended: bool },
+pub(super) enum Captured {
+    Bytes {
+        from: Peer,
+        at: i64,
+        bytes: Vec<u8>,
+    },
+    /// Bytes were dropped; `ends_line` says whether the last of them was a line feed.
+    Dropped {
+        from: Peer,
+        at: i64,
+        length: u64,
+        ends_line: bool,
+    },
 }
 
-/// The queue. Its recorder takes all that waits at once.
+/// The queue between the pumps and the recorder.
 #[derive(Debug)]
-pub(super) struct Queue {
-    state: Mutex<State>,
-    filled: Condvar,
-    most: usize,
+pub(super) struct CaptureQueue {
+    state: Mutex<QueueState>,
+    not_empty: Condvar,
+    max_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    pieces: VecDeque<Piece>,
+struct QueueState {
+    captured: VecDeque<Captured>,
     bytes: usize,
-    lost: [Option<(u64, bool)>; 2],
-    /// The recorder sleeps until it is woken.
-    idle: bool,
+    /// Dropped bytes of each side that are not reported yet, and whether they end a line.
+    dropped: [Option<(u64, bool)>; 2],
+    /// The recorder waits for a notification.
+    is_waiting: bool,
     closed: bool,
 }
 
-impl Default for Queue {
+impl Default for CaptureQueue {
     fn default() -> Self {
-        Queue::new(MAX_BYTES)
+        CaptureQueue::new(MAX_QUEUED_BYTES)
     }
 }
 
-impl Queue {
-    pub(super) fn new(most: usize) -> Queue {
-        Queue { state: Mutex::default(), filled: Condvar::new(), most }
+impl CaptureQueue {
+    pub(super) fn new(max_bytes: usize) -> CaptureQueue {
+        CaptureQueue { state: Mutex::default(), not_empty: Condvar::new(), max_bytes }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a copy in, if there is room.
-    pub(super) fn push(&self, from: From, bytes: &[u8]) {
+    /// Queues a copy of the bytes, or drops them if there is no room.
+    pub(super) fn push(&self, from: Peer, bytes: &[u8]) {
         let at = now();
-        // Copied before anybody could have to wait for it.
+        // Copied outside the lock.
         let copy = bytes.to_vec();
         let mut state = self.state();
-        if state.bytes + bytes.len() > self.most {
-            let (lost, ended) = state.lost[from as usize].get_or_insert((0, false));
-            *lost += bytes.len() as u64;
-            *ended = bytes.ends_with(b"\n");
+        if state.bytes + bytes.len() > self.max_bytes {
+            let (dropped, ends_line) = state.dropped[from as usize].get_or_insert((0, false));
+            *dropped += bytes.len() as u64;
+            *ends_line = bytes.ends_with(b"\n");
             return;
         }
-        if let Some((length, ended)) = state.lost[from as usize].take() {
-            state.pieces.push_back(Piece::Lost { from, at, length, ended });
+        if let Some((length, ends_line)) = state.dropped[from as usize].take() {
+            state.captured.push_back(Captured::Dropped { from, at, length, ends_line });
         }
         state.bytes += bytes.len();
-        state.pieces.push_back(Piece::Bytes { from, at, bytes: copy });
-        let wake = std::mem::take(&mut state.idle);
+        state.captured.push_back(Captured::Bytes { from, at, bytes: copy });
+        let wake = std::mem::take(&mut state.is_waiting);
         drop(state);
         if wake {
-            self.filled.notify_one();
+            self.not_empty.notify_one();
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the queue: nothing more is pushed.
     pub(super) fn close(&self) {
         self.state().closed = true;
-        self.filled.notify_one();
+        self.not_empty.notify_one();
     }
 
-    /// Waits until there is something; false when nothing more comes.
+    /// Waits until something is queued; false if the queue is closed and empty.
     pub(super) fn wait(&self) -> bool {
         let mut state = self.state();
-        while state.pieces.is_empty() && !state.closed {
-            state.idle = true;
-            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        while state.captured.is_empty() && !state.closed {
+            state.is_waiting = true;
+            state = self.not_empty.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        !state.pieces.is_empty() || state.lost.iter().any(Option::is_some)
+        !state.captured.is_empty() || state.dropped.iter().any(Option::is_some)
     }
 
-    /// Everything that waits.
-    pub(super) fn take(&self) -> VecDeque<Piece> {
+    /// Takes everything that is queued.
+    pub(super) fn drain(&self) -> VecDeque<Captured> {
         let mut state = self.state();
         if state.closed {
             let at = now();
-            for from in [From::Client, From::Agent] {
-                if let Some((length, ended)) = state.lost[from as usize].take() {
-                    state.pieces.push_back(Piece::Lost { from, at, length, ended });
+            for from in [Peer::Client, Peer::Agent] {
+                if let Some((length, ends_line)) = state.dropped[from as usize].take() {
+                    state.captured.push_back(Captured::Dropped { from, at, length, ends_line });
                 }
             }
         }
         state.bytes = 0;
-        std::mem::take(&mut state.pieces)
+        std::mem::take(&mut state.captured)
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -139,22 +148,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_finds_no_room_is_told() {
-        let queue = Queue::new(8);
-        queue.push(From::Agent, b"12345");
-        queue.push(From::Agent, b"67890\n");
-        queue.push(From::Client, b"abc");
-        queue.push(From::Client, b"d");
-        let taken = queue.take();
-        assert_eq!(taken.len(), 2);
-        queue.push(From::Agent, b"x");
+    fn overflow_is_reported_as_dropped() {
+        let queue = CaptureQueue::new(8);
+        queue.push(Peer::Agent, b"12345");
+        queue.push(Peer::Agent, b"67890\n");
+        queue.push(Peer::Client, b"abc");
+        queue.push(Peer::Client, b"d");
+        let drained = queue.drain();
+        assert_eq!(drained.len(), 2);
+        queue.push(Peer::Agent, b"x");
         queue.close();
-        let taken: Vec<Piece> = queue.take().into();
-        assert!(matches!(taken[0], Piece::Lost { from: From::Agent, length: 6, ended: true, .. }));
+        let drained: Vec<Captured> = queue.drain().into();
+        assert!(matches!(
+            drained[0],
+            Captured::Dropped { from: Peer::Agent, length: 6, ends_line: true, .. }
+        ));
         assert!(
-            matches!(&taken[1], Piece::Bytes { from: From::Agent, bytes, .. } if bytes == b"x")
+            matches!(&drained[1], Captured::Bytes { from: Peer::Agent, bytes, .. } if bytes == b"x")
         );
-        assert!(matches!(taken[2], Piece::Lost { from: From::Client, length: 1, .. }));
+        assert!(matches!(drained[2], Captured::Dropped { from: Peer::Client, length: 1, .. }));
         assert!(!queue.wait());
     }
 }

@@ -1,10 +1,12 @@
-//! The recorder: what has passed, as lines of sessions, into spool files.
+//! The recorder: splits captured bytes into messages, and writes them to the spool files of their
+//! sessions.
 
-use super::facts;
-use super::queue::{From, Piece, Queue};
-use super::send::Outbox;
-use super::sort::{Act, Sorter};
-use super::spooled::Spooled;
+use super::message_info;
+use super::queue::{CaptureQueue, Captured, Peer};
+use super::router::{RouteAction, SessionRouter};
+use super::spool_file::SpoolFile;
+use super::uploader::UploadQueue;
+use crate::runtime::runtime;
 use narrows::json::Index;
 use narrows::lines::Lines;
 use narrows::time::Time;
@@ -17,33 +19,33 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What comes within this time is written together.
-const TOGETHER: Duration = Duration::from_millis(20);
-/// Longest line that is kept: the server takes 16 MiB, with what is wrapped around it.
-const MAX_LINE: usize = (16 << 20) - 1024;
-/// How much is kept of a line that is no message.
-const MAX_TEXT: usize = 16 << 10;
-/// Longest label that the server takes, in characters.
-const MAX_LABEL: usize = 200;
+/// What comes within this time is written at once.
+const WRITE_DELAY: Duration = Duration::from_millis(20);
+/// The longest line that is recorded: the server accepts 16 MiB including the envelope.
+const MAX_LINE_BYTES: usize = (16 << 20) - 1024;
+/// How much is recorded of a line that is not a message.
+const MAX_TEXT_BYTES: usize = 16 << 10;
+/// The longest label that the server accepts.
+const MAX_LABEL_CHARS: usize = 200;
 
-/// Who is recorded, and where.
+/// What is recorded, and where to.
 #[derive(Debug, Clone)]
-pub(super) struct About {
+pub(super) struct RecordingInfo {
     pub(super) data: PathBuf,
-    /// The agent's command, without its path.
+    /// The file name of the agent's command.
     pub(super) agent: String,
-    /// What it is called in labels.
+    /// The agent's name in labels.
     pub(super) name: String,
     pub(super) cwd: String,
-    /// This process.
+    /// A unique id of this process.
     pub(super) run: String,
 }
 
-impl About {
-    /// The label of a session: the same for every process that runs it.
+impl RecordingInfo {
+    /// The label of a session, which is the same for every process that records it.
     fn label(&self, session: &str) -> String {
         let label = format!("acp:{}:{session}", self.name);
-        let fits = label.chars().count() <= MAX_LABEL && !label.contains(char::is_control);
+        let fits = label.chars().count() <= MAX_LABEL_CHARS && !label.contains(char::is_control);
         if fits {
             return label;
         }
@@ -51,14 +53,14 @@ impl About {
         format!("acp:{}", hash.iter().map(|b| format!("{b:02x}")).collect::<String>())
     }
 
-    /// Whether a session was recorded before, by another process.
-    fn knows(&self, session: &str) -> bool {
+    /// Whether another process has recorded the session before.
+    fn was_recorded(&self, session: &str) -> bool {
         let label = self.label(session);
-        has_other(&self.data, &label, None) || self.store_knows(&label).unwrap_or(false)
+        has_other(&self.data, &label, None) || self.is_in_store(&label).unwrap_or(false)
     }
 
-    fn store_knows(&self, label: &str) -> Option<bool> {
-        let runtime = crate::serve::runtime().ok()?;
+    fn is_in_store(&self, label: &str) -> Option<bool> {
+        let runtime = runtime().ok()?;
         runtime.block_on(async {
             let store = Store::open_read_only(&self.data).ok()?;
             let session = store.session_by_label(label).await.ok()?;
@@ -68,9 +70,9 @@ impl About {
     }
 }
 
-/// A line as it is kept.
+/// The envelope of a recorded line, without its message.
 #[derive(Serialize)]
-struct Kept<'a> {
+struct LineEnvelope<'a> {
     ts: &'a Time,
     dir: &'static str,
     run: &'a str,
@@ -82,120 +84,123 @@ struct Kept<'a> {
     lost: Option<u64>,
 }
 
-/// The lines of one side.
+/// The line splitter of one side.
 #[derive(Debug)]
-struct Side {
+struct LineState {
     lines: Lines,
-    /// The line that is being read has lost its beginning.
-    torn: bool,
+    /// The start of the current line was dropped.
+    is_truncated: bool,
 }
 
-/// Records until the queue is closed.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    about: About,
-    sides: [Side; 2],
-    sorter: Sorter,
+    info: RecordingInfo,
+    peers: [LineState; 2],
+    router: SessionRouter,
     index: Index,
-    acts: Vec<Act>,
-    sessions: HashMap<String, Spooled>,
-    outbox: Arc<Outbox>,
+    actions: Vec<RouteAction>,
+    sessions: HashMap<String, SpoolFile>,
+    uploads: Arc<UploadQueue>,
 }
 
 impl Recorder {
-    pub(super) fn new(about: About, outbox: Arc<Outbox>) -> Recorder {
-        let side = || Side { lines: Lines::new(MAX_LINE), torn: false };
+    pub(super) fn new(info: RecordingInfo, uploads: Arc<UploadQueue>) -> Recorder {
+        let peer = || LineState { lines: Lines::new(MAX_LINE_BYTES), is_truncated: false };
         Recorder {
-            about,
-            sides: [side(), side()],
-            sorter: Sorter::default(),
+            info,
+            peers: [peer(), peer()],
+            router: SessionRouter::default(),
             index: Index::default(),
-            acts: Vec::new(),
+            actions: Vec::new(),
             sessions: HashMap::new(),
-            outbox,
+            uploads,
         }
     }
 
-    /// Records what passes, until nothing more comes.
-    pub(super) fn run(mut self, queue: &Queue) {
+    /// Records until the queue is closed.
+    pub(super) fn run(mut self, queue: &CaptureQueue) {
         while queue.wait() {
-            // What is said goes its way first: there may be few cores.
+            // Leaves the CPU to the pumps first, in case there are few cores.
             if !queue.is_closed() {
-                std::thread::sleep(TOGETHER);
+                std::thread::sleep(WRITE_DELAY);
             }
-            for piece in queue.take() {
-                self.take(piece);
+            for captured in queue.drain() {
+                self.record(captured);
             }
             self.flush();
         }
         self.end();
         self.flush();
-        self.outbox.close();
+        self.uploads.close();
     }
 
-    fn take(&mut self, piece: Piece) {
-        match piece {
-            Piece::Bytes { from, at, bytes } => self.bytes(from, at, Some(&bytes)),
-            Piece::Lost { from, at, length, ended } => {
-                self.sides[from as usize] = Side { lines: Lines::new(MAX_LINE), torn: !ended };
-                let lost = self.about.kept(from, at, None, None, Some(length));
-                self.sorter.all(&lost, &mut self.acts);
-                self.act();
+    fn record(&mut self, captured: Captured) {
+        match captured {
+            Captured::Bytes { from, at, bytes } => self.push_bytes(from, at, Some(&bytes)),
+            Captured::Dropped { from, at, length, ends_line } => {
+                let lines = Lines::new(MAX_LINE_BYTES);
+                self.peers[from as usize] = LineState { lines, is_truncated: !ends_line };
+                let line = self.info.line(from, at, LineNote::Dropped(length));
+                self.router.route_to_all(&line, &mut self.actions);
+                self.run_actions();
             }
         }
     }
 
-    /// A last line may lack its end.
+    /// Records last lines without a line feed.
     fn end(&mut self) {
-        for from in [From::Client, From::Agent] {
-            self.bytes(from, narrows_store::now(), None);
+        for from in [Peer::Client, Peer::Agent] {
+            self.push_bytes(from, narrows_store::now(), None);
         }
     }
 
-    /// The next bytes of a side, or its end.
-    fn bytes(&mut self, from: From, at: i64, bytes: Option<&[u8]>) {
-        let Recorder { about, sides, sorter, index, acts, sessions, .. } = self;
-        let Side { lines, torn } = &mut sides[from as usize];
-        let mut line = |line: narrows::lines::Line<'_>| {
-            if std::mem::take(torn) || (line.bytes.trim_ascii().is_empty() && !line.cut) {
+    /// Takes the next bytes of one side, or none at its end.
+    fn push_bytes(&mut self, from: Peer, at: i64, bytes: Option<&[u8]>) {
+        let Recorder { info, peers, router, index, actions, sessions, .. } = self;
+        let LineState { lines, is_truncated } = &mut peers[from as usize];
+        let mut on_line = |line: narrows::lines::Line<'_>| {
+            if std::mem::take(is_truncated) || (line.bytes.trim_ascii().is_empty() && !line.cut) {
                 return;
             }
             if line.cut {
-                return sorter.loose(about.kept(from, at, None, Some(line.length), None), acts);
+                let note = LineNote::TooLong(line.length);
+                return router.route_other(info.line(from, at, note), actions);
             }
             let text = line.bytes.trim_ascii();
-            let Some(facts) = facts::read(index, text) else {
-                let end = text.len().min(MAX_TEXT);
-                let shown = String::from_utf8_lossy(&text[..end]);
-                return sorter.loose(about.kept(from, at, Some(&shown), None, None), acts);
+            let Some(message) = message_info::parse(index, text) else {
+                let end = text.len().min(MAX_TEXT_BYTES);
+                let text = String::from_utf8_lossy(&text[..end]);
+                return router.route_other(info.line(from, at, LineNote::Text(&text)), actions);
             };
-            let known = |session: &str| sessions.contains_key(session) || about.knows(session);
-            sorter.message(from, &facts, about.wrap(from, at, text), known, acts);
+            let was_recorded =
+                |session: &str| sessions.contains_key(session) || info.was_recorded(session);
+            let line = info.message_line(from, at, text);
+            router.route_message(from, &message, line, was_recorded, actions);
         };
         match bytes {
-            Some(bytes) => lines.push(bytes, &mut line),
-            None => lines.finish(&mut line),
+            Some(bytes) => lines.push(bytes, &mut on_line),
+            None => lines.finish(&mut on_line),
         }
-        self.act();
+        self.run_actions();
     }
 
-    fn act(&mut self) {
-        for act in self.acts.drain(..) {
-            match act {
-                Act::Open { session, cwd } => {
-                    let label = self.about.label(&session);
-                    let cwd = cwd.unwrap_or_else(|| self.about.cwd.clone());
-                    let header = Header::new(label, self.about.agent.clone(), session.clone(), cwd);
-                    self.sessions.insert(session, Spooled::new(&self.about.data, header));
+    fn run_actions(&mut self) {
+        for action in self.actions.drain(..) {
+            match action {
+                RouteAction::Open { session, cwd } => {
+                    let label = self.info.label(&session);
+                    let cwd = cwd.unwrap_or_else(|| self.info.cwd.clone());
+                    let header = Header::new(label, self.info.agent.clone(), session.clone(), cwd);
+                    self.sessions.insert(session, SpoolFile::new(&self.info.data, header));
                 }
-                Act::Tells { session } => {
-                    if let Some(spooled) = self.sessions.get_mut(&session) {
-                        spooled.tells();
+                RouteAction::HasContent { session } => {
+                    if let Some(spool) = self.sessions.get_mut(&session) {
+                        spool.set_has_content();
                     }
                 }
-                Act::Write { session, line } => {
-                    if let Some(spooled) = self.sessions.get_mut(&session) {
-                        spooled.push(&line);
+                RouteAction::Write { session, line } => {
+                    if let Some(spool) = self.sessions.get_mut(&session) {
+                        spool.push(&line);
                     }
                 }
             }
@@ -203,22 +208,36 @@ impl Recorder {
     }
 
     fn flush(&mut self) {
-        let about = &self.about;
-        let lost = |n| about.kept(From::Agent, narrows_store::now(), None, None, Some(n));
+        let info = &self.info;
+        let dropped_line = |n| info.line(Peer::Agent, narrows_store::now(), LineNote::Dropped(n));
         let mut grown = false;
-        for spooled in self.sessions.values_mut() {
-            grown |= spooled.flush(lost, &self.outbox);
+        for spool in self.sessions.values_mut() {
+            grown |= spool.flush(dropped_line, &self.uploads);
         }
         if grown {
-            self.outbox.wake();
+            self.uploads.notify();
         }
     }
 }
 
-impl About {
-    /// A message as it is kept: byte for byte, in an envelope.
-    fn wrap(&self, from: From, at: i64, message: &[u8]) -> Vec<u8> {
-        let mut line = self.kept(from, at, None, None, None);
+/// What is recorded of a line that is not a message.
+#[derive(Clone, Copy)]
+enum LineNote<'a> {
+    /// A message follows.
+    None,
+    /// The start of its text.
+    Text(&'a str),
+    /// Its length in bytes.
+    TooLong(u64),
+    /// This many bytes were dropped here.
+    Dropped(u64),
+}
+
+impl RecordingInfo {
+    /// A message in its envelope, byte for byte.
+    fn message_line(&self, from: Peer, at: i64, message: &[u8]) -> Vec<u8> {
+        let mut line = self.line(from, at, LineNote::None);
+        // Without the closing brace and the line feed.
         line.truncate(line.len() - 2);
         line.reserve(message.len() + 10);
         line.extend_from_slice(b",\"msg\":");
@@ -227,19 +246,19 @@ impl About {
         line
     }
 
-    /// What is kept of something that is no message.
-    fn kept(
-        &self,
-        from: From,
-        at: i64,
-        text: Option<&str>,
-        long: Option<u64>,
-        lost: Option<u64>,
-    ) -> Vec<u8> {
+    /// An envelope without a message.
+    fn line(&self, from: Peer, at: i64, note: LineNote<'_>) -> Vec<u8> {
         let ts = &Time::from_millis(at);
-        let kept = Kept { ts, dir: from.dir(), run: &self.run, text, long, lost };
-        // Plain fields can always be printed.
-        let mut line = serde_json::to_vec(&kept).unwrap_or_else(|_| b"{}".to_vec());
+        let (dir, run) = (from.direction(), self.run.as_str());
+        let mut envelope = LineEnvelope { ts, dir, run, text: None, long: None, lost: None };
+        match note {
+            LineNote::None => {}
+            LineNote::Text(text) => envelope.text = Some(text),
+            LineNote::TooLong(length) => envelope.long = Some(length),
+            LineNote::Dropped(length) => envelope.lost = Some(length),
+        }
+        // These fields always serialize.
+        let mut line = serde_json::to_vec(&envelope).unwrap_or_else(|_| b"{}".to_vec());
         line.push(b'\n');
         line
     }

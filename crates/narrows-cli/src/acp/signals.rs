@@ -1,4 +1,4 @@
-//! Signals that this process gets go to the agent: for whoever sent them, this process is the agent.
+//! Forwards signals to the agent: for the sender, this process is the agent.
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::io;
@@ -7,48 +7,48 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// To whom signals go.
 #[derive(Debug, Default)]
-struct Agent {
+struct SignalTarget {
     pid: Option<Pid>,
-    gone: bool,
-    /// What came before there was an agent.
+    exited: bool,
+    /// Signals that came before the agent started.
     early: Vec<Signal>,
 }
 
-/// Listens to the signals of this process.
+/// Forwards SIGTERM, SIGINT and SIGHUP.
 #[derive(Debug)]
-pub(super) struct Signals {
-    agent: Arc<Mutex<Agent>>,
+pub(super) struct SignalForwarder {
+    target: Arc<Mutex<SignalTarget>>,
 }
 
-impl Signals {
-    /// From here on no signal is missed.
-    pub(super) fn listen() -> io::Result<Signals> {
-        let agent = Arc::<Mutex<Agent>>::default();
-        let (listens, ready) = channel();
-        let told = Arc::clone(&agent);
+impl SignalForwarder {
+    /// Installs the handlers. From here on no signal is missed.
+    pub(super) fn listen() -> io::Result<SignalForwarder> {
+        let target = Arc::<Mutex<SignalTarget>>::default();
+        let (sender, ready) = channel();
+        let shared = Arc::clone(&target);
         std::thread::spawn(move || {
-            let _ = listens.send(forward(&told, || drop(listens.send(Ok(())))));
+            let _ = sender.send(forward_all(&shared, || drop(sender.send(Ok(())))));
         });
         ready.recv().map_err(io::Error::other)??;
-        Ok(Signals { agent })
+        Ok(SignalForwarder { target })
     }
 
-    /// There is an agent.
-    pub(super) fn pass_to(&self, pid: u32) {
-        let mut agent = lock(&self.agent);
-        agent.pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        for early in std::mem::take(&mut agent.early) {
-            pass(&mut agent, early);
+    /// Sets the agent, and forwards the signals that came before it started.
+    pub(super) fn set_target(&self, pid: u32) {
+        let mut target = lock(&self.target);
+        target.pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        for early in std::mem::take(&mut target.early) {
+            forward(&mut target, early);
         }
     }
 
-    /// Waits for the agent's end.
+    /// Waits for the agent to exit.
     pub(super) fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
-        let pid = lock(&self.agent).pid;
+        let pid = lock(&self.target).pid;
         if let Some(pid) = pid {
-            // It is waited for without being taken away: until then its number is no stranger's.
+            // Waits without reaping: until then the pid cannot be reused, so no signal can hit another
+            // process.
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while let Err(e) = waitid(WaitId::Pid(pid), options) {
                 if e != rustix::io::Errno::INTR {
@@ -56,16 +56,17 @@ impl Signals {
                 }
             }
         }
-        lock(&self.agent).gone = true;
+        lock(&self.target).exited = true;
         child.wait()
     }
 }
 
-fn lock(agent: &Mutex<Agent>) -> MutexGuard<'_, Agent> {
-    agent.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(target: &Mutex<SignalTarget>) -> MutexGuard<'_, SignalTarget> {
+    target.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn forward(agent: &Mutex<Agent>, ready: impl FnOnce()) -> io::Result<()> {
+/// Forwards signals forever; calls `ready` when the handlers are installed.
+fn forward_all(target: &Mutex<SignalTarget>, ready: impl FnOnce()) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut term = signal(SignalKind::terminate())?;
@@ -73,22 +74,22 @@ fn forward(agent: &Mutex<Agent>, ready: impl FnOnce()) -> io::Result<()> {
         let mut hup = signal(SignalKind::hangup())?;
         ready();
         loop {
-            let one = tokio::select! {
+            let signal = tokio::select! {
                 Some(()) = term.recv() => Signal::TERM,
                 Some(()) = int.recv() => Signal::INT,
                 Some(()) = hup.recv() => Signal::HUP,
                 else => return Ok(()),
             };
-            pass(&mut lock(agent), one);
+            forward(&mut lock(target), signal);
         }
     })
 }
 
-fn pass(agent: &mut Agent, signal: Signal) {
-    match agent.pid {
-        _ if agent.gone => {}
-        // It is gone, then, or may not be asked: nothing is left to do.
+fn forward(target: &mut SignalTarget, signal: Signal) {
+    match target.pid {
+        _ if target.exited => {}
+        // Fails if the agent has exited or changed its user.
         Some(pid) => drop(kill_process(pid, signal)),
-        None => agent.early.push(signal),
+        None => target.early.push(signal),
     }
 }

@@ -199,7 +199,7 @@ fn no_command_tells_a_secret_or_where_the_agent_worked() {
         let told = machine.told(words);
         assert_clean(&words.join(" "), &(told.out + &told.err));
     }
-    let mut watch = machine.start(&["watch", "--tools", "--thinking", "-n", "100"]);
+    let mut watch = machine.start(&["watch", "--tool-output", "--thinking", "-n", "100"]);
     watch.prints(crate::home::SOON, "subagent: ");
     assert_eq!(watch.signal("INT"), Some(0));
     assert_at_home(&machine, "watch", &(watch.out() + &watch.err()));
@@ -226,7 +226,7 @@ fn no_server_tells_a_secret_or_where_the_agent_worked() {
     });
     let id = row["id"].as_str().expect("id").to_owned();
     // It goes on, and somebody watches.
-    let mut watch = machine.start(&["watch", "--tools", "--thinking"]);
+    let mut watch = machine.start(&["watch", "--tool-output", "--thinking"]);
     watch.prints(crate::home::SOON, "redacted:");
     let late = script.clone().says(&planted(&machine.home(), "later"));
     machine.grow(&script, late);

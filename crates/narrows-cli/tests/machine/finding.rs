@@ -32,7 +32,7 @@ fn a_machine_with_nothing_is_told_so() {
 #[test]
 fn a_machine_with_nothing_is_told_what_to_do() {
     let told = Machine::new().told(&["ls"]);
-    assert!(told.err.contains("narrows sample"), "{told:?}");
+    assert!(told.err.contains("narrows demo"), "{told:?}");
 }
 
 #[test]

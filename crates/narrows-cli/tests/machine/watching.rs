@@ -11,7 +11,7 @@ const OVER: Duration = Duration::from_mins(10);
 fn is_free(machine: &Machine) {
     let told = machine.out(&["doctor"]);
     assert!(told.contains("nothing runs in the background"), "{told}");
-    machine.out(&["sample"]);
+    machine.out(&["demo"]);
 }
 
 /// The newest session, as it grows, until another begins.
@@ -129,7 +129,7 @@ fn a_session_can_be_named_before_anything_was_read() {
 fn watch_ends_with_the_session_where_that_is_asked_for() {
     let script = Script::new(1, "Do it").says("It is done.");
     let machine = Machine::with(std::slice::from_ref(&script));
-    let mut watch = machine.start(&["watch", "--until-end"]);
+    let mut watch = machine.start(&["watch", "--exit-on-end"]);
     watch.prints(SOON, "It is done.");
     let script = machine.grow(&script, script.clone().says("Goodbye."));
     watch.prints(SOON, "Goodbye.");
@@ -137,7 +137,7 @@ fn watch_ends_with_the_session_where_that_is_asked_for() {
     assert_eq!(watch.ends(SOON), Some(0), "{}", watch.err());
     is_free(&machine);
     // One that is over is shown, and that is all.
-    let mut watch = machine.start(&["watch", &script.id, "--until-end"]);
+    let mut watch = machine.start(&["watch", &script.id, "--exit-on-end"]);
     assert_eq!(watch.ends(SOON), Some(0));
     assert!(watch.out().contains("Goodbye."), "{}", watch.out());
 }

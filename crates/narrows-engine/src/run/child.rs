@@ -160,7 +160,7 @@ pub(super) fn command(options: &RunOptions, program: &Path) -> Command {
     let mut command = match &options.keeper {
         Some(keeper) => {
             let mut command = Command::new(keeper);
-            command.args(["keep", "--grace", &GRACE.as_millis().to_string()]);
+            command.args(["__supervise", "--grace", &GRACE.as_millis().to_string()]);
             command.args(["--parent", &std::process::id().to_string()]);
             if let Some(bytes) = options.limits.memory {
                 command.args(["--memory", &bytes.to_string()]);

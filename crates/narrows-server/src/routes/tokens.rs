@@ -29,7 +29,7 @@ pub(super) async fn login(
     Json(login): Json<Login>,
 ) -> ApiResult<axum::Json<LoggedIn>> {
     let void = || {
-        let what = "this ticket was used or is too old: `narrows open` prints a new one";
+        let what = "this ticket was used or is too old: `narrows login-url` prints a new one";
         ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what)
     };
     let Some(worth) = app.tickets.take(&login.ticket, &app.tokens).await? else {
