@@ -301,7 +301,7 @@ async fn a_folder_that_everybody_can_write_is_refused() {
     let config = ServeConfig { data: data.clone(), bind, ..ServeConfig::default() };
     let refused = Server::start(config, HiddenOptions::default()).await;
     let error = refused.expect_err("it is refused").to_string();
-    assert!(error.contains("everybody can write"), "{error}");
+    assert!(error.contains("writable by other users"), "{error}");
     assert!(files(&data).is_empty(), "nothing is put there");
 }
 
