@@ -160,7 +160,7 @@ impl Discovery {
             }
             Ok(Err(error)) => {
                 let name = job.main.file_stem().unwrap_or_default().to_string_lossy();
-                tracing::warn!(session = %name, %error, "a session could not be read");
+                tracing::warn!(session = %name, %error, "cannot read a session");
                 // An error that names the file needs no prefix.
                 let words = error.to_string();
                 let named = words.contains(&*name);
@@ -227,7 +227,7 @@ impl Discovery {
         for agent in &seen {
             for (root, error) in &agent.refused {
                 let name = root.file_name().unwrap_or_default().to_string_lossy();
-                tracing::warn!(folder = %name, %error, "a folder of sessions cannot be read");
+                tracing::warn!(folder = %name, %error, "cannot read a session directory");
             }
             // Files that have disappeared from a directory that could be read.
             let present: HashSet<&str> =
@@ -277,7 +277,7 @@ impl Discovery {
             if self.enqueue_changed(paths.into_iter()) || full_scan {
                 is_watched = watch.watch_roots(&roots);
                 if let Err(error) = self.scan().await {
-                    tracing::warn!(%error, "sessions could not be looked for");
+                    tracing::warn!(%error, "cannot scan for sessions");
                 }
                 last_scan = Some(Instant::now());
             }

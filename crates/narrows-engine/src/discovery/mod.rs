@@ -4,6 +4,7 @@
 
 mod claude;
 mod file_identity;
+mod file_merge;
 mod follower;
 mod job_queue;
 mod offloaded;

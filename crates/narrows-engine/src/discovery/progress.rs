@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_counted_since_nothing_did() {
+    fn progress_counts_since_queue_was_empty() {
         let progress = DiscoveryProgress::default();
         assert_eq!(progress.waiting(), None);
         (0..3).for_each(|_| progress.count(9));

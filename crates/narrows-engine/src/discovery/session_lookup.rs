@@ -20,7 +20,7 @@ pub async fn list_once(store: &Store, ingest: &Ingest, hub: &Hub, native: Option
     match store.list_once(native, move |key| runs.is_attended(key)).await {
         Ok(hidden) => hidden.into_iter().for_each(|id| hub.forget(id)),
         // What was read is stored; the next read tries again.
-        Err(error) => tracing::warn!(%error, "sessions that came by two ways are listed twice"),
+        Err(error) => tracing::warn!(%error, "cannot hide duplicate sessions"),
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn apply_excludes(store: &Store, hub: &Hub, options: &SourceOpt
     };
     match done.await {
         Ok(hidden) => hidden.into_iter().for_each(|id| hub.forget(id)),
-        Err(error) => tracing::error!(%error, "projects that are left out are still shown"),
+        Err(error) => tracing::error!(%error, "cannot hide sessions of excluded projects"),
     }
 }
 

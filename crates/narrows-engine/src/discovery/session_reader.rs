@@ -5,19 +5,18 @@ use super::job_queue::KeyedLocks;
 use super::offloaded::OffloadedOutputs;
 use super::scan::{age, fingerprint};
 use super::source_file::{
-    CHUNK_BYTES, FIRST_ORPHAN_SOURCE, FIRST_OUTPUT_SOURCE, MAX_LINE_BYTES, QUIESCENT_AFTER,
-    SkipRange, SourceFile, find_predecessor, has_line, hole_len,
+    FIRST_ORPHAN_SOURCE, FIRST_OUTPUT_SOURCE, QUIESCENT_AFTER, SkipRange, SourceFile,
+    find_predecessor, has_line,
 };
 use super::{DiscoveryProgress, SessionFiles, SessionSource, SourceOptions, list_once};
 use crate::ingest::{ArrivalTime, Ingest, IngestOptions, IngestRequest};
 use crate::live::Hub;
 use narrows::event::Position;
-use narrows::{Beside, Format, Given, NOBODY, Packets};
+use narrows::{Format, NOBODY};
 use narrows_store::{Error, FileMark, Session, SourceMark, Store, now};
-use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -85,8 +84,8 @@ impl SessionReader {
         main: &Path,
         label: &str,
     ) -> Result<ReadOutcome, Error> {
-        let found = agent.files(main).map_err(read_error(main))?;
-        if found.session.is_none() && !has_line(main).map_err(read_error(main))? {
+        let session_files = agent.files(main).map_err(read_error(main))?;
+        if session_files.session.is_none() && !has_line(main).map_err(read_error(main))? {
             // No complete line has been written yet.
             return Ok(ReadOutcome::LeftOut);
         }
@@ -101,15 +100,15 @@ impl SessionReader {
         if is_uploaded && let Some(wait) = self.live_wait(&session, &sources).await? {
             return Ok(ReadOutcome::Later(wait));
         }
-        let mut files_read =
-            self.open_files(&session, &found, &sources, &marks, is_uploaded).await?;
-        let newest = files_read.iter().map(|p| p.changed).max().unwrap_or(0);
+        let mut files =
+            self.open_files(&session, &session_files, &sources, &marks, is_uploaded).await?;
+        let newest = files.iter().map(|p| p.changed).max().unwrap_or(0);
         let silent = age(newest) > self.options.silence();
         let is_file = |source: &SourceMark| marks.iter().any(|m| m.number == source.number);
         let others = sources.iter().any(|s| s.number < FIRST_OUTPUT_SOURCE && !is_file(s));
         // A session that was ended stays ended until its agent writes again.
-        let heard = self.store.session_row(&session.id).await?.heard_at;
-        let over = session.ended && newest / 1000 < heard;
+        let last_arrival_ms = self.store.session_row(&session.id).await?.heard_at;
+        let over = session.ended && newest / 1000 < last_arrival_ms;
         let is_over = over || silent && !self.is_active(&session, others).await?;
         let options = IngestOptions {
             format: Format::ClaudeHistory,
@@ -123,16 +122,16 @@ impl SessionReader {
         let is_new = |source_file: &SourceFile| {
             !marks.iter().any(|m| m.number == source_file.number && m.size == source_file.size)
         };
-        let has_new = files_read.iter().any(is_new);
+        let has_new = files.iter().any(is_new);
         let read =
-            self.ingest_files(request, &session, &found, &marks, &mut files_read, is_over).await;
+            self.ingest_files(request, &session, &session_files, &marks, &mut files, is_over).await;
         if read.is_err() {
             // The writer in memory may be ahead of the store.
             self.ingest.forget(session.key).await;
         }
         read?;
         self.progress.add(|s| s.fresh += u64::from(has_new));
-        let awaits_line_end = files_read.iter().any(|p| p.awaits_line_end);
+        let awaits_line_end = files.iter().any(|p| p.awaits_line_end);
         let over = self.options.silence().saturating_sub(age(newest)) + BUSY_RETRY;
         Ok(ReadOutcome::Read(if silent {
             None
@@ -145,8 +144,8 @@ impl SessionReader {
     /// an answer, or packets arrived recently from another source, if there are others.
     async fn is_active(&self, session: &Session, others: bool) -> Result<bool, Error> {
         let row = self.store.session_row(&session.id).await?;
-        let heard = Duration::from_millis(u64::try_from(now() - row.heard_at).unwrap_or(0));
-        let lately = others && heard <= self.options.silence();
+        let silent_for = Duration::from_millis(u64::try_from(now() - row.heard_at).unwrap_or(0));
+        let lately = others && silent_for <= self.options.silence();
         Ok(row.waiting > 0 || lately || self.ingest.is_attended(session.key))
     }
 
@@ -155,45 +154,49 @@ impl SessionReader {
         &self,
         mut request: IngestRequest,
         session: &Session,
-        found: &SessionFiles,
+        session_files: &SessionFiles,
         marks: &[FileMark],
-        files_read: &mut [SourceFile],
+        files: &mut [SourceFile],
         is_over: bool,
     ) -> Result<(), Error> {
-        let numbers: Vec<u32> = files_read.iter().map(|p| p.number).collect();
+        let numbers: Vec<u32> = files.iter().map(|p| p.number).collect();
         request.only(&numbers);
         // A file's mark is stored before its first line, so that an interrupted read can resume.
         let mut new = Vec::new();
-        for source_file in
-            files_read.iter_mut().filter(|p| !marks.iter().any(|m| m.number == p.number))
+        for source_file in files.iter_mut().filter(|p| !marks.iter().any(|m| m.number == p.number))
         {
             new.push(FileMark {
                 changed: 0,
-                ..source_file.file_mark(session.key).map_err(read_error(&found.main))?
+                ..source_file.file_mark(session.key).map_err(read_error(&session_files.main))?
             });
         }
-        let mut outputs = OffloadedOutputs::new(session.key, found, marks);
-        let given = self.push_files(&mut request, files_read, &mut outputs, is_over);
-        let (known, given) = tokio::join!(self.store.keep_files(new), given);
-        known.and(given)?;
+        let mut outputs = OffloadedOutputs::new(session.key, session_files, marks);
+        let pushed = self.push_files(&mut request, files, &mut outputs, is_over);
+        let (known, pushed) = tokio::join!(self.store.keep_files(new), pushed);
+        known.and(pushed)?;
         let answer = request.finish().await?;
         self.progress.add(|s| s.events += answer.events);
         if is_over {
             self.ingest.release(session.key).await;
             self.hub.release(session.key);
         }
-        let mut kept = outputs.marks;
-        for source_file in files_read.iter_mut() {
-            kept.push(source_file.file_mark(session.key).map_err(read_error(&found.main))?);
+        let mut stored_marks = outputs.marks;
+        for source_file in files.iter_mut() {
+            stored_marks
+                .push(source_file.file_mark(session.key).map_err(read_error(&session_files.main))?);
         }
         // A renamed file, or another file under the same name.
         for mark in marks {
             let reread = |k: &FileMark| k.path == mark.path && k.number != mark.number;
-            if kept.iter().any(reread) {
-                kept.push(FileMark { gone: true, path: format!("{}~", mark.path), ..mark.clone() });
+            if stored_marks.iter().any(reread) {
+                stored_marks.push(FileMark {
+                    gone: true,
+                    path: format!("{}~", mark.path),
+                    ..mark.clone()
+                });
             }
         }
-        self.store.keep_files(kept).await
+        self.store.keep_files(stored_marks).await
     }
 
     /// Returns whether a session's project is excluded.
@@ -231,7 +234,7 @@ impl SessionReader {
     async fn open_files(
         &self,
         session: &Session,
-        found: &SessionFiles,
+        session_files: &SessionFiles,
         sources: &[SourceMark],
         marks: &[FileMark],
         is_uploaded: bool,
@@ -242,11 +245,11 @@ impl SessionReader {
         };
         let (mut next, mut next_orphan) =
             (after(0, FIRST_ORPHAN_SOURCE), after(FIRST_ORPHAN_SOURCE, FIRST_OUTPUT_SOURCE));
-        let files = std::iter::once((&found.main, None));
-        let agents = found.agents.iter().map(|(path, call)| (path, Some(call.clone())));
+        let main = std::iter::once((&session_files.main, None));
+        let agents = session_files.agents.iter().map(|(path, call)| (path, Some(call.clone())));
         let mut known: Option<Rc<HashSet<u64>>> = None;
-        let mut files_read = Vec::new();
-        for (path, parent) in files.chain(agents) {
+        let mut files = Vec::new();
+        for (path, parent) in main.chain(agents) {
             let mut file = match File::open(path) {
                 Ok(file) => file,
                 // The file disappeared meanwhile.
@@ -311,121 +314,13 @@ impl SessionReader {
                 }
             }
             source_file.end = source_file.from;
-            files_read.push(source_file);
+            files.push(source_file);
         }
-        Ok(files_read)
-    }
-
-    /// Pushes the lines of all files in the order of time.
-    async fn push_files(
-        &self,
-        request: &mut IngestRequest,
-        files_read: &mut [SourceFile],
-        outputs: &mut OffloadedOutputs,
-        is_over: bool,
-    ) -> Result<(), Error> {
-        let Some((main, agents)) = files_read.split_first_mut() else { return Ok(()) };
-        // Lines that were read before come first, so that new ones can be told apart.
-        let (mut reread, mut new_subagents) = (Beside::default(), Beside::default());
-        for source_file in agents.iter_mut() {
-            let lines = source_file.unread_lines(is_over);
-            let (before, new) = lines.map_err(read_error(&source_file.path))?;
-            self.progress.add(|s| s.read += (before.len() + new.len()) as u64);
-            let call = source_file.parent.clone().unwrap_or_default();
-            let lines = memchr::memchr_iter(b'\n', &before).count() as u64;
-            let (line, offset) =
-                (source_file.from.line + lines, source_file.from.offset + before.len() as u64);
-            if !before.is_empty() {
-                reread.add_rest(call.clone(), source_file.number, source_file.from, before);
-            }
-            new_subagents.add_rest(
-                call,
-                source_file.number,
-                Position { line, column: 0, offset },
-                new,
-            );
-        }
-        let (number, read_before) = (main.number, main.read);
-        let skips: HashMap<u32, SkipRange> = std::iter::once((number, main.skip.take()))
-            .chain(agents.iter_mut().map(|a| (a.number, a.skip.take())))
-            .filter_map(|(number, skip)| Some((number, skip?)))
-            .collect();
-        let pass = |request: &mut IngestRequest, given: Given<'_>| {
-            if let Given::Packet(packet) = &given
-                && let Some(skip) = skips.get(&packet.source)
-                && skip.contains(packet.position.line, packet.bytes)
-            {
-                request.skip(packet);
-            } else {
-                request.give(given);
-            }
-        };
-        let path = main.path.clone();
-        let mut packets = Packets::after(MAX_LINE_BYTES, main.from);
-        let mut chunk = vec![0; CHUNK_BYTES.min(main.size as usize + 1)];
-        main.file.seek(SeekFrom::Start(main.from.offset)).map_err(read_error(&path))?;
-        let mut read = main.from.offset;
-        let caught_up = Cell::new(false);
-        let mut numbered =
-            |mut given: Given<'_>, request: &mut IngestRequest, new_subagents: &mut Beside| {
-                let (source, line) = match &mut given {
-                    Given::Packet(packet) => (&mut packet.source, packet.position.line),
-                    Given::Fault(fault) => (&mut fault.source, fault.position.line),
-                };
-                *source = number;
-                let is_new = line > read_before;
-                if is_new {
-                    reread.rest(|given| pass(request, given));
-                    caught_up.set(true);
-                }
-                if let Given::Packet(packet) = &given {
-                    let new_subagents = if is_new { new_subagents } else { &mut reread };
-                    new_subagents.before(packet.bytes, |given| pass(request, given));
-                }
-                pass(request, given);
-            };
-        // Lines that are written from here on are read the next time.
-        while read < main.size {
-            let most = chunk.len().min((main.size - read) as usize);
-            let n = main.file.read(&mut chunk[..most]).map_err(read_error(&path))?;
-            if n == 0 {
-                break;
-            }
-            read += n as u64;
-            let hole_bytes =
-                hole_len(&main.file, &chunk[..n], read, main.size).map_err(read_error(&path))?;
-            packets.push(&chunk[..n], |given| numbered(given, request, &mut new_subagents));
-            request.ends_at(number, packets.ended());
-            outputs.note_names(&chunk[..n]);
-            if caught_up.get() {
-                outputs.push_ready(request, false).map_err(read_error(&path))?;
-            }
-            if hole_bytes > 0 {
-                packets.pass_zeros(hole_bytes);
-                read += hole_bytes;
-            }
-            self.progress.add(|s| s.read += n as u64 + hole_bytes);
-            request.flush().await?;
-        }
-        let ended = packets.ended();
-        if ended.offset < read {
-            let last = main.last_line(ended.offset, read).map_err(read_error(&path))?;
-            if main.accepts_last_line(&last, is_over) {
-                packets.finish(|given| numbered(given, request, &mut new_subagents));
-            }
-        }
-        main.end = packets.ended();
-        reread.rest(|given| pass(request, given));
-        new_subagents.rest(|given| pass(request, given));
-        for source_file in std::iter::once(&*main).chain(agents.iter()) {
-            request.ends_at(source_file.number, source_file.end);
-        }
-        outputs.push_ready(request, true).map_err(read_error(&path))?;
-        request.flush().await
+        Ok(files)
     }
 }
 
 /// Converts an error of an agent's file, as opposed to one of the store.
-fn read_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
+pub(super) fn read_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |error| Error::Refused(format!("{}: {error}", path.display()))
 }

@@ -128,7 +128,7 @@ impl SourceWatcher {
                 }
                 Err(error) => {
                     if first {
-                        let what = "a folder cannot be watched: it is looked at instead";
+                        let what = "cannot watch a directory; falling back to polling";
                         tracing::warn!(%error, "{what}");
                     }
                     all = false;

@@ -143,11 +143,11 @@ impl Runs {
     /// Checks whether a session of an agent can be resumed.
     pub fn takes_up(&self, agent: &str, native: &str) -> Result<(), AgentSessionError> {
         if self.agent(agent)?.protocol != Protocol::Acp {
-            let what = format!("sessions of `{agent}` cannot be taken up by the agent's own id");
+            let what = format!("sessions of `{agent}` cannot be resumed by the agent's session id");
             return Err(AgentSessionError::Unable(what));
         }
         if !is_id(native) || native.starts_with('-') {
-            let what = "`nativeId` is the agent's own id of a session".to_owned();
+            let what = "`nativeId` must be the agent's own session id".to_owned();
             return Err(AgentSessionError::Refused(RunError::Store(Error::Invalid(what))));
         }
         Ok(())
@@ -175,8 +175,7 @@ impl Runs {
     ) -> Result<T, AgentSessionError> {
         let spec = self.agent(agent)?;
         if spec.protocol != Protocol::Acp {
-            let what =
-                format!("`{agent}` is not spoken to by a protocol that can {ability} sessions");
+            let what = format!("`{agent}` uses a protocol that cannot {ability} sessions");
             return Err(AgentSessionError::Unable(what));
         }
         let _alone = CONNECTION_LOCK.lock().await;
@@ -236,7 +235,7 @@ impl AgentConnection {
         cwd: Option<&str>,
         mut more: impl FnMut(&Value) -> bool,
     ) -> Result<(), AgentSessionError> {
-        let (mut cursor, mut known) = (Value::Null, HashSet::new());
+        let (mut cursor, mut seen_cursors) = (Value::Null, HashSet::new());
         for _ in 0..MAX_PAGES {
             let mut params = json!({});
             if let Some(cwd) = cwd {
@@ -253,7 +252,8 @@ impl AgentConnection {
             }
             cursor = page["nextCursor"].clone();
             // Some agents return cursors that lead in a circle.
-            let is_new = cursor.as_str().is_some_and(|cursor| known.insert(cursor.to_owned()));
+            let is_new =
+                cursor.as_str().is_some_and(|cursor| seen_cursors.insert(cursor.to_owned()));
             if !is_new {
                 break;
             }
@@ -272,7 +272,7 @@ impl AgentConnection {
                 let Ok(message) = serde_json::from_slice::<Value>(&text) else { continue };
                 if message["method"].is_string() {
                     if !message["id"].is_null() {
-                        let error = json!({"code": -32601, "message": "narrows only asks"});
+                        let error = json!({"code": -32601, "message": "this client does not serve requests"});
                         let id = &message["id"];
                         self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}))?;
                     }
@@ -282,7 +282,9 @@ impl AgentConnection {
                         return Ok(message["result"].clone());
                     }
                     let answer = error["message"].as_str().unwrap_or("no reason given");
-                    return Err(AgentSessionError::Failed(format!("the agent refuses: {answer}")));
+                    return Err(AgentSessionError::Failed(format!(
+                        "the agent reported an error: {answer}"
+                    )));
                 }
             }
         }
@@ -292,8 +294,7 @@ impl AgentConnection {
 
     fn send(&self, message: &Value) -> Result<(), AgentSessionError> {
         let sent = self.child.send(&message.to_string());
-        let what =
-            || AgentSessionError::Failed("the agent does not read what it is told".to_owned());
+        let what = || AgentSessionError::Failed("the agent does not read its input".to_owned());
         if sent { Ok(()) } else { Err(what()) }
     }
 }

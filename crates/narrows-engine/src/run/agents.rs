@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_gets_what_it_needs_and_nothing_else() {
+    fn agent_inherits_only_listed_variables() {
         let presets = presets();
         let claude = presets.iter().find(|p| p.name == "claude").expect("claude");
         for name in
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn on_ones_own_machine_it_gets_all_but_what_is_dangerous() {
+    fn whole_env_excludes_dangerous_variables() {
         let presets = presets();
         let opencode = presets.iter().find(|p| p.name == "opencode").expect("opencode");
         for name in ["GROQ_API_KEY", "DATABASE_URL", "LD_LIBRARY_PATH", "HOME", "NVM_DIR"] {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_looked_for_in_the_path() {
+    fn program_is_found_in_path() {
         let spec = |argv: &str| AgentSpec {
             name: "x".to_owned(),
             title: String::new(),

@@ -60,7 +60,7 @@ impl Child {
             options.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
         let program = spec.program(path)?;
         if !cwd.is_dir() {
-            return Err("the folder of the session is not there any more".to_owned());
+            return Err("the working directory does not exist".to_owned());
         }
         let mut command = command(options, &program);
         command.args(spec.argv.iter().skip(1).chain(more)).current_dir(cwd);
@@ -69,7 +69,7 @@ impl Child {
         let mut process = process.map_err(|e| format!("it cannot be started: {e}"))?;
         let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err("it has no pipes".to_owned());
+            return Err("cannot open its pipes".to_owned());
         };
         let (sender, lines) = mpsc::channel(MAX_QUEUED_CHUNKS);
         tokio::spawn(read_lines(stdout, sender));
@@ -131,7 +131,7 @@ impl Child {
     pub(super) async fn wait_exit(&mut self) -> String {
         match self.process.wait().await {
             Ok(status) => describe_exit(status),
-            Err(error) => format!("nobody knows how it ended ({error})"),
+            Err(error) => format!("its exit status is unknown ({error})"),
         }
     }
 
@@ -150,13 +150,13 @@ impl Child {
                 orphans::unregister(id);
                 describe_exit(status)
             }
-            Ok(Err(error)) => format!("nobody knows how it ended ({error})"),
+            Ok(Err(error)) => format!("its exit status is unknown ({error})"),
             Err(_) => {
                 let _ = self.process.kill().await;
                 if self.supervised {
                     orphans::reap(id).await;
                 }
-                "it had to be killed".to_owned()
+                "it was killed after a timeout".to_owned()
             }
         }
     }

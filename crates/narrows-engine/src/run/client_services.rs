@@ -40,7 +40,7 @@ impl ClientServices {
             "terminal/create" => self.create(params),
             _ => {
                 let id = params["terminalId"].as_str().unwrap_or_default();
-                let terminal = self.terminals.find(id).ok_or("there is no such terminal")?;
+                let terminal = self.terminals.find(id).ok_or("no such terminal")?;
                 match method {
                     "terminal/output" => Ok(terminal.output()),
                     "terminal/wait_for_exit" => Ok(terminal.exited().await),
@@ -53,7 +53,7 @@ impl ClientServices {
                         self.terminals.remove(id);
                         Ok(json!({}))
                     }
-                    _ => Err("narrows does not know this method".to_owned()),
+                    _ => Err("method not found".to_owned()),
                 }
             }
         }
@@ -71,13 +71,13 @@ impl ClientServices {
             let io_error = |e: io::Error| format!("it cannot be read: {}", e.kind());
             let found = path.metadata().map_err(io_error)?;
             if !found.is_file() {
-                return Err("it is no file".to_owned());
+                return Err("not a regular file".to_owned());
             }
             if found.len() > MAX_FILE_BYTES {
                 return Err(format!("it has more than {} MiB", MAX_FILE_BYTES >> 20));
             }
             let bytes = std::fs::read(&path).map_err(io_error)?;
-            String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())
+            String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
         };
         let text = tokio::task::spawn_blocking(read).await.map_err(|e| e.to_string())??;
         let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
@@ -92,7 +92,7 @@ impl ClientServices {
 
     async fn write(&self, params: &Value) -> Result<Value, String> {
         let path = self.resolve(params["path"].as_str())?;
-        let text = params["content"].as_str().ok_or("there is nothing to write")?.to_owned();
+        let text = params["content"].as_str().ok_or("`content` is missing")?.to_owned();
         let services = self.clone();
         let write = move || -> Result<(), String> {
             let io_error = |e: io::Error| format!("it cannot be written: {}", e.kind());
@@ -110,7 +110,8 @@ impl ClientServices {
     }
 
     fn create(&self, params: &Value) -> Result<Value, String> {
-        let command = params["command"].as_str().filter(|c| !c.is_empty()).ok_or("no command")?;
+        let command =
+            params["command"].as_str().filter(|c| !c.is_empty()).ok_or("`command` is missing")?;
         let args = params["args"].as_array().into_iter().flatten();
         let args: Vec<String> = args.filter_map(Value::as_str).map(str::to_owned).collect();
         let cwd = match params["cwd"].as_str() {
@@ -130,7 +131,7 @@ impl ClientServices {
     fn resolve(&self, path: Option<&str>) -> Result<PathBuf, String> {
         let path = Path::new(path.unwrap_or_default());
         if !path.is_absolute() || path.components().any(|c| c == Component::ParentDir) {
-            return Err("a whole path is needed, without `..`".to_owned());
+            return Err("the path must be absolute, without `..`".to_owned());
         }
         // Only the existing part can be resolved.
         let existing = path.ancestors().find(|p| p.exists()).unwrap_or(Path::new("/"));
@@ -145,4 +146,4 @@ impl ClientServices {
     }
 }
 
-const OUTSIDE_WORKSPACE: &str = "it is outside of the session's folder";
+const OUTSIDE_WORKSPACE: &str = "the path is outside of the session's directories";

@@ -48,7 +48,7 @@ mod store {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
-    enum Told {
+    enum RemoteStoreError {
         Invalid(String),
         NotFound,
         Busy,
@@ -60,30 +60,30 @@ mod store {
     }
 
     pub(super) fn serialize<S: Serializer>(error: &Error, to: S) -> Result<S::Ok, S::Error> {
-        let told = match error {
-            Error::Invalid(what) => Told::Invalid(what.clone()),
-            Error::NotFound(_) => Told::NotFound,
-            Error::Busy => Told::Busy,
-            Error::KeyReused => Told::KeyReused,
-            Error::Full => Told::Full,
-            Error::ReadOnly => Told::ReadOnly,
-            Error::Closed => Told::Closed,
-            other => Told::Other(other.to_string()),
+        let remote = match error {
+            Error::Invalid(what) => RemoteStoreError::Invalid(what.clone()),
+            Error::NotFound(_) => RemoteStoreError::NotFound,
+            Error::Busy => RemoteStoreError::Busy,
+            Error::KeyReused => RemoteStoreError::KeyReused,
+            Error::Full => RemoteStoreError::Full,
+            Error::ReadOnly => RemoteStoreError::ReadOnly,
+            Error::Closed => RemoteStoreError::Closed,
+            other => RemoteStoreError::Other(other.to_string()),
         };
-        told.serialize(to)
+        remote.serialize(to)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Error, D::Error> {
-        Ok(match Told::deserialize(from)? {
-            Told::Invalid(what) => Error::Invalid(what),
-            Told::NotFound => Error::NotFound("session"),
-            Told::Busy => Error::Busy,
-            Told::KeyReused => Error::KeyReused,
-            Told::Full => Error::Full,
-            Told::ReadOnly => Error::ReadOnly,
-            Told::Closed => Error::Closed,
+        Ok(match RemoteStoreError::deserialize(from)? {
+            RemoteStoreError::Invalid(what) => Error::Invalid(what),
+            RemoteStoreError::NotFound => Error::NotFound("session"),
+            RemoteStoreError::Busy => Error::Busy,
+            RemoteStoreError::KeyReused => Error::KeyReused,
+            RemoteStoreError::Full => Error::Full,
+            RemoteStoreError::ReadOnly => Error::ReadOnly,
+            RemoteStoreError::Closed => Error::Closed,
             // An unknown error of another node counts as temporary.
-            Told::Other(what) => Error::Unavailable(what),
+            RemoteStoreError::Other(what) => Error::Unavailable(what),
         })
     }
 }

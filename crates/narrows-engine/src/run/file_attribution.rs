@@ -107,21 +107,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_of_whoever_wrote_it() {
+    fn file_change_is_attributed_to_its_call() {
         let attribution = FileAttribution::default();
         let (root, now) = (Path::new("/work/shop"), Instant::now());
         let file = Path::new("/work/shop/outputs/report.md");
-        assert_eq!(attribution.writer_of(1, file, now), None, "nobody is at work");
+        assert_eq!(attribution.writer_of(1, file, now), None, "no active call");
         attribution.record_calls(1, root, vec![doing("a", "make report", false)]);
         attribution.record_calls(3, Path::new("/work/other"), vec![doing("o", "sleep", false)]);
         assert_eq!(
             attribution.writer_of(1, file, now).as_deref(),
             Some("a"),
-            "the only one at work here"
+            "the only active call"
         );
         assert_eq!(attribution.writer_of(2, file, now), None, "idle");
         attribution.record_calls(2, root, vec![doing("b", "sleep 10", false)]);
-        assert_eq!(attribution.writer_of(1, file, now), None, "it could be either");
+        assert_eq!(attribution.writer_of(1, file, now), None, "ambiguous");
         assert_eq!(attribution.writer_of(2, file, now), None);
         attribution.record_calls(1, root, vec![doing("c", "echo x > outputs/report.md", false)]);
         assert_eq!(attribution.writer_of(1, file, now).as_deref(), Some("c"), "it names the file");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_a_whole_word() {
+    fn file_name_matches_whole_words_only() {
         assert!(contains_name("echo x > outputs/a.md", "a.md"));
         assert!(contains_name(r#"{"path":"a.md"}"#, "a.md"));
         assert!(contains_name("cat > 報告.md.", "報告.md"));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_reads_wrote_nothing() {
+    fn read_only_calls_are_not_attributed() {
         let attribution = FileAttribution::default();
         let (root, now) = (Path::new("/work"), Instant::now());
         let reads = Doing { may_write: false, ..doing("r", "cat a", false) };

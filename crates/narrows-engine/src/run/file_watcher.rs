@@ -205,7 +205,7 @@ mod tests {
     use narrows::Doing;
 
     #[tokio::test]
-    async fn files_that_come_change_and_go_are_told() {
+    async fn created_modified_and_deleted_files_are_reported() {
         let folder = tempfile::tempdir().expect("folder");
         let root = folder.path().canonicalize().expect("root");
         std::fs::create_dir_all(root.join("outputs")).expect("outputs");
@@ -231,7 +231,7 @@ mod tests {
             });
             changes.collect()
         };
-        assert_eq!(calls(&bodies), [false], "nobody was at work");
+        assert_eq!(calls(&bodies), [false], "no active call");
         let (id, words) = ("c1".to_owned(), String::new());
         attribution.record_calls(
             1,

@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_held_until_nothing_of_them_is() {
+    fn lines_are_kept_until_checkpoint() {
         let mut replay = ReplayBuffer::default();
         replay.add(5, b"a\nb\n");
         replay.add(7, b"c\n");

@@ -296,7 +296,7 @@ impl Runs {
         });
         let all = futures_util::future::join_all(ends);
         if tokio::time::timeout(CLOSE_TIMEOUT, all).await.is_err() {
-            tracing::warn!("not all agents ended in time");
+            tracing::warn!("not all agents stopped in time");
         }
     }
 }

@@ -58,6 +58,7 @@ pub struct QueuedMessage {
 /// The running turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(as = TurnPlace))]
 pub struct ActiveTurn {
     /// The message's id.
     pub id: String,

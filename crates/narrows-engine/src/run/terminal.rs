@@ -86,7 +86,9 @@ impl Terminal {
         let mut process =
             spawn(&mut command, options).map_err(|e| format!("it cannot be started: {e}"))?;
         let pipes = (process.stdout.take(), process.stderr.take());
-        let (Some(stdout), Some(stderr)) = pipes else { return Err("it has no pipes".to_owned()) };
+        let (Some(stdout), Some(stderr)) = pipes else {
+            return Err("cannot open its pipes".to_owned());
+        };
         let max = limit.map_or(DEFAULT_OUTPUT_BYTES, |n| {
             usize::try_from(n.min(MAX_OUTPUT_BYTES)).unwrap_or(0)
         });

@@ -174,7 +174,7 @@ fn is_mid_turn(row: &EventRow) -> bool {
 /// The packet for a message whose turn never started.
 fn dropped_packet() -> Bytes {
     let details = serde_json::json!({"code": "NOT_SENT"});
-    error_packet("The message was taken back before its turn.", &details)
+    error_packet("The message was removed from the queue.", &details)
 }
 
 /// The packet for a message that stays queued without an agent.
@@ -293,7 +293,7 @@ pub(super) async fn waiting(store: &Store, session: i64) -> Result<Vec<(u64, Pro
             Ok(prompt) => waiting.push((message.number, prompt)),
             Err(error) => {
                 let number = message.number;
-                tracing::error!(%error, session, number, "a message that waits cannot be read");
+                tracing::error!(%error, session, number, "cannot read a queued message");
             }
         }
     }

@@ -33,13 +33,13 @@ fn validate_dir(name: &str, path: &str) -> Result<String, RunError> {
     let invalid = |what: String| RunError::Store(Error::Invalid(format!("`{name}`{what}")));
     let path = Path::new(path);
     if !path.is_absolute() {
-        return Err(invalid(" is a whole path".to_owned()));
+        return Err(invalid(" must be an absolute path".to_owned()));
     }
     let real = path.canonicalize().map_err(|e| invalid(format!(": {}", e.kind())))?;
     if !real.is_dir() {
-        return Err(invalid(" is no folder".to_owned()));
+        return Err(invalid(" is not a directory".to_owned()));
     }
-    real.into_os_string().into_string().map_err(|_| invalid(" is no text".to_owned()))
+    real.into_os_string().into_string().map_err(|_| invalid(" is not UTF-8".to_owned()))
 }
 
 /// Creates a private working directory for a session, with `outputs` and `files`.
@@ -57,6 +57,6 @@ pub(super) fn create_root(roots: &Path, id: &str) -> Result<String, RunError> {
     }
     let root = root.canonicalize().map_err(invalid)?;
     root.into_os_string().into_string().map_err(|_| {
-        RunError::Store(Error::Invalid("the data directory's name is no text".to_owned()))
+        RunError::Store(Error::Invalid("the path of the data directory is not UTF-8".to_owned()))
     })
 }

@@ -96,7 +96,7 @@ impl SpoolDrainer {
                 }
                 Err(error) => {
                     let name = path.file_name().unwrap_or_default().to_string_lossy();
-                    tracing::warn!(file = %name, %error, "a recorded session could not be read");
+                    tracing::warn!(file = %name, %error, "cannot drain a spool file");
                     left.insert(key);
                     sums.sessions += 1;
                     sums.failed += 1;

@@ -9,6 +9,10 @@ mod drain;
 
 pub use drain::SpoolDrainer;
 
+// Former names, until their last users are renamed.
+pub use self::{SpoolFile as Spool, SpoolHeader as Header};
+pub use drain::SpoolDrainer as Spools;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -96,11 +100,11 @@ impl SpoolFile {
         }
         let begins = line.len() as u64;
         if !line.ends_with(b"\n") {
-            return Err(io::Error::other("its header is not whole"));
+            return Err(io::Error::other("the header is incomplete"));
         }
         let header: SpoolHeader = serde_json::from_slice(&line)?;
         if !line.starts_with(HEADER_PREFIX.as_bytes()) || header.first.len() != POSITION_DIGITS {
-            return Err(io::Error::other("its header is not of a spool file"));
+            return Err(io::Error::other("not a spool file header"));
         }
         Ok(Some(SpoolFile { path: path.to_owned(), header, begins, file }))
     }
@@ -110,7 +114,7 @@ impl SpoolFile {
         let mut digits = [0; POSITION_DIGITS];
         self.file.read_exact_at(&mut digits, HEADER_PREFIX.len() as u64)?;
         let digits = std::str::from_utf8(&digits).unwrap_or_default();
-        digits.parse().map_err(|_| io::Error::other("its header is damaged"))
+        digits.parse().map_err(|_| io::Error::other("the header is damaged"))
     }
 
     /// Sets the position of the first packet.

@@ -46,12 +46,12 @@ impl Actor {
         let lines = std::mem::take(log);
         let (Some(process), Some(log)) = (&self.process, &mut self.log) else { return };
         if let Err(error) = log.append_lines(process.driver.format(), &lines).await {
-            self.on_store_error(&error, "what an agent said could not be kept");
+            self.on_store_error(&error, "cannot log the output of an agent");
             if self.fenced {
                 return self.kill_process().await;
             }
-            // Output that could not be logged must not have effects: nobody could read it later.
-            self.abort(&format!("what the agent said could not be kept: {error}")).await;
+            // Output that could not be logged must not have effects: it could not be read later.
+            self.abort(&format!("cannot log the agent's output: {error}")).await;
             return;
         }
         let calls = std::mem::take(&mut log.calls);
@@ -96,8 +96,8 @@ impl Actor {
                     process.open_requests.insert(request, (call, question));
                 }
                 Effect::RequestRefused(call) => {
-                    let backoff = process.open_requests.values().any(|(asked, _)| *asked == call);
-                    let call = Some(call).filter(|call| !call.is_empty() && !backoff);
+                    let is_open = process.open_requests.values().any(|(asked, _)| *asked == call);
+                    let call = Some(call).filter(|call| !call.is_empty() && !is_open);
                     self.log_events(turns::request_refused(call.as_deref()), false).await;
                 }
                 Effect::RequestClosed(request) => {
@@ -136,7 +136,7 @@ impl Actor {
         let Some(process) = &self.process else { return };
         if !process.child.send(line) {
             let details = process.child.stderr_tail(STDERR_TAIL_LINES);
-            let what = "The agent does not read what it is told.";
+            let what = "The agent does not read its input.";
             self.fail_turn("AGENT_NOT_READING", what, &details, true).await;
         }
     }

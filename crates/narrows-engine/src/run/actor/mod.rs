@@ -350,7 +350,7 @@ impl Actor {
         if let Some(log) = &mut self.log
             && let Err(error) = log.append_events(format, bodies, end).await
         {
-            self.on_store_error(&error, "what is to be told could not be kept");
+            self.on_store_error(&error, "cannot log an event of a run");
         }
     }
 

@@ -27,7 +27,7 @@ impl Actor {
         let stored =
             retry_unavailable(fence.is_some(), || store.keep_run(run.clone(), fence)).await;
         if let Err(error) = stored {
-            self.on_store_error(&error, "how a session is run could not be kept");
+            self.on_store_error(&error, "cannot store the settings of a run");
         }
     }
 
@@ -41,7 +41,7 @@ impl Actor {
         let persist = || store.set_message(session, number, state, bounds, fence);
         // A lost state change would leave clients of other nodes waiting forever.
         if let Err(error) = retry_unavailable(fence.is_some(), persist).await {
-            self.on_store_error(&error, "how far a message is could not be kept");
+            self.on_store_error(&error, "cannot store the progress of a message");
         }
         // The sender may wait at another node.
         self.hub.bus().tell(Wake::Run { session });
@@ -55,7 +55,7 @@ impl Actor {
         let stored =
             retry_unavailable(true, || store.show_run(session, fence, state.clone())).await;
         if let Err(error) = stored {
-            self.on_store_error(&error, "how a run stands could not be kept");
+            self.on_store_error(&error, "cannot store the state of a run");
         }
     }
 

@@ -26,8 +26,8 @@ impl Actor {
         };
         if !process.ready {
             // Startup waits for a person's answer, so there is no timeout.
-            let backoff = !process.open_requests.is_empty();
-            return if backoff {
+            let has_requests = !process.open_requests.is_empty();
+            return if has_requests {
                 Instant::now() + limits.start
             } else {
                 process.started_at + limits.start
@@ -52,10 +52,10 @@ impl Actor {
     async fn hint_login(&mut self) {
         let Some(process) = &mut self.process else { return };
         process.login_hinted = true;
-        let Some(ways) = process.driver.login_hint() else { return };
+        let Some(instructions) = process.driver.login_hint() else { return };
         let seconds = self.context.options.limits.silence.as_secs();
         let what = format!(
-            "The agent has said nothing for {seconds} s. It may need a login, or a provider of models:\n{ways}"
+            "The agent has said nothing for {seconds} s. It may need a login, or a provider of models:\n{instructions}"
         );
         self.notice("warning", &what).await;
     }
@@ -71,7 +71,7 @@ impl Actor {
         let details = process.child.stderr_tail(STDERR_TAIL_LINES);
         if !process.ready {
             let seconds = self.context.options.limits.start.as_secs();
-            let what = format!("The agent did not begin within {seconds} s.");
+            let what = format!("The agent did not start within {seconds} s.");
             self.fail_turn("AGENT_NOT_STARTED", &what, &details, true).await;
         } else if self.turn.is_some() {
             let seconds = self.context.options.limits.cancel.as_secs();
@@ -81,7 +81,7 @@ impl Actor {
             self.notice("warning", &what).await;
             self.stop_process("it did not cancel its turn").await;
         } else {
-            self.stop_process("nobody spoke to it").await;
+            self.stop_process("it was idle").await;
         }
     }
 
@@ -151,14 +151,14 @@ impl Actor {
         close_session(&mut process).await;
         let format = process.driver.format();
         let words = process.child.stop().await;
-        tracing::info!(session = %self.session.id, why, words, "an agent has ended");
+        tracing::info!(session = %self.session.id, why, words, "an agent has stopped");
         if self.turn.as_ref().is_some_and(|t| t.sent) {
             bodies.push(turns::cancelled());
         }
         if let Some(log) = &mut self.log
             && let Err(error) = log.append_events(format, bodies, true).await
         {
-            self.on_store_error(&error, "the end of a run could not be kept");
+            self.on_store_error(&error, "cannot log the end of a run");
         }
         if self.turn.as_ref().is_some_and(|t| t.sent)
             && let Some(turn) = self.turn.take()

@@ -95,11 +95,11 @@ impl Actor {
         self.error = None;
         self.run.runs += 1;
         let store = |e: narrows_store::Error| e.to_string();
-        let (directories_there, missing) = self.context.spec.directories(&self.run.directories);
+        let (existing, missing) = self.context.spec.directories(&self.run.directories);
         let text = |path: &std::path::PathBuf| path.to_str().map(str::to_owned);
-        let directories: Vec<String> = directories_there.iter().filter_map(text).collect();
+        let directories: Vec<String> = existing.iter().filter_map(text).collect();
         if let Some(missing) = missing.first() {
-            tracing::warn!(path = %missing.display(), "a folder of an agent is not there");
+            tracing::warn!(path = %missing.display(), "an additional directory of an agent does not exist");
         }
         let mut roots = vec![self.run.cwd.clone()];
         roots.extend(directories.iter().cloned());
@@ -152,18 +152,14 @@ impl Actor {
             .await
             .map_err(store)?;
         // Watching a large directory takes a while.
-        let folder = root.to_owned();
+        let workspace = root.to_owned();
         let (attribution, key) = (Arc::clone(&self.attribution), self.session.key);
         let files =
-            tokio::task::spawn_blocking(move || FileWatcher::watch(&folder, key, attribution))
+            tokio::task::spawn_blocking(move || FileWatcher::watch(&workspace, key, attribution))
                 .await;
         let (files, now) = (files.map_err(|e| e.to_string())?, Instant::now());
-        let services = ClientServices::new(
-            root.to_owned(),
-            directories_there,
-            Arc::clone(spec),
-            Arc::clone(options),
-        );
+        let services =
+            ClientServices::new(root.to_owned(), existing, Arc::clone(spec), Arc::clone(options));
         let effects = driver.start();
         self.process = Some(AgentProcess {
             child,

@@ -23,7 +23,7 @@ impl Runs {
         let runs = self.clone();
         tokio::spawn(async move {
             if let Err(error) = runs.scan_remote().await {
-                tracing::warn!(%error, "what other nodes left could not be looked at");
+                tracing::warn!(%error, "cannot scan for lost runs");
             }
             runs.inner.scanning.store(false, Ordering::Relaxed);
         });
@@ -38,7 +38,7 @@ impl Runs {
             turns::close_all(&self.inner.store, &self.inner.ingest).await
         };
         if let Err(error) = result {
-            tracing::warn!(%error, "what was left open could not be closed");
+            tracing::warn!(%error, "cannot close interrupted runs");
         }
     }
 
@@ -51,7 +51,7 @@ impl Runs {
             match self.close_lost_run(&id).await {
                 // Another node was faster, or the session was deleted.
                 Ok(()) | Err(Error::Fenced | Error::NotFound(_)) => {}
-                Err(error) => tracing::warn!(%error, session = id, "a lost run is still open"),
+                Err(error) => tracing::warn!(%error, session = id, "cannot close a lost run"),
             }
         }
         // A caller that went away leaves its command row.
@@ -102,7 +102,7 @@ impl Runs {
         };
         turns::close(store, ingest, &session, left).await?;
         if taken.lost {
-            tracing::warn!(session = %session.id, "the node that ran this agent was lost");
+            tracing::warn!(session = %session.id, "closed a run whose node was lost");
             let gone = Error::Unavailable("the node that ran this agent was lost".to_owned());
             let taken_commands = RemoteReply::Refused(RunError::Store(gone)).to_json();
             let unowned = RemoteReply::Nobody.to_json();

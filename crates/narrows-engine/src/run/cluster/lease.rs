@@ -108,7 +108,7 @@ impl Leases {
                 Err(Error::Unavailable(_)) => tokio::time::sleep(RETRY_DELAY).await,
                 Ok(()) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "a run could not be given back");
+                    tracing::warn!(%error, "cannot release the lease of a run");
                     return;
                 }
             }
@@ -137,7 +137,7 @@ impl Leases {
                 sender
                     .send_replace(LeaseStatus { until: requested_at + self.duration, lost: false });
             } else {
-                tracing::warn!(session, "another node has taken over an agent of this one");
+                tracing::warn!(session, "lost the lease of a run to another node");
                 sender.send_modify(|status| status.lost = true);
                 leases.remove(&session);
             }
@@ -157,7 +157,7 @@ async fn renew(leases: Weak<Leases>, store: Store) {
                 Ok(renewed) => leases.renewed(renewing, &renewed, requested_at),
                 Err(Error::Closed) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "whether agents may go on could not be asked");
+                    tracing::warn!(%error, "cannot renew run leases");
                     pause = pause.min(RETRY_DELAY);
                 }
             }

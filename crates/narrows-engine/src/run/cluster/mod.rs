@@ -339,8 +339,8 @@ impl Runs {
 fn parse_reply(reply: &str) -> Result<Option<RunResponse>, RunError> {
     match serde_json::from_str(reply) {
         Ok(RemoteReply::Message { number, held }) => {
-            let backoff = TurnProgress { state: MessageState::Queued, after: None, until: None };
-            let progress = held.then(|| watch::channel(backoff).1);
+            let queued = TurnProgress { state: MessageState::Queued, after: None, until: None };
+            let progress = held.then(|| watch::channel(queued).1);
             Ok(Some(RunResponse::Message { number, progress }))
         }
         Ok(RemoteReply::Done(done)) => Ok(Some(RunResponse::Done(done))),

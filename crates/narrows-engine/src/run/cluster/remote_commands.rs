@@ -58,7 +58,7 @@ impl Runs {
         tokio::spawn(async move {
             loop {
                 if let Err(error) = runs.execute_pending(session).await {
-                    tracing::warn!(%error, "what another node wants could not be read");
+                    tracing::warn!(%error, "cannot read commands of other nodes");
                 }
                 if !runs.inner.command_workers.end(session) {
                     return;
@@ -83,7 +83,7 @@ impl Runs {
             // The caller must see the new state after the reply.
             let state = serde_json::to_string(&*handle.state.borrow()).unwrap_or_default();
             if let Err(error) = store.show_run(session, fence, state).await {
-                tracing::debug!(%error, "how a run stands could not be told");
+                tracing::debug!(%error, "cannot store the state of a run");
             }
             let reply = reply.to_json();
             retry_unavailable(true, || store.answer_command(id.clone(), reply.clone())).await?;
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_comes_meanwhile_is_not_forgotten() {
+    fn commands_arriving_meanwhile_are_executed() {
         let command_workers = CommandWorkers::default();
         assert!(command_workers.begin(1) && command_workers.begin(2));
         assert!(!command_workers.end(2));

@@ -190,7 +190,7 @@ mod tests {
     use narrows_store::RunRow;
 
     #[test]
-    fn a_state_is_the_same_on_another_node() {
+    fn state_survives_replication() {
         let state = RunState {
             version: 7,
             allow_run: true,

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_read_whatever_they_are_called_and_however_they_are_grouped() {
+    fn config_options_are_read_by_category_and_group() {
         let mut choices = ConfigOptions::default();
         choices.on_opened(&json!({"configOptions": [
             {"id": "perm", "name": "Mode", "category": "mode", "type": "select", "currentValue": "a",

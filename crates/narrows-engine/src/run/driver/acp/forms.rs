@@ -23,10 +23,10 @@ impl Acp {
                 Effect::RequestRefused(String::new()),
             ];
         }
-        let asked = |name: &str| &params[name];
-        let form = Form::read(asked("mode"), asked("requestedSchema"), asked("url"));
+        let param = |name: &str| &params[name];
+        let form = Form::read(param("mode"), param("requestedSchema"), param("url"));
         let form = match form {
-            Ok(form) => form.with_id(asked("elicitationId")),
+            Ok(form) => form.with_id(param("elicitationId")),
             Err(what) => return vec![refuse(&id, INVALID_PARAMS, what)],
         };
         let request = self.assign_name(&id);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_agent_takes_back_is_answered_once() {
+    fn cancelled_request_is_answered_once() {
         let mut acp = Acp::new(crate::run::driver::SessionStart::default());
         let feed_line =
             |acp: &mut Acp, line: Value| acp.on_line(line.to_string().as_bytes()).effects;

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_says_what_to_do() {
+    fn login_methods_have_instructions() {
         let methods = json!([
             {"id": "sub", "name": "Subscription", "type": "terminal", "args": ["--cli", "auth login"]},
             {"id": "x-login", "name": "Login", "description": "Run it",
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_needs_nobody_is_tried_and_once() {
+    fn automatic_logins_are_tried_once() {
         let methods = json!([
             {"id": "oauth", "name": "Browser"},
             {"id": "term", "name": "Terminal", "type": "terminal", "args": ["login"]},
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_login_is_told_from_other_errors() {
+    fn login_errors_are_recognized() {
         let error = |code: i64, message: &str| json!({"code": code, "message": message});
         assert!(is_login_error(&error(-32000, "whatever"), true));
         assert!(is_login_error(&error(-32603, "Please sign in first"), true));

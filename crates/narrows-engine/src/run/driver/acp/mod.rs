@@ -186,21 +186,21 @@ impl Acp {
                 self.client_requests.insert(id.to_string());
                 vec![Effect::ClientRequest { id, method: method.to_owned(), params }]
             }
-            _ => vec![refuse(&id, -32601, "narrows does not know this method")],
+            _ => vec![refuse(&id, -32601, "method not found")],
         };
         DriverOutput { log, effects }
     }
 
     /// Handles the response to a request of narrows.
     fn on_response(&mut self, message: &RpcMessage<'_>) -> DriverOutput {
-        let asked = message.id.as_ref().and_then(Value::as_u64);
-        let asked = asked.and_then(|id| self.pending_calls.remove(&id).map(|asked| (id, asked)));
-        let log = match asked {
+        let call = message.id.as_ref().and_then(Value::as_u64);
+        let call = call.and_then(|id| self.pending_calls.remove(&id).map(|call| (id, call)));
+        let log = match call {
             Some((_, PendingCall::Quiet)) => false,
             Some((_, PendingCall::Load)) => true,
             _ => !self.replay.drops_updates(),
         };
-        let Some((id, asked)) = asked else { return DriverOutput { log, effects: Vec::new() } };
+        let Some((id, call)) = call else { return DriverOutput { log, effects: Vec::new() } };
         let error = message.error.as_ref();
         let result: Value =
             message.result.and_then(|r| serde_json::from_str(r.get()).ok()).unwrap_or(Value::Null);
@@ -213,7 +213,7 @@ impl Acp {
             vec![Effect::Fatal(format!("{what}: {reason}{more}"))]
         };
         let missing = |early: bool| error.is_some_and(|error| login::is_login_error(error, early));
-        let effects = match asked {
+        let effects = match call {
             PendingCall::Authenticate if error.is_none() => vec![self.open()],
             PendingCall::Authenticate => self.authenticate(error),
             PendingCall::New | PendingCall::Resume | PendingCall::Load if missing(true) => {
@@ -224,7 +224,7 @@ impl Acp {
                 self.login_required(error)
             }
             PendingCall::Initialize if error.is_some() => fatal("the agent does not begin"),
-            PendingCall::New if error.is_some() => fatal("the agent opens no session"),
+            PendingCall::New if error.is_some() => fatal("the agent cannot open a session"),
             PendingCall::Initialize => self.on_initialized(&result),
             PendingCall::New => self.on_opened(&result),
             PendingCall::Resume if error.is_some() && self.capabilities.load => {
@@ -265,9 +265,9 @@ impl Acp {
         // narrows reports this failure itself, with the agent's message.
         let is_reported =
             matches!(effects.first(), Some(Effect::Fatal(_) | Effect::LoginRequired(_)));
-        let tried = matches!(asked, PendingCall::Authenticate | PendingCall::Resume)
+        let tried = matches!(call, PendingCall::Authenticate | PendingCall::Resume)
             || matches!(effects.first(), Some(Effect::Send(line)) if line.contains("authenticate"));
-        let is_reported = is_reported || error.is_some() && tried || asked == PendingCall::Close;
+        let is_reported = is_reported || error.is_some() && tried || call == PendingCall::Close;
         DriverOutput { log: log && !is_reported, effects }
     }
 
@@ -288,7 +288,7 @@ impl Acp {
             return Err("the agent is not ready".to_owned());
         };
         if !prompt.images.is_empty() && !self.images {
-            return Err("this agent does not take pictures".to_owned());
+            return Err("this agent does not accept images".to_owned());
         }
         let mut blocks: Vec<Value> = prompt
             .images
@@ -355,17 +355,17 @@ impl Acp {
     }
 
     /// Sends a request that is not logged.
-    fn request_unlogged(&mut self, asked: PendingCall, method: &str, params: &Value) -> Effect {
-        match self.request(asked, method, params) {
+    fn request_unlogged(&mut self, call: PendingCall, method: &str, params: &Value) -> Effect {
+        match self.request(call, method, params) {
             Effect::Send(line) => Effect::SendUnlogged(line),
             other => other,
         }
     }
 
-    fn request(&mut self, asked: PendingCall, method: &str, params: &Value) -> Effect {
+    fn request(&mut self, call: PendingCall, method: &str, params: &Value) -> Effect {
         let id = self.next;
         self.next += 1;
-        self.pending_calls.insert(id, asked);
+        self.pending_calls.insert(id, call);
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         Effect::Send(message.to_string())
     }

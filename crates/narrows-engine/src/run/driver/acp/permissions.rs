@@ -30,7 +30,7 @@ impl Acp {
         // Without its call, a person cannot judge the request.
         if !call.is_object() {
             let refused = refuse(&id, INVALID_PARAMS, "`toolCall` is missing");
-            let what = "The agent asked for leave, and did not say for which call: it was refused.";
+            let what = "The agent requested a permission without naming the tool call; the request was refused.";
             return vec![refused, Effect::Notice(what.to_owned())];
         }
         let call = &call[if call["toolCallId"].is_null() { "tool_call_id" } else { "toolCallId" }];
@@ -66,8 +66,7 @@ impl Acp {
             "The agent asked with the id {id} while another request of this id waits. The second one \
              was refused."
         );
-        let refused = match refuse(id, INVALID_REQUEST, "a request of this id waits for its answer")
-        {
+        let refused = match refuse(id, INVALID_REQUEST, "a request with this id is open") {
             Effect::Send(line) => Effect::SendUnlogged(line),
             other => other,
         };
@@ -85,8 +84,8 @@ impl Acp {
         if self.client_requests.remove(&id.to_string()) {
             return vec![refuse(id, CANCELLED, "Request cancelled")];
         }
-        let is_asked = self.permissions.contains_key(&name) || self.forms.contains_key(&name);
-        if !is_asked {
+        let is_open = self.permissions.contains_key(&name) || self.forms.contains_key(&name);
+        if !is_open {
             return Vec::new();
         }
         self.answer(&name, &PermissionReply::Cancelled).unwrap_or_default()

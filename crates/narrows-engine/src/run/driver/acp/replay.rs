@@ -95,7 +95,7 @@ mod tests {
     use serde_json::{Value, json};
 
     /// The requests to the agent: method and id.
-    fn asked(effects: &[Effect]) -> Vec<(String, u64)> {
+    fn requests(effects: &[Effect]) -> Vec<(String, u64)> {
         let line = |effect: &Effect| match effect {
             Effect::Send(line) | Effect::SendUnlogged(line) => {
                 serde_json::from_str::<Value>(line).ok()
@@ -114,10 +114,10 @@ mod tests {
             resume: true,
             ..SessionStart::default()
         });
-        let id = asked(&acp.start())[0].1;
+        let id = requests(&acp.start())[0].1;
         let can = json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}});
         let output = acp.on_line(json!({"id": id, "result": can}).to_string().as_bytes());
-        let [(method, id)] = &asked(&output.effects)[..] else { panic!("one request") };
+        let [(method, id)] = &requests(&output.effects)[..] else { panic!("one request") };
         assert_eq!(method, "session/load");
         (acp, *id)
     }
@@ -130,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replayed_after_the_answer_is_not_kept_either() {
+    fn replay_after_load_response_is_not_logged() {
         let (mut acp, id) = loading();
         assert!(!update(&mut acp, "user_message_chunk"));
         let output = acp.on_line(json!({"id": id, "result": {}}).to_string().as_bytes());
-        assert!(output.log, "the answer itself is kept");
+        assert!(output.log, "the response is logged");
         assert!(!output.effects.contains(&Effect::Ready));
-        let id = asked(&output.effects)[0].1;
+        let id = requests(&output.effects)[0].1;
         for kind in ["agent_message_chunk", "tool_call", "tool_call_update", "plan"] {
             assert!(!update(&mut acp, kind), "{kind}");
         }
@@ -146,20 +146,20 @@ mod tests {
         let output = acp.on_line(json!({"id": id, "error": error}).to_string().as_bytes());
         assert!(
             !output.log && !output.effects.contains(&Effect::Ready),
-            "something came meanwhile"
+            "an update came meanwhile"
         );
-        let id = asked(&output.effects)[0].1;
+        let id = requests(&output.effects)[0].1;
         let output = acp.on_line(json!({"id": id, "error": error}).to_string().as_bytes());
         assert!(!output.log && output.effects.contains(&Effect::Ready));
         assert!(output.effects.contains(&Effect::AgentSessionId("ses_1".to_owned())));
-        assert!(update(&mut acp, "agent_message_chunk"), "what is new is kept");
+        assert!(update(&mut acp, "agent_message_chunk"), "new updates are logged");
     }
 
     #[test]
-    fn an_agent_may_load_without_a_word() {
+    fn load_without_replay_is_ready() {
         let (mut acp, id) = loading();
         let output = acp.on_line(json!({"id": id, "result": null}).to_string().as_bytes());
-        let id = asked(&output.effects)[0].1;
+        let id = requests(&output.effects)[0].1;
         let output = acp.on_line(json!({"id": id, "result": {}}).to_string().as_bytes());
         assert!(output.effects.contains(&Effect::Ready));
     }

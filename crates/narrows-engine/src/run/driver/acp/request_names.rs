@@ -125,7 +125,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn no_name_is_given_twice() {
+    fn request_names_are_unique() {
         let mut names = RequestNames::default();
         let mut assign = |id: Value| {
             let default_name = id.as_str().map_or_else(|| id.to_string(), str::to_owned);

@@ -6,16 +6,15 @@ use super::{Acp, PendingCall, SessionCapabilities};
 use crate::run::driver::{Effect, RunSettings, SessionStart};
 use serde_json::{Value, json};
 
-const LOST: &str =
-    "The agent does not have this session any more: it begins anew, without its memory.";
+const LOST: &str = "The agent no longer has this session; it starts a new one without the history.";
 const DIRECTORIES_UNSUPPORTED_NOTICE: &str =
-    "This agent cannot be given other folders: it works in that of the session only.";
+    "This agent does not support additional directories; it works in the session's directory only.";
 const RESUME_UNSUPPORTED_NOTICE: &str =
-    "This agent cannot take up a session: it begins anew, without its memory.";
+    "This agent cannot resume a session; it starts a new one without the history.";
 
-const RESUME_UNSUPPORTED: &str = "this agent cannot take up a session";
+const RESUME_UNSUPPORTED: &str = "this agent cannot resume a session";
 const HISTORY_UNSUPPORTED_NOTICE: &str =
-    "This agent does not tell what was said before: it knows it all the same.";
+    "This agent does not replay the history, but remembers it.";
 
 impl Acp {
     pub(super) fn on_initialized(&mut self, result: &Value) -> Vec<Effect> {
@@ -88,16 +87,17 @@ impl Acp {
     pub(super) fn login_required(&self, error: Option<&Value>) -> Vec<Effect> {
         let reason = error.and_then(|e| e["message"].as_str()).unwrap_or("no reason given");
         let instructions = self.logins.instructions(&self.start_params.login);
-        let instructions = instructions.unwrap_or_else(|| "It does not say how.".to_owned());
+        let instructions =
+            instructions.unwrap_or_else(|| "It does not offer a login method.".to_owned());
         vec![Effect::LoginRequired(format!("The agent needs a login: {reason}\n{instructions}"))]
     }
 
     /// Login instructions for an agent that has produced no output.
     pub(crate) fn login_hint(&self) -> Option<String> {
         let unknown = || {
-            let backoff =
+            let is_initializing =
                 self.pending_calls.values().any(|asked| matches!(asked, PendingCall::Initialize));
-            backoff
+            is_initializing
                 .then(|| "It has not answered `initialize`, so its logins are unknown.".to_owned())
         };
         self.logins
@@ -166,13 +166,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_that_is_not_opened_says_why() {
+    fn failed_session_open_reports_reason() {
         let mut acp = Acp::new(SessionStart::default());
         acp.start();
         acp.on_line(json!({"id": 0, "result": {"protocolVersion": 1}}).to_string().as_bytes());
         let error = json!({"code": -32603, "message": "Internal error", "data": {"details": "not as root"}});
         let output = acp.on_line(json!({"id": 1, "error": error}).to_string().as_bytes());
-        let what = "the agent opens no session: Internal error (not as root)";
+        let what = "the agent cannot open a session: Internal error (not as root)";
         assert_eq!(output.effects, [Effect::Fatal(what.to_owned())]);
     }
 }

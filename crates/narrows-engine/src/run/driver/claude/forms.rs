@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_asked_once_and_answered_once() {
+    fn form_is_opened_once_and_answered_once() {
         let mut claude = Claude::new(SessionStart::default());
         let schema =
             json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(
             feed_line(&mut claude, &request_state),
             DriverOutput::default(),
-            "it is told again"
+            "repeated while open"
         );
         let answers = |n: Value| PermissionReply::Answers(Map::from_iter([("n".to_owned(), n)]));
         let unfit = claude.answer("q1", &answers(json!("many")));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_done_when_the_server_says_so_and_a_form_is_taken_back() {
+    fn url_request_completes_and_form_is_cancelled() {
         let mut claude = Claude::new(SessionStart::default());
         let request_state = |id: &str, mode: &str| {
             json!({"type": "control_request", "request_id": id, "request": {

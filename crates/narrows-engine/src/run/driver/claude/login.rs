@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_login_says_what_to_do_in_place_of_its_record() {
+    fn missing_login_replaces_its_record() {
         let DriverOutput { log, effects } = output(None);
         let [Effect::LoginRequired(words)] = &effects[..] else { panic!("{effects:?}") };
         assert!(!log && words.contains("needs a login: Not logged in"), "{words}");

@@ -262,14 +262,14 @@ impl Claude {
             "uuid": uuid,
         });
         // The UUID identifies the echo.
-        let mut kept = sent.clone();
-        kept["isReplay"] = true.into();
+        let mut echo = sent.clone();
+        echo["isReplay"] = true.into();
         if self.echoes.len() >= MAX_ECHOES {
             self.echoes.pop_front();
         }
         self.echoes.push_back(uuid);
         self.in_turn = true;
-        Ok(vec![Effect::Log(kept.to_string()), Effect::SendUnlogged(sent.to_string())])
+        Ok(vec![Effect::Log(echo.to_string()), Effect::SendUnlogged(sent.to_string())])
     }
 
     pub(crate) fn cancel(&mut self) -> Vec<Effect> {

@@ -48,7 +48,7 @@ impl Claude {
         }
         if self.seen_ids.iter().any(|known| known == id) {
             output.log = false;
-            let refused = match error_response(id, "a request of this id was answered before") {
+            let refused = match error_response(id, "a request with this id was answered before") {
                 Effect::Send(line) => Effect::SendUnlogged(line),
                 other => other,
             };

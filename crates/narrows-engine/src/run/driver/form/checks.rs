@@ -117,7 +117,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn formats_are_known_by_their_form() {
+    fn text_formats_are_validated() {
         let good = [
             ("email", vec!["a@b", "ada.l+x@example.co.uk", "ünï@exämple.de", "\"a b\"@x.org"]),
             ("uri", vec!["https://example.com/a?b=c#d", "mailto:a@b", "urn:isbn:1", "file:///x"]),

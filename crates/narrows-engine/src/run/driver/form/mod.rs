@@ -32,7 +32,7 @@ impl Form {
         let (url_id, fields) = match mode.as_str().unwrap_or("form") {
             "form" => (None, fields(schema)),
             "url" if url.is_string() => (Some(String::new()), Vec::new()),
-            _ => return Err("narrows does not know this kind of question"),
+            _ => return Err("unsupported elicitation mode"),
         };
         if fields.len() > MAX_FIELDS {
             return Err("the form has too many fields");
@@ -149,7 +149,7 @@ impl FormField {
                 pick(&offered, &text).map(Value::String)
             }
             "string" => Err("it is a text".to_owned()),
-            other => Err(format!("narrows cannot fill in a field of the type `{other}`")),
+            other => Err(format!("unsupported field type `{other}`")),
         }
     }
 
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_become_what_the_form_wants() {
+    fn answers_are_converted_to_field_types() {
         let schema = json!({"type": "object", "required": ["age", "name"], "properties": {
             "name": {"type": "string", "title": "Your name", "minLength": 2, "maxLength": 5},
             "age": {"type": "integer", "minimum": 1, "maximum": 150},

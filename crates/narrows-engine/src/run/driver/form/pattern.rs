@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_mean_what_they_mean_in_javascript() {
+    fn patterns_match_like_ecmascript() {
         for (pattern, text, found) in [
             ("^[a-z]+$", "abc", Some(true)),
             ("^[a-z]+$", "abc1", Some(false)),
