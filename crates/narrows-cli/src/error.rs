@@ -27,6 +27,7 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass literals, texts and errors")]
     pub(crate) fn new(message: impl ToString) -> CliError {
         CliError { kind: ErrorKind::Failed, message: message.to_string(), hint: None }
     }
@@ -50,6 +51,7 @@ impl CliError {
     }
 
     /// Adds what the user can do about it.
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass literals and texts")]
     pub(crate) fn hint(mut self, hint: impl ToString) -> CliError {
         self.hint = Some(hint.to_string());
         self

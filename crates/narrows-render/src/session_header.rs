@@ -83,21 +83,24 @@ impl SessionHeader {
 
     /// Returns the title on one line, else the first prompt, else the id.
     pub fn title(&self) -> String {
-        let from_prompt = || line(&self.first_prompt).map(|t| wrap::cut(&t, MAX_TITLE_COLUMNS));
-        line(&self.info.title)
+        let from_prompt =
+            || line(self.first_prompt.as_deref()).map(|t| wrap::cut(&t, MAX_TITLE_COLUMNS));
+        line(self.info.title.as_deref())
             .or_else(from_prompt)
             .unwrap_or_else(|| format!("Session {}", escape::line(&self.id)))
     }
 
     /// Returns the agent, the model and the project: `claude 2.1.0`, `claude-opus-4-1`, `app`.
     pub fn agent_details(&self) -> Vec<String> {
-        let agent = line(&self.info.agent).map(|agent| match line(&self.info.version) {
-            Some(version) => format!("{agent} {version}"),
-            None => agent,
+        let agent = line(self.info.agent.as_deref()).map(|agent| {
+            match line(self.info.version.as_deref()) {
+                Some(version) => format!("{agent} {version}"),
+                None => agent,
+            }
         });
-        let folder = line(&self.info.cwd).filter(|cwd| cwd != ".");
-        let project = line(&self.project).or(folder);
-        [agent, line(&self.info.model), project].into_iter().flatten().collect()
+        let folder = line(self.info.cwd.as_deref()).filter(|cwd| cwd != ".");
+        let project = line(self.project.as_deref()).or(folder);
+        [agent, line(self.info.model.as_deref()), project].into_iter().flatten().collect()
     }
 
     /// Returns the period, the turns, the tokens, the cost and a failure.
@@ -133,11 +136,11 @@ impl SessionHeader {
 
     /// Returns the id and the label.
     pub fn identifiers(&self) -> Vec<String> {
-        [Some(escape::line(&self.id)), line(&self.label)].into_iter().flatten().collect()
+        [Some(escape::line(&self.id)), line(self.label.as_deref())].into_iter().flatten().collect()
     }
 }
 
 /// Returns a text on one line, unless it is missing or blank.
-fn line(text: &Option<String>) -> Option<String> {
-    text.as_deref().map(escape::line).filter(|line| !line.is_empty())
+fn line(text: Option<&str>) -> Option<String> {
+    text.map(escape::line).filter(|line| !line.is_empty())
 }

@@ -2,6 +2,8 @@
 //!
 //! Knows nothing of what the commands do. Start with [`Command`].
 
+#![expect(clippy::doc_markdown, reason = "doc comments are the help text, which has no Markdown")]
+
 mod check;
 mod help;
 mod maintenance;

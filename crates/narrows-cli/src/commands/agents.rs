@@ -39,8 +39,8 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<(), CliError> {
             Protocol::Acp => "acp",
             Protocol::Claude => "claude",
         };
-        let argv = agent.argv.join(" ");
-        writeln!(out, "{mark} {:<10} {protocol:<8} {argv:<28} {details}", agent.name)
+        let command_line = agent.argv.join(" ");
+        writeln!(out, "{mark} {:<10} {protocol:<8} {command_line:<28} {details}", agent.name)
             .map_err(CliError::stdout)?;
     }
     if !options.allow {

@@ -122,9 +122,10 @@ fn report(totals: &Totals, sessions: usize, orphans: usize) -> io::Result<()> {
     for (name, subagents) in [("sessions", false), ("subagents", true)] {
         let (responses, usage) = totals.sum(subagents);
         // Older versions report one number without the lifetime of the cache entries.
-        let write_5m = usage.cached_write_5m_tokens.or(usage.cached_write_tokens);
-        let (read, write_1h) = (usage.cached_read_tokens, usage.cached_write_1h_tokens);
-        let counts = [usage.input_tokens, usage.output_tokens, read, write_5m, write_1h];
+        let written_5m = usage.cached_write_5m_tokens.or(usage.cached_write_tokens);
+        let (cache_reads, hourly_writes) = (usage.cached_read_tokens, usage.cached_write_1h_tokens);
+        let counts =
+            [usage.input_tokens, usage.output_tokens, cache_reads, written_5m, hourly_writes];
         write!(out, "{name:<12}{responses:>14}")?;
         counts.iter().try_for_each(|n| write!(out, "{:>14}", n.unwrap_or(0)))?;
         writeln!(out)?;

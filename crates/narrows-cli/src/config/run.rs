@@ -47,11 +47,11 @@ pub(crate) fn run_options(
     is_private: bool,
 ) -> Result<RunOptions, CliError> {
     let file = ConfigFile::load(args)?;
-    from_section(file.run, file.agents, data, allow, is_private)
+    from_section(&file.run, file.agents, data, allow, is_private)
 }
 
 pub(super) fn from_section(
-    section: RunSection,
+    section: &RunSection,
     configured: Vec<AgentSpec>,
     data: &Path,
     allow: bool,
@@ -59,7 +59,7 @@ pub(super) fn from_section(
 ) -> Result<RunOptions, CliError> {
     let defaults = RunLimits::default();
     let memory = section.memory.as_deref().map(parse_size).transpose().map_err(invalid)?;
-    let lease = lease_seconds(&section)?;
+    let lease = lease_seconds(section)?;
     let seconds = |value: Option<u64>, default| value.map_or(default, Duration::from_secs);
     Ok(RunOptions {
         allow: allow || section.allow,

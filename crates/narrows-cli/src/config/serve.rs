@@ -82,7 +82,7 @@ pub(crate) fn serve_config(args: &ServeArgs) -> Result<ServeConfig, CliError> {
     let behind_proxy = args.behind_proxy || section.behind_proxy;
     let is_private =
         bind.ip().is_loopback() && !behind_proxy && hosts.is_empty() && store.is_none();
-    let run = run::from_section(run_section, agents, &data, args.allow_run, is_private)?;
+    let run = run::from_section(&run_section, agents, &data, args.allow_run, is_private)?;
     let defaults = Limits::default();
     let limits = section.limits;
     let streams_per_token = args.streams_per_token.or(limits.streams_per_token);

@@ -1,26 +1,34 @@
-//! Where sessions lie on disk: found, followed, read into the store.
+//! Discovery of the agents' session files on this machine. `scan` finds them, `watcher` reports changes,
+//! `follower` schedules the work and `session_reader` ingests one session from where it was last read.
+//! `source` describes an agent's files; `claude` implements it; `spool` holds recorded sessions.
 
-mod agent;
 mod claude;
-mod claude_home;
-mod follow;
-mod identity;
-mod look;
-mod outputs;
-mod part;
+mod file_identity;
+mod file_merge;
+mod follower;
+mod job_queue;
+mod offloaded;
 mod progress;
-mod queue;
-mod reader;
-mod session;
+mod scan;
+mod session_lookup;
+mod session_reader;
+mod source;
+mod source_file;
 pub mod spool;
-mod watch;
+mod watcher;
 
-pub use agent::{Agent, SourceOptions, agents};
-pub use claude::{Found, find};
-pub use follow::{Follower, catch_up};
-pub use identity::label_of;
-pub use look::{Lying, Seen, look};
-pub use part::has_line;
-pub use progress::{Progress, Sums};
-use session::leave_out;
-pub use session::list_once;
+pub use claude::{SessionFiles, find};
+pub use file_identity::label_of;
+pub use follower::{Follower, catch_up};
+pub use progress::{DiscoveryProgress, DiscoveryTotals};
+pub use scan::{ScanResult, SessionFile, look};
+use session_lookup::apply_excludes;
+pub use session_lookup::list_once;
+pub use source::{SessionSource, SourceOptions, agents};
+pub use source_file::has_line;
+
+// Former names, until their last users are renamed.
+pub use claude::SessionFiles as Found;
+pub use progress::{DiscoveryProgress as Progress, DiscoveryTotals as Sums};
+pub use scan::{ScanResult as Seen, SessionFile as Lying};
+pub use source::SessionSource as Agent;

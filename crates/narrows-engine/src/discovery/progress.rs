@@ -1,54 +1,54 @@
-//! How far reading is.
+//! The progress of discovery.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-/// Sums of what was done and is to be done.
+/// Totals of finished and outstanding work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sums {
-    /// Sessions to be read.
+pub struct DiscoveryTotals {
+    /// Sessions to read.
     pub sessions: u64,
-    /// Sessions that were.
+    /// Sessions that are finished.
     pub done: u64,
-    /// Sessions of which something new was read.
+    /// Sessions with new content.
     pub fresh: u64,
-    /// Bytes to be read.
+    /// Bytes to read.
     pub bytes: u64,
-    /// Bytes that were.
+    /// Bytes that were read.
     pub read: u64,
     /// New events.
     pub events: u64,
-    /// Sessions that could not be read.
+    /// Sessions that failed.
     pub failed: u64,
 }
 
-/// How far reading is, for whoever wants to know.
+/// The progress of discovery, shared with its observers.
 #[derive(Debug, Default)]
-pub struct Progress {
-    sums: Mutex<Sums>,
-    /// How many sessions were done when nothing waited last.
+pub struct DiscoveryProgress {
+    sums: Mutex<DiscoveryTotals>,
+    /// Finished sessions when the queue was last empty.
     rested: Mutex<u64>,
-    /// The last thing that went wrong.
+    /// The last error.
     fault: Mutex<Option<String>>,
 }
 
-impl Progress {
-    /// As it is now.
-    pub fn sums(&self) -> Sums {
+impl DiscoveryProgress {
+    /// The current totals.
+    pub fn sums(&self) -> DiscoveryTotals {
         *self.sums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last thing that went wrong.
+    /// The last error.
     pub fn fault(&self) -> Option<String> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn add(&self, change: impl FnOnce(&mut Sums)) {
+    pub(super) fn add(&self, change: impl FnOnce(&mut DiscoveryTotals)) {
         change(&mut self.sums.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// How many of the sessions that wait, or waited with them, were read, and how many there are;
-    /// none when nothing waits.
+    /// How many of the sessions that were queued together are finished, and their number; `None` if none is
+    /// outstanding.
     pub fn waiting(&self) -> Option<(u64, u64)> {
         let sums = self.sums();
         let rested = *self.rested.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,7 @@ impl Progress {
         (done < total).then_some((done, total))
     }
 
-    /// One session more is to be read.
+    /// Counts one more session to read.
     pub(super) fn count(&self, bytes: u64) {
         self.add(|s| {
             if s.done >= s.sessions {
@@ -68,7 +68,7 @@ impl Progress {
         });
     }
 
-    /// It is not to be read after all.
+    /// Takes back the count of a session that is not read.
     pub(super) fn uncount(&self, bytes: u64) {
         self.add(|s| {
             s.sessions = s.sessions.saturating_sub(1);
@@ -87,8 +87,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_counted_since_nothing_did() {
-        let progress = Progress::default();
+    fn progress_counts_since_queue_was_empty() {
+        let progress = DiscoveryProgress::default();
         assert_eq!(progress.waiting(), None);
         (0..3).for_each(|_| progress.count(9));
         progress.add(|s| s.done += 1);

@@ -27,11 +27,8 @@ pub use options::{ArrivalTime, IngestOptions, IngestReceipt, MAX_PACKET_BYTES, R
 pub use request::IngestRequest;
 
 // Former names, until their last users are renamed.
-pub(crate) use self::AttendedSession as Attended;
 pub use Ingest as Intake;
-pub(crate) use checkpoint::HOST_SOURCE as OWN;
 pub use envelope::SourceEnvelope as Wrapped;
-pub(crate) use item_flush::withdrawal as withdrawn;
 pub use options::{
     ArrivalTime as Arrival, IngestOptions as Reading, MAX_PACKET_BYTES as MAX_LINE,
     RedactionConfig as Hidden,

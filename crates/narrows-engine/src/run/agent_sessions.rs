@@ -1,10 +1,10 @@
-//! The sessions that an agent keeps by itself: listed and deleted, where it can.
+//! Sessions that an agent stores itself: listing and deleting them, where the agent supports it.
 
 use super::agents::Protocol;
-use super::child::{Child, Line};
-use super::folders::named_root;
-use super::wanted::Wanted;
-use super::{Refusal, Runs};
+use super::child::{AgentLine, Child};
+use super::request::RunRequest;
+use super::workspace::validate_root;
+use super::{RunError, Runs};
 use narrows::sanitize::Mode;
 use narrows::time::Time;
 use narrows_store::{Error, Session, SourceMark};
@@ -14,105 +14,109 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long an agent may take to begin and to answer.
-const PATIENCE: Duration = Duration::from_secs(45);
-/// Sessions that are listed, and pages of them.
+/// How long an agent may take to start and answer.
+const AGENT_TIMEOUT: Duration = Duration::from_secs(45);
+/// Sessions and pages of a listing.
 const MAX_SESSIONS: usize = 1000;
 const MAX_PAGES: usize = 50;
-/// Longest id of a session, in bytes.
-const MAX_ID: usize = 512;
-/// An agent that is asked has the machine for itself.
-static ASKING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+/// Longest session id, in bytes.
+const MAX_ID_BYTES: usize = 512;
+/// One agent is queried at a time.
+static CONNECTION_LOCK: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// A session that an agent keeps by itself.
+/// A session that an agent stores itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSession {
-    /// The agent's own id of it.
+    /// The agent's own session id.
     pub id: String,
-    /// What it is called.
+    /// The title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The last name of the folder in which it works.
+    /// The last component of its working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// When something happened in it last.
+    /// When it was last active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
 }
 
-/// Why nothing came of it.
+/// Why a query of an agent's sessions failed.
 #[derive(Debug)]
-pub enum Unlisted {
-    Refused(Refusal),
-    /// The agent cannot do it.
+pub enum AgentSessionError {
+    Refused(RunError),
+    /// The agent does not support it.
     Unable(String),
-    /// It could, and did not.
+    /// The agent failed to do it.
     Failed(String),
-    /// It has no such session.
+    /// The agent has no such session.
     Unknown(String),
 }
 
-impl From<Refusal> for Unlisted {
-    fn from(refusal: Refusal) -> Self {
-        Unlisted::Refused(refusal)
+impl From<RunError> for AgentSessionError {
+    fn from(refusal: RunError) -> Self {
+        AgentSessionError::Refused(refusal)
     }
 }
 
-/// An agent that was started to be asked something.
-struct Talk {
+/// A connection to an agent that was started only for a query.
+struct AgentConnection {
     child: Child,
     next: u64,
-    can: Value,
+    capabilities: Value,
 }
 
 impl Runs {
-    /// The sessions that an agent keeps; with `cwd`, those of that folder.
+    /// Lists the sessions that an agent stores; with `cwd`, only those of that directory.
     pub async fn agent_sessions(
         &self,
         agent: &str,
         cwd: Option<&str>,
-    ) -> Result<Vec<AgentSession>, Unlisted> {
-        let cwd = cwd.map(named_root).transpose()?;
-        self.with_agent(agent, "list", cwd.as_deref(), async |talk| {
+    ) -> Result<Vec<AgentSession>, AgentSessionError> {
+        let cwd = cwd.map(validate_root).transpose()?;
+        self.with_agent(agent, "list", cwd.as_deref(), async |connection| {
             let (mut found, mut ids) = (Vec::new(), HashSet::new());
-            talk.list(cwd.as_deref(), |told| {
-                let told: Option<AgentSession> = self.session_told(told);
-                found.extend(told.filter(|told| ids.insert(told.id.clone())));
-                found.len() < MAX_SESSIONS
-            })
-            .await?;
+            connection
+                .list(cwd.as_deref(), |answer| {
+                    let answer: Option<AgentSession> = self.parse_session(answer);
+                    found.extend(answer.filter(|answer| ids.insert(answer.id.clone())));
+                    found.len() < MAX_SESSIONS
+                })
+                .await?;
             Ok(found)
         })
         .await
     }
 
-    /// The folder in which an agent says that one of its sessions works.
-    pub async fn agent_folder(&self, agent: &str, id: &str) -> Result<String, Unlisted> {
+    /// Returns the working directory that an agent reports for one of its sessions.
+    pub async fn agent_folder(&self, agent: &str, id: &str) -> Result<String, AgentSessionError> {
         let mut folder = None;
-        self.with_agent(agent, "list", None, async |talk| {
+        self.with_agent(agent, "list", None, async |connection| {
             let mut left = MAX_SESSIONS;
-            talk.list(None, |told| {
-                left = left.saturating_sub(1);
-                if told["sessionId"] == id {
-                    folder = told["cwd"].as_str().map(str::to_owned);
-                    left = 0;
-                }
-                left > 0
-            })
-            .await
+            connection
+                .list(None, |answer| {
+                    left = left.saturating_sub(1);
+                    if answer["sessionId"] == id {
+                        folder = answer["cwd"].as_str().map(str::to_owned);
+                        left = 0;
+                    }
+                    left > 0
+                })
+                .await
         })
         .await?;
-        folder.ok_or_else(|| Unlisted::Unknown("the agent lists no such session".to_owned()))
+        folder
+            .ok_or_else(|| AgentSessionError::Unknown("the agent lists no such session".to_owned()))
     }
 
-    /// The session that narrows has of an agent's own one: one that is run, or what was recorded of it.
+    /// Finds the narrows session of an agent's own session id, and whether it is a run (`true`) or a
+    /// recording.
     pub async fn taken_up(
         &self,
         agent: &str,
         native: &str,
-    ) -> Result<Option<(Session, bool)>, Refusal> {
+    ) -> Result<Option<(Session, bool)>, RunError> {
         let mut recorded = None;
         for (session, run) in self.inner.store.runs_of_native(native).await? {
             match run {
@@ -131,103 +135,107 @@ impl Runs {
         Ok(recorded.map(|session| (session, false)))
     }
 
-    /// Starts the agent of a session before anything is said.
-    pub async fn open(&self, session: &Session) -> Result<(), Refusal> {
-        self.want(session, &Wanted::Open).await.map(drop)
+    /// Starts the agent of a session before the first message.
+    pub async fn open(&self, session: &Session) -> Result<(), RunError> {
+        self.request(session, &RunRequest::Open).await.map(drop)
     }
 
-    /// Whether an agent's sessions can be taken up.
-    pub fn takes_up(&self, agent: &str, native: &str) -> Result<(), Unlisted> {
+    /// Checks whether a session of an agent can be resumed.
+    pub fn takes_up(&self, agent: &str, native: &str) -> Result<(), AgentSessionError> {
         if self.agent(agent)?.protocol != Protocol::Acp {
-            let what = format!("sessions of `{agent}` cannot be taken up by the agent's own id");
-            return Err(Unlisted::Unable(what));
+            let what = format!("sessions of `{agent}` cannot be resumed by the agent's session id");
+            return Err(AgentSessionError::Unable(what));
         }
         if !is_id(native) || native.starts_with('-') {
-            let what = "`nativeId` is the agent's own id of a session".to_owned();
-            return Err(Unlisted::Refused(Refusal::Store(Error::Invalid(what))));
+            let what = "`nativeId` must be the agent's own session id".to_owned();
+            return Err(AgentSessionError::Refused(RunError::Store(Error::Invalid(what))));
         }
         Ok(())
     }
 
-    /// Lets an agent forget one of its sessions. What narrows has of it stays.
-    pub async fn delete_agent_session(&self, agent: &str, id: &str) -> Result<(), Unlisted> {
-        self.with_agent(agent, "delete", None, async |talk| {
-            talk.ask("session/delete", &json!({"sessionId": id})).await.map(drop)
+    /// Deletes one of the agent's sessions. What narrows stored of it stays.
+    pub async fn delete_agent_session(
+        &self,
+        agent: &str,
+        id: &str,
+    ) -> Result<(), AgentSessionError> {
+        self.with_agent(agent, "delete", None, async |connection| {
+            connection.call("session/delete", &json!({"sessionId": id})).await.map(drop)
         })
         .await
     }
 
-    /// Starts an agent that can do something with sessions, and ends it afterwards.
+    /// Starts an agent that has this session capability, runs a query and stops it.
     async fn with_agent<T>(
         &self,
         agent: &str,
         ability: &str,
         cwd: Option<&str>,
-        work: impl AsyncFnOnce(&mut Talk) -> Result<T, Unlisted>,
-    ) -> Result<T, Unlisted> {
+        work: impl AsyncFnOnce(&mut AgentConnection) -> Result<T, AgentSessionError>,
+    ) -> Result<T, AgentSessionError> {
         let spec = self.agent(agent)?;
         if spec.protocol != Protocol::Acp {
-            let what =
-                format!("`{agent}` is not spoken to by a protocol that can {ability} sessions");
-            return Err(Unlisted::Unable(what));
+            let what = format!("`{agent}` uses a protocol that cannot {ability} sessions");
+            return Err(AgentSessionError::Unable(what));
         }
-        let _alone = ASKING.lock().await;
-        let place = cwd.map_or_else(std::env::temp_dir, PathBuf::from);
-        let child = Child::start(spec, &[], &place, self.options()).map_err(Unlisted::Failed)?;
-        let mut talk = Talk { child, next: 0, can: Value::Null };
-        let done = tokio::time::timeout(PATIENCE, async {
-            talk.begin().await?;
-            if !talk.can[ability].is_object() {
+        let _alone = CONNECTION_LOCK.lock().await;
+        let cwd = cwd.map_or_else(std::env::temp_dir, PathBuf::from);
+        let child =
+            Child::start(spec, &[], &cwd, self.options()).map_err(AgentSessionError::Failed)?;
+        let mut connection = AgentConnection { child, next: 0, capabilities: Value::Null };
+        let done = tokio::time::timeout(AGENT_TIMEOUT, async {
+            connection.begin().await?;
+            if !connection.capabilities[ability].is_object() {
                 let what = format!("`{agent}` cannot {ability} sessions");
-                return Err(Unlisted::Unable(what));
+                return Err(AgentSessionError::Unable(what));
             }
-            work(&mut talk).await
+            work(&mut connection).await
         });
         let done = done.await.unwrap_or_else(|_| {
-            let what = format!("the agent did not answer within {} s", PATIENCE.as_secs());
-            Err(Unlisted::Failed(what))
+            let what = format!("the agent did not answer within {} s", AGENT_TIMEOUT.as_secs());
+            Err(AgentSessionError::Failed(what))
         });
-        talk.child.stop().await;
+        connection.child.stop().await;
         done
     }
 
-    /// A session as an agent tells it, clean.
-    fn session_told(&self, told: &Value) -> Option<AgentSession> {
-        let id = told["sessionId"].as_str().filter(|id| is_id(id))?.to_owned();
-        let cwd = told["cwd"].as_str().unwrap_or_default();
-        let mut cleaner = self.inner.intake.cleaner(cwd);
+    /// Parses and redacts a session of a listing.
+    fn parse_session(&self, answer: &Value) -> Option<AgentSession> {
+        let id = answer["sessionId"].as_str().filter(|id| is_id(id))?.to_owned();
+        let cwd = answer["cwd"].as_str().unwrap_or_default();
+        let mut cleaner = self.inner.ingest.cleaner(cwd);
         let mut clean = |text: &str| cleaner.text(text, Mode::Text).as_str().to_owned();
-        let title = told["title"].as_str().map(str::trim).filter(|title| !title.is_empty());
+        let title = answer["title"].as_str().map(str::trim).filter(|title| !title.is_empty());
         let title = title.map(&mut clean);
         let project = Path::new(cwd).file_name().and_then(|name| name.to_str()).map(&mut clean);
-        let updated_at = told["updatedAt"].as_str().and_then(Time::parse);
+        let updated_at = answer["updatedAt"].as_str().and_then(Time::parse);
         let updated_at = updated_at.map(|time| time.as_str().to_owned());
         Some(AgentSession { id, title, project, updated_at })
     }
 }
 
-/// Ids are shown as they are: they hold nothing but letters, digits and a few signs.
+/// Ids are shown without redaction, so they may only hold letters, digits and a few signs.
 fn is_id(id: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.:@".contains(&b);
-    !id.is_empty() && id.len() <= MAX_ID && id.bytes().all(plain)
+    !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(plain)
 }
 
-impl Talk {
-    async fn begin(&mut self) -> Result<(), Unlisted> {
+impl AgentConnection {
+    async fn begin(&mut self) -> Result<(), AgentSessionError> {
         let params = json!({"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": {
             "name": "narrows", "title": "narrows", "version": env!("CARGO_PKG_VERSION")}});
-        let told = self.ask("initialize", &params).await?;
-        self.can = told["agentCapabilities"]["sessionCapabilities"].clone();
+        let answer = self.call("initialize", &params).await?;
+        self.capabilities = answer["agentCapabilities"]["sessionCapabilities"].clone();
         Ok(())
     }
 
-    /// Lists sessions, page by page, until there are no more or enough of them.
+    /// Lists sessions page by page, until `more` returns false or there are no more.
     async fn list(
         &mut self,
         cwd: Option<&str>,
         mut more: impl FnMut(&Value) -> bool,
-    ) -> Result<(), Unlisted> {
-        let (mut cursor, mut known) = (Value::Null, HashSet::new());
+    ) -> Result<(), AgentSessionError> {
+        let (mut cursor, mut seen_cursors) = (Value::Null, HashSet::new());
         for _ in 0..MAX_PAGES {
             let mut params = json!({});
             if let Some(cwd) = cwd {
@@ -236,15 +244,16 @@ impl Talk {
             if cursor.is_string() {
                 params["cursor"] = cursor;
             }
-            let page = self.ask("session/list", &params).await?;
-            for told in page["sessions"].as_array().into_iter().flatten() {
-                if !more(told) {
+            let page = self.call("session/list", &params).await?;
+            for answer in page["sessions"].as_array().into_iter().flatten() {
+                if !more(answer) {
                     return Ok(());
                 }
             }
             cursor = page["nextCursor"].clone();
-            // Some pages lead back to others.
-            let is_new = cursor.as_str().is_some_and(|cursor| known.insert(cursor.to_owned()));
+            // Some agents return cursors that lead in a circle.
+            let is_new =
+                cursor.as_str().is_some_and(|cursor| seen_cursors.insert(cursor.to_owned()));
             if !is_new {
                 break;
             }
@@ -252,18 +261,18 @@ impl Talk {
         Ok(())
     }
 
-    /// Asks, and waits for the answer. What the agent asks meanwhile is refused.
-    async fn ask(&mut self, method: &str, params: &Value) -> Result<Value, Unlisted> {
+    /// Sends a request and waits for its response. Requests of the agent are refused meanwhile.
+    async fn call(&mut self, method: &str, params: &Value) -> Result<Value, AgentSessionError> {
         let id = self.next;
         self.next += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
         while let Some(lines) = self.child.lines().await {
             for line in lines {
-                let Line::Text(text) = line else { continue };
+                let AgentLine::Text(text) = line else { continue };
                 let Ok(message) = serde_json::from_slice::<Value>(&text) else { continue };
                 if message["method"].is_string() {
                     if !message["id"].is_null() {
-                        let error = json!({"code": -32601, "message": "narrows only asks"});
+                        let error = json!({"code": -32601, "message": "this client does not serve requests"});
                         let id = &message["id"];
                         self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}))?;
                     }
@@ -272,18 +281,20 @@ impl Talk {
                     if error.is_null() {
                         return Ok(message["result"].clone());
                     }
-                    let told = error["message"].as_str().unwrap_or("no reason given");
-                    return Err(Unlisted::Failed(format!("the agent refuses: {told}")));
+                    let answer = error["message"].as_str().unwrap_or("no reason given");
+                    return Err(AgentSessionError::Failed(format!(
+                        "the agent reported an error: {answer}"
+                    )));
                 }
             }
         }
-        let words = self.child.last_words(3);
-        Err(Unlisted::Failed(format!("the agent is gone. {words}").trim().to_owned()))
+        let words = self.child.stderr_tail(3);
+        Err(AgentSessionError::Failed(format!("the agent is gone. {words}").trim().to_owned()))
     }
 
-    fn send(&self, message: &Value) -> Result<(), Unlisted> {
+    fn send(&self, message: &Value) -> Result<(), AgentSessionError> {
         let sent = self.child.send(&message.to_string());
-        let what = || Unlisted::Failed("the agent does not read what it is told".to_owned());
+        let what = || AgentSessionError::Failed("the agent does not read its input".to_owned());
         if sent { Ok(()) } else { Err(what()) }
     }
 }

@@ -1,17 +1,17 @@
-//! Agents that can be run: those that are known, and those of the config file.
+//! Agents that can be run: the presets and those of the config file.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// How an agent is spoken to.
+/// The protocol of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// The Agent Client Protocol over its pipes.
+    /// The Agent Client Protocol over stdio.
     Acp,
-    /// Claude Code's stream of JSON in both directions.
+    /// Claude Code's stream-json in both directions.
     Claude,
 }
 
@@ -19,25 +19,25 @@ pub enum Protocol {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSpec {
-    /// The name by which it is asked for.
+    /// The name that clients request.
     pub name: String,
-    /// Its name for people.
+    /// The display name.
     #[serde(default)]
     pub title: String,
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// How it is spoken to.
+    /// The protocol.
     #[serde(default = "acp")]
     pub protocol: Protocol,
-    /// Names of environment variables that it gets beside the usual ones, where not all are given to
-    /// it; `*` at the end is any rest. `NAME=value` gives it that value. The config file may also
-    /// have a table: `env = {NAME = "value"}`.
+    /// Names of environment variables that are passed in addition to the default ones, unless all are
+    /// passed; a trailing `*` matches any suffix. `NAME=value` sets a value. The config file may also have
+    /// a table: `env = {NAME = "value"}`.
     #[serde(default, deserialize_with = "env")]
     pub env: Vec<String>,
-    /// The command by which one logs in, in a terminal.
+    /// The command of an interactive login in a terminal.
     #[serde(default)]
     pub login: Vec<String>,
-    /// Folders beside that of the session in which it may work, as whole paths.
+    /// Absolute paths of more directories in which it may work.
     #[serde(default)]
     pub directories: Vec<PathBuf>,
 }
@@ -46,16 +46,16 @@ fn acp() -> Protocol {
     Protocol::Acp
 }
 
-/// Names, or names and values.
+/// Deserializes names, or names with values.
 fn env<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Env {
-        Names(Vec<String>),
+        RequestNames(Vec<String>),
         Values(std::collections::BTreeMap<String, String>),
     }
     let list = match Env::deserialize(from)? {
-        Env::Names(names) => names,
+        Env::RequestNames(names) => names,
         Env::Values(map) => {
             if let Some(name) = map.keys().find(|name| name.is_empty() || name.contains('=')) {
                 let what = format!("`env`: {name:?} is no name of a variable");
@@ -67,9 +67,9 @@ fn env<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Erro
     Ok(list)
 }
 
-/// Variables that no agent gets from the environment of narrows: narrows' own settings and secrets,
-/// what makes programs load foreign code, and what is true of the process that started narrows only.
-const NEVER: [&str; 26] = [
+/// Variables that are never inherited by an agent: narrows' own settings and secrets, variables that make
+/// programs load foreign code, and those that describe only the process that started narrows.
+const DENIED_ENV: [&str; 26] = [
     "NARROWS_*",
     "LD_PRELOAD",
     "LD_AUDIT",
@@ -93,14 +93,14 @@ const NEVER: [&str; 26] = [
     "INVOCATION_ID",
     "JOURNAL_STREAM",
     "CREDENTIALS_DIRECTORY",
-    // An agent that finds these takes itself for a part of another one.
+    // With these an agent takes itself for a part of another agent.
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
     "CLAUDE_CODE_SSE_PORT",
 ];
 
-/// Variables that every agent gets: what programs need to find their files and to speak.
-const USUAL: [&str; 17] = [
+/// Variables that every agent inherits: programs need them for files, locale and network.
+const DEFAULT_ENV: [&str; 17] = [
     "HOME",
     "PATH",
     "USER",
@@ -120,7 +120,7 @@ const USUAL: [&str; 17] = [
     "SSL_CERT_*",
 ];
 
-/// The agents that narrows knows, each with the variables by which it finds its model.
+/// The built-in agents, each with the variables that configure its models.
 pub fn presets() -> Vec<AgentSpec> {
     let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
     let spec = |name: &str, title: &str, argv: &[&str], login: &[&str], env: &[&str]| AgentSpec {
@@ -143,63 +143,63 @@ pub fn presets() -> Vec<AgentSpec> {
 }
 
 impl AgentSpec {
-    /// The folders beside that of the session, its own ones too, as they really are; and those that
-    /// are not there.
+    /// Resolves the additional directories of the agent and of the session; returns those that exist and
+    /// those that are missing.
     pub(crate) fn directories(&self, own: &[String]) -> (Vec<PathBuf>, Vec<PathBuf>) {
-        let (mut there, mut missing) = (Vec::new(), Vec::new());
+        let (mut existing, mut missing) = (Vec::new(), Vec::new());
         let own: Vec<PathBuf> = own.iter().map(PathBuf::from).collect();
         for path in self.directories.iter().chain(&own) {
             let real = path.is_absolute().then(|| path.canonicalize().ok()).flatten();
             match real.filter(|real| real.is_dir() && real.to_str().is_some()) {
-                Some(real) if !there.contains(&real) => there.push(real),
+                Some(real) if !existing.contains(&real) => existing.push(real),
                 Some(_) => {}
                 None => missing.push(path.clone()),
             }
         }
-        (there, missing)
+        (existing, missing)
     }
 
-    /// Its name for people.
+    /// The display name.
     pub fn title(&self) -> &str {
         if self.title.is_empty() { &self.name } else { &self.title }
     }
 
-    /// Where its program is, or why it cannot be started.
+    /// Finds the program; the error says why it cannot be started.
     pub fn program(&self, path: Option<&OsStr>) -> Result<PathBuf, String> {
         let Some(name) = self.argv.first().filter(|n| !n.is_empty()) else {
             return Err("no program is given".to_owned());
         };
-        let given = Path::new(name);
-        if given.components().count() > 1 {
-            return if is_program(given) {
-                Ok(given.to_owned())
+        let program = Path::new(name);
+        if program.components().count() > 1 {
+            return if is_program(program) {
+                Ok(program.to_owned())
             } else {
                 Err(format!("there is no program {name}"))
             };
         }
         let folders = path.map(std::env::split_paths).into_iter().flatten();
-        let mut found = folders.filter(|f| f.is_absolute()).map(|f| f.join(given));
+        let mut found = folders.filter(|f| f.is_absolute()).map(|f| f.join(program));
         found
             .find(|p| is_program(p))
             .ok_or_else(|| format!("`{name}` is not installed (not in PATH)"))
     }
 
-    /// Whether it gets a variable of the environment.
-    pub(crate) fn gets(&self, variable: &str, all: bool) -> bool {
-        let fits = |rule: &str| match rule.strip_suffix('*') {
+    /// Returns whether the agent inherits an environment variable.
+    pub(crate) fn env_allows(&self, variable: &str, all: bool) -> bool {
+        let matches = |rule: &str| match rule.strip_suffix('*') {
             Some(start) => variable.starts_with(start),
             None => variable.eq_ignore_ascii_case(rule),
         };
         let is_own = variable.starts_with("NARROWS_");
-        let is_named = self.env.iter().filter(|r| !r.contains('=')).any(|r| fits(r));
+        let is_named = self.env.iter().filter(|r| !r.contains('=')).any(|r| matches(r));
         if is_own || is_named {
             return !is_own;
         }
-        let never = NEVER.iter().any(|r| fits(r));
-        if all { !never } else { USUAL.iter().any(|r| fits(r)) }
+        let is_denied = DENIED_ENV.iter().any(|r| matches(r));
+        if all { !is_denied } else { DEFAULT_ENV.iter().any(|r| matches(r)) }
     }
 
-    /// The variables that it is given a value of.
+    /// The variables that the spec sets, with their values.
     pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
         self.env.iter().filter_map(|rule| rule.split_once('='))
     }
@@ -221,35 +221,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_gets_what_it_needs_and_nothing_else() {
+    fn agent_inherits_only_listed_variables() {
         let presets = presets();
         let claude = presets.iter().find(|p| p.name == "claude").expect("claude");
         for name in
             ["HOME", "PATH", "LC_ALL", "ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "https_proxy"]
         {
-            assert!(claude.gets(name, false), "{name}");
+            assert!(claude.env_allows(name, false), "{name}");
         }
         for name in
             ["OPENAI_API_KEY", "NARROWS_TOKEN", "LD_PRELOAD", "DATABASE_URL", "NODE_OPTIONS"]
         {
-            assert!(!claude.gets(name, false), "{name}");
+            assert!(!claude.env_allows(name, false), "{name}");
         }
     }
 
     #[test]
-    fn on_ones_own_machine_it_gets_all_but_what_is_dangerous() {
+    fn whole_env_excludes_dangerous_variables() {
         let presets = presets();
         let opencode = presets.iter().find(|p| p.name == "opencode").expect("opencode");
         for name in ["GROQ_API_KEY", "DATABASE_URL", "LD_LIBRARY_PATH", "HOME", "NVM_DIR"] {
-            assert!(opencode.gets(name, true), "{name}");
+            assert!(opencode.env_allows(name, true), "{name}");
         }
         for name in ["NARROWS_TOKEN", "LD_PRELOAD", "NODE_OPTIONS", "BASH_FUNC_x%%", "PWD", "_"] {
-            assert!(!opencode.gets(name, true), "{name}");
+            assert!(!opencode.env_allows(name, true), "{name}");
         }
     }
 
     #[test]
-    fn a_program_is_looked_for_in_the_path() {
+    fn program_is_found_in_path() {
         let spec = |argv: &str| AgentSpec {
             name: "x".to_owned(),
             title: String::new(),

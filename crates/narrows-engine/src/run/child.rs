@@ -1,5 +1,5 @@
-//! An agent's process: its pipes, the end of its standard error, and its own end. The only place
-//! of the server that spawns.
+//! An agent's process: its pipes, the tail of its standard error, and its exit. The only module of the
+//! server that spawns processes.
 
 use super::RunOptions;
 use super::agents::AgentSpec;
@@ -15,24 +15,24 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 use tokio::sync::mpsc;
 
-/// What is kept of standard error.
-const MAX_STDERR: usize = 64 << 10;
-/// What is read at once, and how many such pieces may wait.
-const PIECE: usize = 64 << 10;
-const PIECES: usize = 4;
-/// Lines that may wait for the agent to read them.
-const MAX_UNREAD: usize = 64;
-/// How long the keeper waits before it kills, and narrows for the keeper.
-const GRACE: Duration = Duration::from_secs(3);
-const KEEPER: Duration = Duration::from_secs(15);
-/// How long the last lines of an agent may take whose process has left.
-const LAST_LINES: Duration = Duration::from_secs(2);
+/// Bytes of standard error that are kept.
+const MAX_STDERR_BYTES: usize = 64 << 10;
+/// Bytes read at once, and how many chunks may queue.
+const READ_CHUNK_BYTES: usize = 64 << 10;
+const MAX_QUEUED_CHUNKS: usize = 4;
+/// Lines that may queue for the agent's standard input.
+const MAX_UNSENT_LINES: usize = 64;
+/// How long the supervisor waits before it kills, and narrows before it kills the supervisor.
+const KILL_GRACE: Duration = Duration::from_secs(3);
+const SUPERVISOR_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long the output of an exited process may take to arrive.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A line of an agent.
+/// A line of an agent's output.
 #[derive(Debug)]
-pub(super) enum Line {
+pub(super) enum AgentLine {
     Text(Vec<u8>),
-    /// One that is too long to be kept.
+    /// A line that exceeds the limit; its length in bytes.
     TooLong(u64),
 }
 
@@ -40,16 +40,16 @@ pub(super) enum Line {
 #[derive(Debug)]
 pub(super) struct Child {
     process: tokio::process::Child,
-    lines: mpsc::Receiver<Vec<Line>>,
+    lines: mpsc::Receiver<Vec<AgentLine>>,
     input: Option<mpsc::Sender<Vec<u8>>>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
-    kept: bool,
-    /// Its process has left, and when: what it said last is still read for a moment.
-    left: Option<tokio::time::Instant>,
+    supervised: bool,
+    /// When the process exited: its remaining output is still read for a moment.
+    exited_at: Option<tokio::time::Instant>,
 }
 
 impl Child {
-    /// Starts an agent in a folder.
+    /// Starts an agent in a directory.
     pub(super) fn start(
         spec: &AgentSpec,
         more: &[String],
@@ -60,7 +60,7 @@ impl Child {
             options.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
         let program = spec.program(path)?;
         if !cwd.is_dir() {
-            return Err("the folder of the session is not there any more".to_owned());
+            return Err("the working directory does not exist".to_owned());
         }
         let mut command = command(options, &program);
         command.args(spec.argv.iter().skip(1).chain(more)).current_dir(cwd);
@@ -69,42 +69,49 @@ impl Child {
         let mut process = process.map_err(|e| format!("it cannot be started: {e}"))?;
         let pipes = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err("it has no pipes".to_owned());
+            return Err("cannot open its pipes".to_owned());
         };
-        let (tell, lines) = mpsc::channel(PIECES);
-        tokio::spawn(read_lines(stdout, tell));
-        let kept = Arc::new(Mutex::new(VecDeque::new()));
-        tokio::spawn(read_end(stderr, Arc::clone(&kept)));
-        let (input, waiting) = mpsc::channel(MAX_UNREAD);
+        let (sender, lines) = mpsc::channel(MAX_QUEUED_CHUNKS);
+        tokio::spawn(read_lines(stdout, sender));
+        let stderr_tail = Arc::new(Mutex::new(VecDeque::new()));
+        tokio::spawn(read_stderr(stderr, Arc::clone(&stderr_tail)));
+        let (input, waiting) = mpsc::channel(MAX_UNSENT_LINES);
         tokio::spawn(write_lines(stdin, waiting));
         let keeper = options.keeper.is_some();
-        Ok(Child { process, lines, input: Some(input), stderr: kept, kept: keeper, left: None })
+        Ok(Child {
+            process,
+            lines,
+            input: Some(input),
+            stderr: stderr_tail,
+            supervised: keeper,
+            exited_at: None,
+        })
     }
 
-    /// The next lines; none when the agent says nothing any more. Whoever stops waiting loses nothing.
-    pub(super) async fn lines(&mut self) -> Option<Vec<Line>> {
+    /// Receives the next lines; `None` at the end of the output. Cancelling the future loses nothing.
+    pub(super) async fn lines(&mut self) -> Option<Vec<AgentLine>> {
         loop {
-            let after = self.left.map(|left| left + LAST_LINES);
+            let after = self.exited_at.map(|exited_at| exited_at + DRAIN_TIMEOUT);
             let id = self.process.id();
             tokio::select! {
                 biased;
                 lines = self.lines.recv() => return lines,
-                status = self.process.wait(), if self.left.is_none() => {
-                    self.left = Some(tokio::time::Instant::now());
-                    // A keeper that was killed has ended nothing.
-                    if self.kept && status.is_ok_and(|status| status.code().is_none()) {
-                        tokio::spawn(orphans::end(id));
+                status = self.process.wait(), if self.exited_at.is_none() => {
+                    self.exited_at = Some(tokio::time::Instant::now());
+                    // A supervisor that was killed has stopped nothing.
+                    if self.supervised && status.is_ok_and(|status| status.code().is_none()) {
+                        tokio::spawn(orphans::reap(id));
                     } else {
-                        orphans::forget(id);
+                        orphans::unregister(id);
                     }
                 }
-                // Something else has its output.
-                () = until(after) => return None,
+                // Another process still holds the pipe open.
+                () = sleep_until(after) => return None,
             }
         }
     }
 
-    /// Gives a line to the agent; false when it reads none.
+    /// Queues a line for the agent; returns false if the agent does not read.
     pub(super) fn send(&self, line: &str) -> bool {
         let mut bytes = line.as_bytes().to_vec();
         bytes.push(b'\n');
@@ -112,55 +119,55 @@ impl Child {
     }
 
     /// The last lines of its standard error.
-    pub(super) fn last_words(&self, lines: usize) -> String {
+    pub(super) fn stderr_tail(&self, lines: usize) -> String {
         let bytes = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = bytes.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
-        let said: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-        said[said.len().saturating_sub(lines)..].join("\n")
+        let lines_found: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+        lines_found[lines_found.len().saturating_sub(lines)..].join("\n")
     }
 
-    /// Waits for its end, in words.
-    pub(super) async fn ended(&mut self) -> String {
+    /// Waits for the exit and describes it.
+    pub(super) async fn wait_exit(&mut self) -> String {
         match self.process.wait().await {
-            Ok(status) => words(status),
-            Err(error) => format!("nobody knows how it ended ({error})"),
+            Ok(status) => describe_exit(status),
+            Err(error) => format!("its exit status is unknown ({error})"),
         }
     }
 
-    /// Ends it and everything that it has started.
+    /// Stops the process and all its descendants.
     pub(super) async fn stop(mut self) -> String {
-        // An agent that reads its input to the end leaves by itself.
+        // An agent that reads its input to the end exits by itself.
         self.input = None;
         let id = self.process.id();
-        terminate(&mut self.process, self.kept);
-        let waited = tokio::time::timeout(KEEPER, self.process.wait()).await;
+        terminate(&mut self.process, self.supervised);
+        let waited = tokio::time::timeout(SUPERVISOR_TIMEOUT, self.process.wait()).await;
         match waited {
             Ok(Ok(status)) => {
-                if self.kept && status.code().is_none() {
-                    orphans::end(id).await;
+                if self.supervised && status.code().is_none() {
+                    orphans::reap(id).await;
                 }
-                orphans::forget(id);
-                words(status)
+                orphans::unregister(id);
+                describe_exit(status)
             }
-            Ok(Err(error)) => format!("nobody knows how it ended ({error})"),
+            Ok(Err(error)) => format!("its exit status is unknown ({error})"),
             Err(_) => {
                 let _ = self.process.kill().await;
-                if self.kept {
-                    orphans::end(id).await;
+                if self.supervised {
+                    orphans::reap(id).await;
                 }
-                "it had to be killed".to_owned()
+                "it was killed after a timeout".to_owned()
             }
         }
     }
 }
 
-/// A program below a keeper, which lets nothing of it live on; with an empty environment.
+/// A command under a supervisor, which lets no descendant survive; the environment is empty.
 pub(super) fn command(options: &RunOptions, program: &Path) -> Command {
     let mut command = match &options.keeper {
         Some(keeper) => {
             let mut command = Command::new(keeper);
-            command.args(["__supervise", "--grace", &GRACE.as_millis().to_string()]);
+            command.args(["__supervise", "--grace", &KILL_GRACE.as_millis().to_string()]);
             command.args(["--parent", &std::process::id().to_string()]);
             if let Some(bytes) = options.limits.memory {
                 command.args(["--memory", &bytes.to_string()]);
@@ -176,12 +183,12 @@ pub(super) fn command(options: &RunOptions, program: &Path) -> Command {
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     command.process_group(0);
-    // What is kept is ended by its keeper, which has to live for that.
+    // The supervisor must live to stop its processes.
     command.kill_on_drop(options.keeper.is_none());
     command
 }
 
-/// Starts what [`command`] has made.
+/// Spawns a command made by [`command`].
 pub(super) fn spawn(
     command: &mut Command,
     options: &RunOptions,
@@ -189,24 +196,25 @@ pub(super) fn spawn(
     if options.keeper.is_some() { orphans::spawn(command) } else { command.spawn() }
 }
 
-/// The variables that an agent gets.
+/// The environment of an agent.
 pub(super) fn environment<'a>(
     spec: &'a AgentSpec,
     options: &'a RunOptions,
 ) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
-    let given = |name: &OsString| name.to_str().is_some_and(|n| spec.gets(n, options.whole_env));
+    let given =
+        |name: &OsString| name.to_str().is_some_and(|n| spec.env_allows(n, options.whole_env));
     let own = spec.values().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
     let all = options.env.iter().filter(move |(name, _)| given(name));
     all.map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(own)
 }
 
-/// Asks whoever keeps a process to end it.
-pub(super) fn terminate(process: &mut tokio::process::Child, kept: bool) {
+/// Asks the supervisor of a process to stop it.
+pub(super) fn terminate(process: &mut tokio::process::Child, supervised: bool) {
     #[cfg(unix)]
     if let Some(pid) = process.id().and_then(|id| i32::try_from(id).ok())
         && let Some(pid) = rustix::process::Pid::from_raw(pid)
     {
-        let _ = if kept {
+        let _ = if supervised {
             rustix::process::kill_process(pid, rustix::process::Signal::TERM)
         } else {
             rustix::process::kill_process_group(pid, rustix::process::Signal::KILL)
@@ -214,25 +222,25 @@ pub(super) fn terminate(process: &mut tokio::process::Child, kept: bool) {
     }
     #[cfg(not(unix))]
     {
-        let _ = (kept, process.start_kill());
+        let _ = (supervised, process.start_kill());
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        terminate(&mut self.process, self.kept);
+        terminate(&mut self.process, self.supervised);
     }
 }
 
-/// Waits for a moment that may never come.
-async fn until(moment: Option<tokio::time::Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
+/// Sleeps until a deadline, or forever.
+async fn sleep_until(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }
 
-fn words(status: std::process::ExitStatus) -> String {
+fn describe_exit(status: std::process::ExitStatus) -> String {
     match status.code() {
         Some(0) => "it ended by itself".to_owned(),
         Some(code) if code > 128 => format!("it was ended by signal {}", code - 128),
@@ -241,17 +249,17 @@ fn words(status: std::process::ExitStatus) -> String {
     }
 }
 
-/// Cuts what the agent writes into lines. Whoever takes them sets the pace.
-async fn read_lines(mut from: impl AsyncRead + Unpin, tell: mpsc::Sender<Vec<Line>>) {
-    let max = crate::ingest::MAX_LINE;
-    let (mut piece, mut held, mut lost) = (vec![0; PIECE], Vec::new(), 0_u64);
+/// Splits the agent's output into lines. The bounded channel sets the pace.
+async fn read_lines(mut from: impl AsyncRead + Unpin, sender: mpsc::Sender<Vec<AgentLine>>) {
+    let max = crate::ingest::MAX_PACKET_BYTES;
+    let (mut chunk, mut held, mut lost) = (vec![0; READ_CHUNK_BYTES], Vec::new(), 0_u64);
     loop {
-        let n = match from.read(&mut piece).await {
+        let n = match from.read(&mut chunk).await {
             Ok(0) | Err(_) => break,
             Ok(n) => n,
         };
         let mut lines = Vec::new();
-        for part in piece[..n].split_inclusive(|b| *b == b'\n') {
+        for part in chunk[..n].split_inclusive(|b| *b == b'\n') {
             let (text, whole) = part.strip_suffix(b"\n").map_or((part, false), |text| (text, true));
             if lost > 0 || held.len() + text.len() > max {
                 lost += (held.len() + text.len()) as u64;
@@ -261,28 +269,28 @@ async fn read_lines(mut from: impl AsyncRead + Unpin, tell: mpsc::Sender<Vec<Lin
             }
             if whole {
                 let line = std::mem::take(&mut held);
-                lines.push(if lost > 0 { Line::TooLong(lost) } else { Line::Text(line) });
+                lines.push(if lost > 0 { AgentLine::TooLong(lost) } else { AgentLine::Text(line) });
                 lost = 0;
             }
         }
-        if !lines.is_empty() && tell.send(lines).await.is_err() {
+        if !lines.is_empty() && sender.send(lines).await.is_err() {
             return;
         }
     }
     if !held.is_empty() || lost > 0 {
-        let line = if lost > 0 { Line::TooLong(lost) } else { Line::Text(held) };
-        let _ = tell.send(vec![line]).await;
+        let line = if lost > 0 { AgentLine::TooLong(lost) } else { AgentLine::Text(held) };
+        let _ = sender.send(vec![line]).await;
     }
 }
 
-/// Reads to the end, and keeps the last of it.
-async fn read_end(mut from: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<u8>>>) {
-    let mut piece = vec![0; 8 << 10];
-    while let Ok(n @ 1..) = from.read(&mut piece).await {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend(&piece[..n]);
-        let over = kept.len().saturating_sub(MAX_STDERR);
-        kept.drain(..over);
+/// Reads standard error to its end and keeps the tail.
+async fn read_stderr(mut from: impl AsyncRead + Unpin, tail: Arc<Mutex<VecDeque<u8>>>) {
+    let mut chunk = vec![0; 8 << 10];
+    while let Ok(n @ 1..) = from.read(&mut chunk).await {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(&chunk[..n]);
+        let excess = tail.len().saturating_sub(MAX_STDERR_BYTES);
+        tail.drain(..excess);
     }
 }
 

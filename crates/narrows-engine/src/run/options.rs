@@ -1,57 +1,57 @@
-//! How agents are run, and what is allowed.
+//! Options and limits of runs.
 
 use super::agents::AgentSpec;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How agents are run.
+/// The options of runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
-    /// Whether they are: it means running code.
+    /// Whether agents may be run; this means running code.
     pub allow: bool,
-    /// Those that can be asked for.
+    /// The agents that clients may request.
     pub agents: Vec<AgentSpec>,
-    /// The program that keeps their processes: narrows itself. Without it, they end with their group.
+    /// The supervisor program: narrows itself. Without it, processes are stopped by their process group.
     pub keeper: Option<PathBuf>,
-    /// Where sessions without a folder of their own get one.
+    /// Where sessions without a working directory get one.
     pub roots: PathBuf,
-    /// The environment from which agents get what they are allowed.
+    /// The environment from which agents inherit variables.
     pub env: Vec<(OsString, OsString)>,
-    /// Agents get all of it but what is dangerous, not only what their lists name: for a server that
-    /// nobody else uses.
+    /// Agents inherit all variables except dangerous ones, not only listed ones: for a server with a single
+    /// user.
     pub whole_env: bool,
-    /// What is allowed at most.
+    /// The limits.
     pub limits: RunLimits,
 }
 
 impl RunOptions {
-    /// Where programs are looked for.
+    /// The search path of programs.
     pub(super) fn path(&self) -> Option<&OsStr> {
         self.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str())
     }
 }
 
-/// What is allowed at most.
+/// The limits of runs.
 #[derive(Debug, Clone)]
 pub struct RunLimits {
-    /// Agents at once.
+    /// Concurrent agents.
     pub agents: usize,
-    /// Messages of one session that wait.
+    /// Queued messages per session.
     pub queue: usize,
-    /// How long an agent may take to begin.
+    /// How long an agent may take to start.
     pub start: Duration,
-    /// After so much silence it is said that an agent may need a login.
+    /// After this silence a login hint is shown.
     pub silence: Duration,
-    /// How long an agent may take to cancel a turn; then it is ended.
+    /// How long an agent may take to cancel a turn before it is stopped.
     pub cancel: Duration,
-    /// An agent that nobody speaks to for so long is ended.
+    /// An agent without messages for this time is stopped.
     pub idle: Duration,
-    /// Bytes of memory of an agent with everything that it starts.
+    /// Bytes of memory of an agent with all its descendants.
     pub memory: Option<u64>,
     /// Processes of an agent.
     pub processes: Option<u64>,
-    /// Where several nodes share a store: one that is silent for so long has lost its agents.
+    /// The lease time in a cluster: a node that does not renew for this long loses its runs.
     pub lease: Duration,
 }
 

@@ -1,9 +1,9 @@
-//! What is left of an agent whose keeper was killed: it becomes ours, and is ended.
+//! Reaps the descendants of an agent whose supervisor was killed: they become children of this process.
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{end, forget, spawn};
+pub(super) use linux::{reap, spawn, unregister};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{end, forget, spawn};
+pub(super) use other::{reap, spawn, unregister};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -14,17 +14,17 @@ mod linux {
     use std::time::Duration;
     use tokio::process::{Child, Command};
 
-    /// How often it is looked, and when it is given up: the kernel holds what does not end.
-    const LOOKS: u32 = 200;
-    const PAUSE: Duration = Duration::from_millis(20);
+    /// Rounds until reaping is given up: the kernel holds processes that do not end.
+    const MAX_REAP_ROUNDS: u32 = 200;
+    const REAP_INTERVAL: Duration = Duration::from_millis(20);
 
-    /// The children that this process has started itself.
-    static OWN: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
+    /// Children that this process spawned itself.
+    static HOST_SOURCE: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
 
-    /// Starts a keeper, and remembers it. This process becomes the parent of what loses its own; whom
-    /// it had before is no orphan.
+    /// Spawns and registers a supervisor. This process becomes a subreaper; children that it had before are
+    /// no orphans.
     pub(in super::super) fn spawn(command: &mut Command) -> io::Result<Child> {
-        let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = HOST_SOURCE.lock().unwrap_or_else(PoisonError::into_inner);
         let own = own.get_or_insert_with(|| {
             let me = rustix::process::getpid();
             let before = parents().into_iter().filter(|(_, p)| *p == me.as_raw_nonzero().get());
@@ -37,20 +37,20 @@ mod linux {
         Ok(child)
     }
 
-    /// A keeper has left by itself.
-    pub(in super::super) fn forget(keeper: Option<u32>) {
-        if let Some(keeper) = keeper.and_then(|keeper| i32::try_from(keeper).ok())
-            && let Some(own) = OWN.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+    /// Unregisters a supervisor that has exited by itself.
+    pub(in super::super) fn unregister(supervisor: Option<u32>) {
+        if let Some(supervisor) = supervisor.and_then(|supervisor| i32::try_from(supervisor).ok())
+            && let Some(own) = HOST_SOURCE.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
         {
-            own.remove(&keeper);
+            own.remove(&supervisor);
         }
     }
 
-    /// Ends everything that became a child of this process after a keeper was killed. A child that
-    /// this process started itself is none of them.
-    pub(in super::super) async fn end(keeper: Option<u32>) {
-        for _ in 0..LOOKS {
-            let orphans = look();
+    /// Kills all processes that became children of this process after a supervisor was killed, but not
+    /// children that this process spawned itself.
+    pub(in super::super) async fn reap(supervisor: Option<u32>) {
+        for _ in 0..MAX_REAP_ROUNDS {
+            let orphans = find_orphans();
             if orphans.is_empty() {
                 break;
             }
@@ -61,16 +61,16 @@ mod linux {
                     let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
                 }
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(REAP_INTERVAL).await;
         }
-        forget(keeper);
+        unregister(supervisor);
     }
 
-    /// The orphans, and what descends from them; whether each is a child of this process.
-    fn look() -> Vec<(i32, bool)> {
+    /// The orphans and their descendants, each with whether it is a child of this process.
+    fn find_orphans() -> Vec<(i32, bool)> {
         let me = rustix::process::getpid().as_raw_nonzero().get();
-        // Nothing is started meanwhile: it would be taken for an orphan.
-        let own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        // The lock keeps new children from being taken for orphans.
+        let own = HOST_SOURCE.lock().unwrap_or_else(PoisonError::into_inner);
         let parents = parents();
         let own = own.as_ref();
         let is_orphan =
@@ -97,7 +97,7 @@ mod linux {
         found
     }
 
-    /// All processes, with their parents.
+    /// All processes with their parents.
     fn parents() -> HashMap<i32, i32> {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -108,7 +108,7 @@ mod linux {
     fn parent(pid: i32) -> Option<i32> {
         let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
         let text = String::from_utf8_lossy(&text);
-        // The name in brackets may hold anything, so the fields are counted from its end.
+        // The name in parentheses may contain anything, so fields are counted from its end.
         text.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
     }
 }
@@ -117,12 +117,12 @@ mod linux {
 mod other {
     use tokio::process::{Child, Command};
 
-    /// Nobody adopts here: the group of the agent is all that is known.
+    /// No subreaper on this platform: only the process group of the agent is known.
     pub(in super::super) fn spawn(command: &mut Command) -> std::io::Result<Child> {
         command.spawn()
     }
 
-    pub(in super::super) fn forget(_keeper: Option<u32>) {}
+    pub(in super::super) fn unregister(_keeper: Option<u32>) {}
 
-    pub(in super::super) async fn end(_keeper: Option<u32>) {}
+    pub(in super::super) async fn reap(_keeper: Option<u32>) {}
 }

@@ -1,4 +1,4 @@
-//! How a run stands.
+//! The state of a run, as clients see it.
 
 use super::RunOptions;
 use super::agents::AgentSpec;
@@ -8,84 +8,85 @@ use narrows_store::RunRow;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Characters of a message that are shown while it waits.
-const SHOWN: usize = 200;
+/// Characters of a queued message that are shown.
+const PREVIEW_CHARS: usize = 200;
 
-/// What a session's task knows from the beginning.
+/// What an actor knows from its start.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct RunContext {
     pub(super) spec: Arc<AgentSpec>,
     pub(super) options: Arc<RunOptions>,
 }
 
-/// How far an agent is.
+/// The phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RunPhase {
-    /// narrows does not run this session.
+    /// The session is not a run.
     #[default]
     None,
-    /// No process is there; a message starts one.
+    /// No process is running; a message starts one.
     Ended,
-    /// It is being started.
+    /// The process is starting.
     Starting,
-    /// It is there and has nothing to do.
+    /// The agent waits for a message.
     Idle,
-    /// It works.
+    /// A turn is running.
     Running,
-    /// It waits for an answer.
+    /// The agent waits for an answer.
     Waiting,
 }
 
 impl RunPhase {
-    /// Whether a process is there.
+    /// Whether a process is running.
     pub(super) fn is_alive(self) -> bool {
         !matches!(self, RunPhase::None | RunPhase::Ended)
     }
 }
 
-/// A message that waits for its turn.
+/// A queued message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueuedMessage {
     /// Its id.
     pub id: String,
-    /// How it begins.
+    /// The beginning of its text.
     pub text: String,
 }
 
-/// The turn that goes on.
+/// The running turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct TurnPlace {
+#[cfg_attr(feature = "openapi", schema(as = TurnPlace))]
+pub struct ActiveTurn {
     /// The message's id.
     pub id: String,
-    /// Follow the log from here.
+    /// The cursor from which the log has the turn.
     pub cursor: String,
 }
 
-/// How a session's run stands.
+/// The state of a session's run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RunState {
-    /// Grows with every change.
+    /// Increases with every change.
     pub version: u64,
     /// Whether this server runs agents.
     pub allow_run: bool,
-    /// The agent.
+    /// The agent's name.
     pub agent: Option<String>,
-    /// How far it is.
+    /// The phase.
     pub state: RunPhase,
-    /// Messages that wait for their turn.
+    /// Queued messages.
     pub queue: Vec<QueuedMessage>,
-    /// A turn was cancelled, or the agent or its server ended, while these waited: they go on after the
-    /// next message, or when they are released.
+    /// The queued messages are held, because a turn was cancelled or the agent or its server ended. They
+    /// continue after the next message, or when they are released.
     #[serde(default)]
     pub held: bool,
-    /// The turn that goes on.
-    pub turn: Option<TurnPlace>,
+    /// The running turn.
+    pub turn: Option<ActiveTurn>,
     /// Whether the turn is being cancelled.
     pub cancelling: bool,
     /// Modes to choose from.
@@ -99,17 +100,17 @@ pub struct RunState {
     /// Other options of the agent.
     #[serde(default)]
     pub options: Vec<RunOption>,
-    /// Questions that wait for an answer.
+    /// Ids of the open requests.
     pub requests: Vec<String>,
-    /// Whether a refusal may say why (`message`).
+    /// Whether a refusal may have a reason (`message`).
     #[serde(default)]
     pub deny_reasons: bool,
-    /// Why the last process is not there any more, if that was not asked for.
+    /// Why the last process ended, unless it was stopped on request.
     pub error: Option<String>,
 }
 
 impl RunState {
-    /// A run of which no process is there.
+    /// The state of a run without a process.
     pub(super) fn at_rest(run: Option<&RunRow>, allow_run: bool) -> Self {
         RunState {
             allow_run,
@@ -121,22 +122,23 @@ impl RunState {
         }
     }
 
-    /// Messages wait, and nobody runs the session.
-    pub(super) fn hold(&mut self, waiting: &[(u64, Prompt)], cleaner: &mut TextCleaner) {
-        self.queue = queue(waiting.iter().map(|(number, prompt)| (*number, prompt)), cleaner);
+    /// Adds queued messages of a session without an actor, which are held.
+    pub(super) fn set_held(&mut self, messages: &[(u64, Prompt)], cleaner: &mut TextCleaner) {
+        self.queue =
+            queue_preview(messages.iter().map(|(number, prompt)| (*number, prompt)), cleaner);
         self.held = !self.queue.is_empty();
     }
 }
 
-/// Messages as they are shown while they wait.
-pub(super) fn queue<'a>(
-    waiting: impl Iterator<Item = (u64, &'a Prompt)>,
+/// Previews of queued messages.
+pub(super) fn queue_preview<'a>(
+    messages: impl Iterator<Item = (u64, &'a Prompt)>,
     cleaner: &mut TextCleaner,
 ) -> Vec<QueuedMessage> {
-    let shown = waiting.map(|(number, prompt)| {
-        let text: String = prompt.text.chars().take(SHOWN).collect();
+    let previews = messages.map(|(number, prompt)| {
+        let text: String = prompt.text.chars().take(PREVIEW_CHARS).collect();
         let text = cleaner.text(&text, narrows::sanitize::Mode::Text).as_str().to_owned();
         QueuedMessage { id: number.to_string(), text }
     });
-    shown.collect()
+    previews.collect()
 }

@@ -1,4 +1,4 @@
-//! Commands that an agent runs through narrows.
+//! Terminals: commands that an agent runs through narrows.
 
 use super::RunOptions;
 use super::agents::AgentSpec;
@@ -11,57 +11,57 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{Notify, watch};
 
-/// What is kept of an output, and at most.
-const USUAL_OUTPUT: usize = 1 << 20;
-const MAX_OUTPUT: u64 = 16 << 20;
-/// Commands of one session at once.
+/// Bytes of output that are kept by default, and at most.
+const DEFAULT_OUTPUT_BYTES: usize = 1 << 20;
+const MAX_OUTPUT_BYTES: u64 = 16 << 20;
+/// Concurrent commands per session.
 const MAX_TERMINALS: usize = 32;
 
-/// The commands of one session.
+/// The terminals of one session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Terminals {
-    known: Arc<Mutex<HashMap<String, Arc<Terminal>>>>,
+    terminals: Arc<Mutex<HashMap<String, Arc<Terminal>>>>,
     count: Arc<AtomicU64>,
 }
 
 impl Terminals {
     pub(super) fn add(&self, terminal: Terminal) -> Result<String, String> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_TERMINALS {
+        let mut terminals = self.terminals.lock().unwrap_or_else(PoisonError::into_inner);
+        if terminals.len() >= MAX_TERMINALS {
             return Err(format!("more than {MAX_TERMINALS} terminals are open"));
         }
         let id = format!("term-{}", self.count.fetch_add(1, Ordering::Relaxed) + 1);
-        known.insert(id.clone(), Arc::new(terminal));
+        terminals.insert(id.clone(), Arc::new(terminal));
         Ok(id)
     }
 
     pub(super) fn find(&self, id: &str) -> Option<Arc<Terminal>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        self.terminals.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
     pub(super) fn remove(&self, id: &str) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.terminals.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 
     pub(super) fn clear(&self) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.drain().for_each(|(_, terminal)| terminal.kill());
+        let mut terminals = self.terminals.lock().unwrap_or_else(PoisonError::into_inner);
+        terminals.drain().for_each(|(_, terminal)| terminal.kill());
     }
 }
 
-/// A command.
+/// A running command and its output.
 #[derive(Debug)]
 pub(super) struct Terminal {
-    output: Arc<Mutex<Output>>,
+    output: Arc<Mutex<TerminalOutput>>,
     ended: watch::Receiver<Option<Value>>,
     kill: Arc<Notify>,
 }
 
 #[derive(Debug)]
-struct Output {
+struct TerminalOutput {
     bytes: VecDeque<u8>,
     max: usize,
-    cut: bool,
+    truncated: bool,
 }
 
 impl Terminal {
@@ -74,7 +74,7 @@ impl Terminal {
         spec: &AgentSpec,
         options: &RunOptions,
     ) -> Result<Terminal, String> {
-        // Many agents give a whole command line; a shell is what they mean.
+        // Many agents send a whole command line, which needs a shell.
         let shell = args.is_empty() && name.contains([' ', '|', '&', ';', '>', '$']);
         let program = if shell { "/bin/sh" } else { name };
         let mut command = command(options, Path::new(program));
@@ -86,21 +86,26 @@ impl Terminal {
         let mut process =
             spawn(&mut command, options).map_err(|e| format!("it cannot be started: {e}"))?;
         let pipes = (process.stdout.take(), process.stderr.take());
-        let (Some(stdout), Some(stderr)) = pipes else { return Err("it has no pipes".to_owned()) };
-        let max = limit.map_or(USUAL_OUTPUT, |n| usize::try_from(n.min(MAX_OUTPUT)).unwrap_or(0));
-        let output = Arc::new(Mutex::new(Output { bytes: VecDeque::new(), max, cut: false }));
+        let (Some(stdout), Some(stderr)) = pipes else {
+            return Err("cannot open its pipes".to_owned());
+        };
+        let max = limit.map_or(DEFAULT_OUTPUT_BYTES, |n| {
+            usize::try_from(n.min(MAX_OUTPUT_BYTES)).unwrap_or(0)
+        });
+        let output =
+            Arc::new(Mutex::new(TerminalOutput { bytes: VecDeque::new(), max, truncated: false }));
         let reading = [
             tokio::spawn(read(stdout, Arc::clone(&output))),
             tokio::spawn(read(stderr, Arc::clone(&output))),
         ];
-        let (tell, ended) = watch::channel(None);
-        let (kill, kept) = (Arc::new(Notify::new()), options.keeper.is_some());
+        let (status_sender, ended) = watch::channel(None);
+        let (kill, supervised) = (Arc::new(Notify::new()), options.keeper.is_some());
         let killed = Arc::clone(&kill);
         tokio::spawn(async move {
             let status = tokio::select! {
                 status = process.wait() => status,
                 () = killed.notified() => {
-                    terminate(&mut process, kept);
+                    terminate(&mut process, supervised);
                     process.wait().await
                 }
             };
@@ -112,7 +117,7 @@ impl Terminal {
                 Some(code) if code > 128 => (None, Some((code - 128).to_string())),
                 code => (code, None),
             };
-            let _ = tell.send(Some(json!({"exitCode": exit, "signal": signal})));
+            let _ = status_sender.send(Some(json!({"exitCode": exit, "signal": signal})));
         });
         Ok(Terminal { output, ended, kill })
     }
@@ -120,14 +125,14 @@ impl Terminal {
     pub(super) fn output(&self) -> Value {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = output.bytes.iter().copied().collect();
-        // Cut at its beginning, it may begin within a letter.
+        // A truncated output may begin within a character.
         let text = String::from_utf8_lossy(&bytes);
-        let text = if output.cut { text.trim_start_matches('\u{fffd}') } else { &text };
-        let mut told = json!({"output": text, "truncated": output.cut});
+        let text = if output.truncated { text.trim_start_matches('\u{fffd}') } else { &text };
+        let mut result = json!({"output": text, "truncated": output.truncated});
         if let Some(status) = &*self.ended.borrow() {
-            told["exitStatus"] = status.clone();
+            result["exitStatus"] = status.clone();
         }
-        told
+        result
     }
 
     pub(super) async fn exited(&self) -> Value {
@@ -144,15 +149,15 @@ impl Terminal {
     }
 }
 
-async fn read(mut from: impl AsyncRead + Unpin, output: Arc<Mutex<Output>>) {
-    let mut piece = vec![0; 16 << 10];
-    while let Ok(n @ 1..) = from.read(&mut piece).await {
+async fn read(mut from: impl AsyncRead + Unpin, output: Arc<Mutex<TerminalOutput>>) {
+    let mut chunk = vec![0; 16 << 10];
+    while let Ok(n @ 1..) = from.read(&mut chunk).await {
         let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-        output.bytes.extend(&piece[..n]);
-        let over = output.bytes.len().saturating_sub(output.max);
-        if over > 0 {
-            output.bytes.drain(..over);
-            output.cut = true;
+        output.bytes.extend(&chunk[..n]);
+        let excess = output.bytes.len().saturating_sub(output.max);
+        if excess > 0 {
+            output.bytes.drain(..excess);
+            output.truncated = true;
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Turns: how far they are, what is told of them, and what an ended server left of them.
+//! Turns: the progress of a message, the stream of its packets, and recovery of turns that an ended server
+//! left open.
 
-use super::Accepted;
+use super::AcceptedMessage;
 use super::driver::Prompt;
-use super::feed::Feed;
-use crate::ingest::{self, Intake};
+use super::log_writer::RunLog;
+use crate::ingest::{self, Ingest};
 use crate::live::{After, Filter, Subscription, View, Wire};
 use crate::live::{Ahead, Hub};
 use bytes::Bytes;
@@ -17,19 +18,19 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How far a message's turn is.
+/// The progress of a message's turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct TurnProgress {
     pub state: MessageState,
-    /// The log's last event before it.
+    /// The seq of the last event before the turn.
     pub after: Option<u64>,
-    /// The event that ended it.
+    /// The seq of the event that ended it.
     pub until: Option<u64>,
 }
 
-impl Progress {
+impl TurnProgress {
     pub(crate) fn of(row: &MessageRow) -> Self {
-        Progress { state: row.state, after: row.after, until: row.until }
+        TurnProgress { state: row.state, after: row.after, until: row.until }
     }
 
     pub(crate) fn is_over(self) -> bool {
@@ -37,53 +38,60 @@ impl Progress {
     }
 }
 
-/// What is said in the midst of a turn: with none of these another one begins.
-const MIDST: [&str; 4] =
+/// Updates that occur only within a turn: no turn begins with them.
+const MID_TURN_UPDATES: [&str; 4] =
     ["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update"];
-/// How soon a database that was away is asked again.
-const AGAIN: Duration = Duration::from_millis(300);
+/// Delay before a request to an unavailable database is repeated.
+const RETRY_DELAY: Duration = Duration::from_millis(300);
 
-/// One turn, as packets: from its prompt to its end.
+/// The packets of one turn, from its prompt to its end.
 #[derive(Debug)]
-pub struct TurnFrames {
+pub struct TurnStream {
     hub: Hub,
     session: Session,
     number: u64,
-    progress: watch::Receiver<Progress>,
+    progress: watch::Receiver<TurnProgress>,
     subscription: Option<Subscription>,
-    over: bool,
+    is_ended: bool,
 }
 
-impl TurnFrames {
-    pub fn new(hub: &Hub, session: Session, accepted: Accepted) -> Self {
-        let Accepted { number, progress } = accepted;
-        TurnFrames { hub: hub.clone(), session, number, progress, subscription: None, over: false }
+impl TurnStream {
+    pub fn new(hub: &Hub, session: Session, accepted: AcceptedMessage) -> Self {
+        let AcceptedMessage { number, progress } = accepted;
+        TurnStream {
+            hub: hub.clone(),
+            session,
+            number,
+            progress,
+            subscription: None,
+            is_ended: false,
+        }
     }
 
-    /// The next bytes; none after the turn's last packet.
+    /// The next bytes; `None` after the turn's last packet.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
             let mut now = *self.progress.borrow_and_update();
-            if self.over {
+            if self.is_ended {
                 return Ok(None);
             }
             if self.subscription.is_none() {
                 if let Some(after) = now.after {
                     self.subscribe(after);
                 } else if now.is_over() {
-                    self.over = true;
-                    return Ok(Some(dropped()));
+                    self.is_ended = true;
+                    return Ok(Some(dropped_packet()));
                 } else if self.progress.changed().await.is_err() {
-                    // Nobody runs it any more, and it waits still.
-                    self.over = true;
-                    return Ok(Some(held()));
+                    // No actor owns the message, and it is still queued.
+                    self.is_ended = true;
+                    return Ok(Some(held_packet()));
                 }
                 continue;
             }
-            let mut sure = None;
+            let mut boundary = None;
             if now.until.is_none() && self.hub.store().is_shared() {
-                let Some((to, row)) = self.look_ahead().await? else { continue };
-                sure = Some(to);
+                let Some((to, row)) = self.turn_boundary().await? else { continue };
+                boundary = Some(to);
                 now = row.unwrap_or(now);
             }
             let Some(subscription) = &mut self.subscription else { continue };
@@ -92,17 +100,17 @@ impl TurnFrames {
                 if subscription.has_told(until) {
                     return Ok(None);
                 }
-            } else if let Some(to) = sure {
+            } else if let Some(to) = boundary {
                 subscription.until(to);
                 return subscription.next_bytes().await;
             }
             tokio::select! {
-                // The end is known before another turn begins: what lies ahead may hold both.
+                // The end is known before the next turn starts: the log may hold both.
                 biased;
-                // Whoever ran the turn may be gone: the log tells its end, or nobody does.
+                // If the turn's node is gone, the log has its end, or nothing more comes.
                 changed = self.progress.changed(), if now.until.is_none() => {
                     if changed.is_err() && self.progress.borrow().until.is_none() {
-                        self.over = true;
+                        self.is_ended = true;
                     }
                 }
                 bytes = subscription.next_bytes() => return bytes,
@@ -111,74 +119,75 @@ impl TurnFrames {
     }
 
     fn subscribe(&mut self, after: u64) {
-        // Another node may have written so far, of which nothing was heard here yet.
+        // Another node may have written up to there, which this node has not seen yet.
         self.session.seq = self.session.seq.max(after);
         let after = Cursor { epoch: self.session.epoch.clone(), place: Place::after(after) };
         let after = After::Given(after.to_string());
         let (view, filter) = (View::Packets, Filter::default());
-        let mut made = Subscription::new(&self.hub, &self.session, view, filter, Wire::Sse, &after);
-        made.only_packets();
-        self.subscription = Some(made);
+        let mut subscription =
+            Subscription::new(&self.hub, &self.session, view, filter, Wire::Sse, &after);
+        subscription.only_packets();
+        self.subscription = Some(subscription);
     }
 
-    /// Waits for what comes next. Where another node may run the turn, the log may be known further
-    /// than the turn, and hold another one: returns how much of it belongs to this one, and how the
-    /// turn stood after that was known. None when it is to be looked at anew.
-    async fn look_ahead(&mut self) -> Result<Option<(u64, Option<Progress>)>> {
+    /// Waits for the next events. If another node may run the turn, the log may be known further than the
+    /// turn and may contain the next one: returns the seq up to which it belongs to this turn, and the
+    /// turn's progress after that seq was known. `None` means to look again.
+    async fn turn_boundary(&mut self) -> Result<Option<(u64, Option<TurnProgress>)>> {
         let Some(subscription) = &self.subscription else { return Ok(None) };
-        let told = Cursor::parse(&subscription.cursor()).map_or(0, |c| c.place.seq);
+        let announce = Cursor::parse(&subscription.cursor()).map_or(0, |c| c.place.seq);
         let tail = self.hub.tail(&self.session);
-        let mut waker = tail.waker();
-        let head = match tail.after(told) {
-            Ahead::Batch(batch) if batch.rows().iter().all(is_midst) => {
+        let mut watcher = tail.waker();
+        let head = match tail.after(announce) {
+            Ahead::Batch(batch) if batch.rows().iter().all(is_mid_turn) => {
                 return Ok(Some((batch.last(), None)));
             }
             Ahead::Batch(batch) => batch.last(),
             Ahead::Stored => tail.head(),
-            // The subscription tells so.
-            Ahead::Ended => return Ok(Some((told, None))),
+            // The subscription reports it.
+            Ahead::Ended => return Ok(Some((announce, None))),
             Ahead::Nothing { .. } => {
                 tokio::select! {
-                    () = waker.woken() => {}
+                    () = watcher.woken() => {}
                     changed = self.progress.changed() => {
-                        self.over = changed.is_err() && self.progress.borrow().until.is_none();
+                        self.is_ended = changed.is_err() && self.progress.borrow().until.is_none();
                     }
                 }
                 return Ok(None);
             }
         };
         match self.hub.store().message(self.session.key, self.number).await {
-            Ok(row) => Ok(Some((head, row.as_ref().map(Progress::of)))),
+            Ok(row) => Ok(Some((head, row.as_ref().map(TurnProgress::of)))),
             Err(Error::Closed) => Err(Error::Closed),
             Err(_) => {
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(RETRY_DELAY).await;
                 Ok(None)
             }
         }
     }
 }
 
-fn is_midst(row: &EventRow) -> bool {
-    MIDST.contains(&row.kind.as_ref())
+fn is_mid_turn(row: &EventRow) -> bool {
+    MID_TURN_UPDATES.contains(&row.kind.as_ref())
 }
 
-/// The packet for a message whose turn never began.
-fn dropped() -> Bytes {
+/// The packet for a message whose turn never started.
+fn dropped_packet() -> Bytes {
     let details = serde_json::json!({"code": "NOT_SENT"});
-    unsent("The message was taken back before its turn.", &details)
+    error_packet("The message was removed from the queue.", &details)
 }
 
-/// The packet for a message that stays in the queue without an agent.
-fn held() -> Bytes {
+/// The packet for a message that stays queued without an agent.
+fn held_packet() -> Bytes {
     let details = serde_json::json!({"code": "HELD", "retryable": true});
-    unsent(
+    error_packet(
         "This message waits, held: another turn was cancelled, or the agent or its server ended before \
          its own. It goes on after the next message, or when it is released.",
         &details,
     )
 }
 
-fn unsent(message: &str, details: &Value) -> Bytes {
+fn error_packet(message: &str, details: &Value) -> Bytes {
     let packet = serde_json::json!({
         "type": "error",
         "message": message,
@@ -189,8 +198,8 @@ fn unsent(message: &str, details: &Value) -> Bytes {
     format!("event: message\ndata: {packet}\n\n").into()
 }
 
-/// What a user said that no agent has heard. Pictures are mentioned: nobody has taken them.
-pub(super) fn said(prompt: &Prompt) -> Body<Raw> {
+/// A message that no agent received. Images are only mentioned: they were not stored.
+pub(super) fn unsent_message(prompt: &Prompt) -> Body<Raw> {
     let pictures = prompt.images.iter().map(|image| format!("[picture: {}]", image.mime_type));
     let text = Some(prompt.text.clone()).filter(|text| !text.is_empty());
     let lines: Vec<String> = text.into_iter().chain(pictures).collect();
@@ -203,8 +212,8 @@ pub(super) fn said(prompt: &Prompt) -> Body<Raw> {
     })
 }
 
-/// Something failed for good: what was open stays undone.
-pub(super) fn failed(message: &str, code: &str, details: &str) -> Body<Raw> {
+/// A final error: the turn ends with it.
+pub(super) fn failure(message: &str, code: &str, details: &str) -> Body<Raw> {
     Body::Error(Box::new(Failure {
         message: Raw::new(message),
         code: Some(Tree::text(code)),
@@ -214,7 +223,7 @@ pub(super) fn failed(message: &str, code: &str, details: &str) -> Body<Raw> {
     }))
 }
 
-/// The turn was cancelled, and the agent did not tell so.
+/// A cancelled turn whose end the agent did not report.
 pub(super) fn cancelled() -> Body<Raw> {
     Body::PromptResponse(Box::new(Response {
         stop_reason: Some(Raw::new("cancelled")),
@@ -222,8 +231,8 @@ pub(super) fn cancelled() -> Body<Raw> {
     }))
 }
 
-/// Nobody will answer any more.
-pub(super) fn withdrawn(request: &str, call: &str, question: bool) -> Body<Raw> {
+/// Closes a request that can no longer be answered.
+pub(super) fn request_closed(request: &str, call: &str, question: bool) -> Body<Raw> {
     if question {
         let (tool_call_id, answers) = (Raw::new(call), Vec::new());
         return Body::QuestionAnswer(Box::new(QuestionAnswer { tool_call_id, answers }));
@@ -238,8 +247,8 @@ pub(super) fn withdrawn(request: &str, call: &str, question: bool) -> Body<Raw> 
     }))
 }
 
-/// So much waits for answers that a request was refused; the call that it was about goes no further.
-pub(super) fn too_many(call: Option<&str>) -> Vec<Body<Raw>> {
+/// A request was refused because too many are open; its tool call is cancelled.
+pub(super) fn request_refused(call: Option<&str>) -> Vec<Body<Raw>> {
     let count = limits::REQUESTS;
     let what = format!("{count} questions of the agent wait for an answer: one more was refused.");
     let note = Body::Notice(Note { kind: Raw::new("warning"), text: Raw::new(what) });
@@ -247,33 +256,33 @@ pub(super) fn too_many(call: Option<&str>) -> Vec<Body<Raw>> {
     cancelled.into_iter().chain([note]).collect()
 }
 
-/// Items that are looked through for questions.
-const RECENT: usize = 2000;
+/// Items that are searched for open requests.
+const RECENT_ITEMS: usize = 2000;
 
-/// What is closed of a session that nobody runs any more, and how that is told.
+/// How to close a session whose run was interrupted.
 #[derive(Debug)]
-pub(super) struct Left {
-    /// The number by which whoever closes it holds the session.
+pub(super) struct InterruptedTurns {
+    /// The fencing token of the closing node.
     pub(super) fence: Option<u64>,
     pub(super) what: &'static str,
     pub(super) code: &'static str,
-    /// It is told though no turn was open.
-    pub(super) told: bool,
+    /// Log the interruption even if no turn was open.
+    pub(super) announce: bool,
 }
 
 /// Closes what an ended server left open: its agents are gone.
-pub(super) async fn settle(store: &Store, intake: &Intake) -> Result<()> {
+pub(super) async fn close_all(store: &Store, ingest: &Ingest) -> Result<()> {
     for id in store.unfinished().await? {
         let session = store.session(&id).await?;
         let what = "narrows ended while the agent worked, and the agent with it.";
-        let left = Left { fence: None, what, code: "AGENT_NOT_RUNNING", told: false };
-        close(store, intake, &session, left).await?;
+        let interrupted =
+            InterruptedTurns { fence: None, what, code: "AGENT_NOT_RUNNING", announce: false };
+        close(store, ingest, &session, interrupted).await?;
     }
     Ok(())
 }
 
-/// The messages of a session that wait for their turn, in order. One whose body cannot be read stays
-/// in the table.
+/// The queued messages of a session in order. A message whose body cannot be read stays in the table.
 pub(super) async fn waiting(store: &Store, session: i64) -> Result<Vec<(u64, Prompt)>> {
     let mut waiting = Vec::new();
     for message in store.open_messages(session).await? {
@@ -284,38 +293,38 @@ pub(super) async fn waiting(store: &Store, session: i64) -> Result<Vec<(u64, Pro
             Ok(prompt) => waiting.push((message.number, prompt)),
             Err(error) => {
                 let number = message.number;
-                tracing::error!(%error, session, number, "a message that waits cannot be read");
+                tracing::error!(%error, session, number, "cannot read a queued message");
             }
         }
     }
     Ok(waiting)
 }
 
-/// Closes what is open of one session: a turn fails and questions are withdrawn. What waits goes on
-/// waiting.
+/// Closes what is open of one session: the running turn fails and open requests are closed. Queued messages
+/// stay queued.
 pub(super) async fn close(
     store: &Store,
-    intake: &Intake,
+    ingest: &Ingest,
     session: &Session,
-    left: Left,
+    interrupted: InterruptedTurns,
 ) -> Result<()> {
-    let Left { fence, what, code, told } = left;
+    let InterruptedTurns { fence, what, code, announce } = interrupted;
     let mut running = store.open_messages(session.key).await?;
     running.retain(|message| message.state == MessageState::Running);
-    let kept = store.kept(session.key, RECENT).await?;
-    let mut bodies: Vec<Body<Raw>> = kept.items.iter().filter_map(ingest::withdrawn).collect();
-    if running.is_empty() && bodies.is_empty() && !told {
+    let kept = store.kept(session.key, RECENT_ITEMS).await?;
+    let mut bodies: Vec<Body<Raw>> = kept.items.iter().filter_map(ingest::withdrawal).collect();
+    if running.is_empty() && bodies.is_empty() && !announce {
         return Ok(());
     }
     bodies.push(if running.is_empty() {
         Body::Notice(Note { kind: Raw::new("warning"), text: Raw::new(what) })
     } else {
-        failed(what, code, "")
+        failure(what, code, "")
     });
-    let mut feed = Feed::open(store, intake, session.clone(), Vec::new(), fence).await?;
-    feed.tell(Format::Auto, bodies, true).await?;
+    let mut log = RunLog::open(store, ingest, session.clone(), Vec::new(), fence).await?;
+    log.append_events(Format::Auto, bodies, true).await?;
     for message in running {
-        let (done, until) = (MessageState::Done, Some(feed.seq));
+        let (done, until) = (MessageState::Done, Some(log.seq));
         store.set_message(session.key, message.number, done, (None, until), fence).await?;
     }
     Ok(())

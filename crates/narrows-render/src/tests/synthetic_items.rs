@@ -1,4 +1,4 @@
-//! Items that no recorded session has: is_unsafe orders, hostile texts, texts that grow.
+//! Items that no recorded session has: odd orders, hostile texts, texts that grow.
 
 use super::fixture::RecordedSession;
 use super::{CASES, html_page, markdown, options, terminal_text};
