@@ -1,7 +1,7 @@
 //! Connections: accepted, limited, ended.
 
-use crate::app::App;
-use crate::seldom::Seldom;
+use crate::poll_on_wake::PollOnWake;
+use crate::state::AppState;
 use axum::Router;
 use http::Request;
 use hyper::body::Incoming;
@@ -54,7 +54,7 @@ pub(crate) async fn serve(
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
     router: Router,
-    app: App,
+    app: AppState,
     stop: CancellationToken,
 ) {
     let room = Arc::new(Semaphore::new(app.config.limits.connections));
@@ -94,7 +94,7 @@ pub(crate) async fn serve(
 
 struct Connection {
     router: Router,
-    app: App,
+    app: AppState,
     from: SocketAddr,
     stop: CancellationToken,
 }
@@ -132,7 +132,7 @@ impl Connection {
             biased;
             // Broken connections are the client's business.
             _ = connection.as_mut() => {}
-            () = Seldom::new(self.stop.cancelled()) => {
+            () = PollOnWake::new(self.stop.cancelled()) => {
                 connection.as_mut().graceful_shutdown();
                 let _ = connection.await;
             }

@@ -1,6 +1,5 @@
 //! Counts for whoever operates a server. Labels never hold what a session says.
 
-use crate::app::App;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -28,7 +27,8 @@ pub(crate) struct Metrics {
     gauges: Vec<Gauge>,
 }
 
-const GAUGES: [(&str, &str); 10] = [
+/// Names and help texts of the gauges.
+pub(crate) const GAUGES: [(&str, &str); 10] = [
     ("streams", "Streams that are open"),
     ("agents", "Agents that are running"),
     ("sessions_written", "Sessions that are being written"),
@@ -71,24 +71,9 @@ impl Metrics {
         self.seconds.observe(took.as_secs_f64());
     }
 
-    /// The text that Prometheus reads.
-    pub(crate) fn text(&self, app: &App) -> String {
-        let (sessions, rows) = app.hub.size();
-        let size = app.store.size();
-        let [commits, _, failed, slowest] = app.store.counts();
-        let now = [
-            app.tokens.streams() as u64,
-            app.runs.count() as u64,
-            app.intake.count() as u64,
-            sessions as u64,
-            rows as u64,
-            size.database,
-            size.wal,
-            commits,
-            failed,
-            slowest,
-        ];
-        for (gauge, value) in self.gauges.iter().zip(now) {
+    /// Encodes everything as OpenMetrics text, with `gauges` in the order of [`GAUGES`].
+    pub(crate) fn encode(&self, gauges: [u64; GAUGES.len()]) -> String {
+        for (gauge, value) in self.gauges.iter().zip(gauges) {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         }
         let mut text = String::new();

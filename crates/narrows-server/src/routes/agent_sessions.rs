@@ -4,10 +4,10 @@ use super::extract::{Names, Params};
 use super::run::audit;
 use super::sessions::{MAX_LABEL, make};
 use crate::api::NewSession;
-use crate::api_run::{AgentSessionQuery, AgentSessions, Done, NewRun};
-use crate::app::App;
+use crate::api::run::{AgentSessionQuery, AgentSessions, Done, NewRun};
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -45,7 +45,7 @@ fn sees_all(grant: &Grant) -> ApiResult<()> {
     (status = 502, description = "The agent failed", body = ErrorBody),
 ))]
 pub(super) async fn list(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(agent): Names<String>,
     Params(query): Params<AgentSessionQuery>,
@@ -69,7 +69,7 @@ pub(super) async fn list(
     (status = 502, description = "The agent failed", body = ErrorBody),
 ))]
 pub(super) async fn remove(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names((agent, session)): Names<(String, String)>,
 ) -> ApiResult<axum::Json<Done>> {
@@ -89,7 +89,7 @@ pub(super) async fn remove(
 
 /// Goes on with a session that an agent keeps by itself.
 pub(super) async fn take_up(
-    app: App,
+    app: AppState,
     grant: Grant,
     new: NewRun,
     native: String,

@@ -2,9 +2,9 @@
 
 use super::extract::{Names, Params, session};
 use super::stream::stay;
-use crate::app::App;
 use crate::auth::{Grant, Stay};
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -77,7 +77,7 @@ impl ExportFormat {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn export(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
     Params(query): Params<ExportQuery>,

@@ -1,8 +1,8 @@
 //! What requests bring, checked, with errors that say what is wrong.
 
-use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult};
+use crate::state::AppState;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use http::request::Parts;
@@ -51,10 +51,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Grant {
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, ApiError> {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
         // A form on some page cannot send this type without asking first.
         let plain = |k: &str| {
@@ -101,7 +101,7 @@ async fn whole(body: Body, max: usize) -> ApiResult<bytes::Bytes> {
 }
 
 /// A session that the caller may see. To others it is as if it were not there.
-pub(crate) async fn session(app: &App, grant: &Grant, id: &str) -> ApiResult<Session> {
+pub(crate) async fn session(app: &AppState, grant: &Grant, id: &str) -> ApiResult<Session> {
     let found = app.store.session(id).await?;
     if grant.sight.sees(&found.id, &found.tags) {
         Ok(found)

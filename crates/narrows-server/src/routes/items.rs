@@ -2,9 +2,9 @@
 
 use super::extract::{Names, Params, limit, session};
 use crate::api::{ItemPage, ItemQuery, SearchQuery};
-use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -68,7 +68,7 @@ fn printed(mut item: Item, ended: bool, preview: usize) -> ApiResult<Box<RawValu
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn window(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
     Params(query): Params<ItemQuery>,
@@ -112,11 +112,11 @@ pub(super) async fn window(
 #[utoipa::path(get, path = "/api/sessions/{id}/items/{item}",
     params(("id" = String, Path, description = "The session"), ("item" = String, Path, description = "The item")),
     security(("token" = ["read"])), responses(
-    (status = 200, description = "The item", body = crate::api_item::Item),
+    (status = 200, description = "The item", body = crate::api::item::Item),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn one(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names((id, item)): Names<(String, String)>,
 ) -> ApiResult<Response> {
@@ -133,7 +133,7 @@ pub(super) async fn one(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn blob(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names((id, hash)): Names<(String, String)>,
 ) -> ApiResult<Response> {
@@ -170,7 +170,7 @@ struct Found {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn search(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Params(query): Params<SearchQuery>,
 ) -> ApiResult<Response> {

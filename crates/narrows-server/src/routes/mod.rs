@@ -1,26 +1,25 @@
 //! Every route, in one table: what is not in it does not exist, and each says what it needs.
 
 mod agent_sessions;
-mod arriving;
 mod export;
 mod extract;
 mod gzip;
 mod items;
-mod ops;
+mod operations;
 mod overview;
 mod packets;
+mod request_body;
 mod run;
 mod sessions;
 mod stream;
 mod tokens;
+mod web_ui;
 
-pub(crate) use run::reply;
 pub(crate) use sessions::clear as clear_sessions;
 
-use crate::app::App;
-use crate::auth::{Gate, Need, front, guard};
 use crate::error::ApiError;
-use crate::page;
+use crate::guard::{Gate, Need, front, guard};
+use crate::state::AppState;
 use axum::Router;
 use axum::extract::State;
 use axum::middleware::from_fn_with_state;
@@ -28,7 +27,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, patch, post};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use narrows_store::Scope;
-use ops::Security;
+use operations::Security;
 use utoipa::OpenApi;
 
 /// One route, for tests and documents.
@@ -42,7 +41,7 @@ pub struct RouteInfo {
     pub scope: Option<Scope>,
 }
 
-type Line = (Method, &'static str, Need, MethodRouter<App>);
+type Line = (Method, &'static str, Need, MethodRouter<AppState>);
 
 const READ: Need = Need::Scope(Scope::Read);
 const WRITE: Need = Need::Scope(Scope::Write);
@@ -55,18 +54,18 @@ const OPEN: Need = Need::Nothing;
 fn table() -> Vec<Line> {
     let (g, p, d) = (Method::GET, Method::POST, Method::DELETE);
     vec![
-        (g.clone(), "/", OPEN, get(page::index)),
-        (g.clone(), "/s/{id}", OPEN, get(page::index)),
-        (g.clone(), "/page/{file}", OPEN, get(page::file)),
-        (g.clone(), "/healthz", OPEN, get(ops::healthz)),
-        (g.clone(), "/livez", OPEN, get(ops::livez)),
-        (g.clone(), "/readyz", OPEN, get(ops::readyz)),
-        (g.clone(), "/openapi.json", OPEN, get(ops::document)),
-        (g.clone(), "/metrics", READ, get(ops::metrics)),
-        (g.clone(), "/api/limits", READ, get(ops::limits)),
-        (g.clone(), "/api/v1/limits", READ, get(ops::all_limits)),
+        (g.clone(), "/", OPEN, get(web_ui::index)),
+        (g.clone(), "/s/{id}", OPEN, get(web_ui::index)),
+        (g.clone(), "/page/{file}", OPEN, get(web_ui::file)),
+        (g.clone(), "/healthz", OPEN, get(operations::healthz)),
+        (g.clone(), "/livez", OPEN, get(operations::livez)),
+        (g.clone(), "/readyz", OPEN, get(operations::readyz)),
+        (g.clone(), "/openapi.json", OPEN, get(operations::document)),
+        (g.clone(), "/metrics", READ, get(operations::metrics)),
+        (g.clone(), "/api/limits", READ, get(operations::limits)),
+        (g.clone(), "/api/v1/limits", READ, get(operations::all_limits)),
         (p.clone(), "/api/prune", ADMIN, post(sessions::prune)),
-        (g.clone(), "/api/audit", ADMIN, get(ops::audit)),
+        (g.clone(), "/api/audit", ADMIN, get(operations::audit)),
         (p.clone(), "/api/login", OPEN, post(tokens::login)),
         (p.clone(), "/api/logout", READ, post(tokens::logout)),
         (g.clone(), "/api/me", READ, get(tokens::me)),
@@ -117,7 +116,7 @@ pub fn route_list() -> Vec<RouteInfo> {
     lines.map(|(method, path, need, _)| RouteInfo { method, path, scope: scope(need) }).collect()
 }
 
-pub(crate) fn router(app: &App) -> Router {
+pub(crate) fn router(app: &AppState) -> Router {
     let mut router = Router::new();
     let mut lines = table().into_iter().peekable();
     while let Some((method, path, need, mut routes)) = lines.next() {
@@ -133,9 +132,14 @@ pub(crate) fn router(app: &App) -> Router {
 }
 
 /// An address that leads nowhere: people get the page, which says so, programs an error.
-async fn nothing(State(app): State<App>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
-    if page::is_wanted(&method, &uri, &headers) {
-        return page::not_found(&app, &headers);
+async fn nothing(
+    State(app): State<AppState>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    if web_ui::is_wanted(&method, &uri, &headers) {
+        return web_ui::not_found(&app, &headers);
     }
     let mut answer =
         ApiError::new(StatusCode::NOT_FOUND, "NOT_FOUND", "no such path").into_response();
@@ -151,7 +155,7 @@ async fn nothing(State(app): State<App>, method: Method, uri: Uri, headers: Head
         description = "Sessions of coding agents: cleaned, stored, followed live and resumed without a gap."
     ),
     paths(
-        ops::healthz, ops::livez, ops::readyz, ops::metrics, ops::limits, ops::all_limits, ops::audit, ops::document,
+        operations::healthz, operations::livez, operations::readyz, operations::metrics, operations::limits, operations::all_limits, operations::audit, operations::document,
         tokens::login, tokens::logout, tokens::me, tokens::ticket, tokens::request_ticket, tokens::list, tokens::make, tokens::revoke,
         sessions::list, sessions::create, sessions::show, sessions::tag, sessions::remove, sessions::prune,
         packets::ingest, packets::state, items::window, items::one, items::blob, items::search,
@@ -162,8 +166,8 @@ async fn nothing(State(app): State<App>, method: Method, uri: Uri, headers: Head
         run::answer, export::export, stream::events, stream::sessions, stream::socket,
     ),
     components(schemas(
-        crate::error::ErrorBody, crate::stream::ClientMessage, crate::api_ws::ServerMessage,
-        crate::api_ws::StreamFrame, crate::api_item::Packet,
+        crate::error::ErrorBody, crate::stream::ClientMessage, crate::api::stream::ServerMessage,
+        crate::api::stream::StreamFrame, crate::api::item::Packet,
     )),
     modifiers(&Security)
 )]

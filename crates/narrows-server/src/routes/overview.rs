@@ -1,10 +1,10 @@
 //! What is told at a glance: of a session, of all sessions, of where they come from.
 
 use super::extract::{Names, Params, limit, session};
-use crate::api_overview::{Facets, Indexing, OutlineQuery, SourceFolder, Sources};
-use crate::app::App;
+use crate::api::overview::{Facets, Indexing, OutlineQuery, SourceFolder, Sources};
 use crate::auth::Grant;
 use crate::error::{ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -26,11 +26,11 @@ struct Outlined {
 #[utoipa::path(get, path = "/api/sessions/{id}/outline",
     params(("id" = String, Path, description = "The session"), OutlineQuery),
     security(("token" = ["read"])), responses(
-    (status = 200, description = "The outline", body = crate::api_overview::Outline),
+    (status = 200, description = "The outline", body = crate::api::overview::Outline),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn outline(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
     Params(query): Params<OutlineQuery>,
@@ -47,7 +47,7 @@ pub(super) async fn outline(
     (status = 200, description = "Agents and projects, with counts", body = Facets),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn facets(State(app): State<App>, grant: Grant) -> ApiResult<Response> {
+pub(super) async fn facets(State(app): State<AppState>, grant: Grant) -> ApiResult<Response> {
     Ok(Json(app.store.facets(grant.sight).await?).into_response())
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn facets(State(app): State<App>, grant: Grant) -> ApiResult<Re
     (status = 200, description = "The folders", body = Sources),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn sources(State(app): State<App>, grant: Grant) -> Json<Sources> {
+pub(super) async fn sources(State(app): State<AppState>, grant: Grant) -> Json<Sources> {
     let mut told = Sources { following: false, folders: Vec::new(), indexing: None };
     let Some(options) = app.config.sources.clone() else { return Json(told) };
     told.following = true;

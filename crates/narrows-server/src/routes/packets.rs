@@ -1,11 +1,11 @@
 //! Packets of agents, into a session.
 
-use super::arriving::Arriving;
 use super::extract::{Names, Params, session};
+use super::request_body::Arriving;
 use crate::api::{PacketAnswer, PacketQuery, PacketState, SourceState};
-use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -40,7 +40,7 @@ const AT_ONCE: usize = 64 << 10;
     (status = 507, description = "The store is full: try again later", body = ErrorBody),
 ))]
 pub(super) async fn ingest(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
     Params(query): Params<PacketQuery>,
@@ -55,7 +55,7 @@ pub(super) async fn ingest(
 }
 
 /// The agent's own file may tell the same session.
-async fn list_once(app: &App, session: &Session) {
+async fn list_once(app: &AppState, session: &Session) {
     if app.store.is_shared() {
         return;
     }
@@ -66,7 +66,7 @@ async fn list_once(app: &App, session: &Session) {
 }
 
 async fn take(
-    app: &App,
+    app: &AppState,
     grant: &Grant,
     id: &str,
     query: &PacketQuery,
@@ -109,7 +109,7 @@ async fn take(
 
 /// A request that is all there: one append.
 async fn give(
-    app: &App,
+    app: &AppState,
     session: &Session,
     reading: Reading,
     bytes: &[u8],
@@ -121,7 +121,7 @@ async fn give(
 
 /// A request that goes on: what has come is kept and told.
 async fn stream(
-    app: &App,
+    app: &AppState,
     session: &Session,
     reading: Reading,
     begun: &[u8],
@@ -180,7 +180,7 @@ async fn after_answer(take: &mut Take, body: &mut Arriving<'_>) -> ApiResult<Opt
 }
 
 /// The session, which is looked up once; and whether it was known.
-async fn writable(app: &App, grant: &Grant, id: &str) -> ApiResult<(Session, bool)> {
+async fn writable(app: &AppState, grant: &Grant, id: &str) -> ApiResult<(Session, bool)> {
     let known = app.written.find(id, app.store.is_shared());
     if let Some(known) = known.filter(|s| grant.sight.sees(&s.id, &s.tags)) {
         return Ok((known, true));
@@ -237,7 +237,7 @@ fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn state(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
 ) -> ApiResult<Json<PacketState>> {

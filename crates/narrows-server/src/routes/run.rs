@@ -5,26 +5,24 @@ use super::extract::{Json, Names, Params, session};
 use super::sessions::make;
 use super::stream::stay;
 use crate::api::NewSession;
-use crate::api_run::{
+use crate::api::run::{
     AgentInfo, AgentList, Done, GiveAnswer, MessageTaken, NewRun, RunChange, RunQuery, SendMessage,
     SendQuery,
 };
-use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use crate::stream::follow_turn;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use narrows_engine::live;
-use narrows_engine::run::{Chosen, Prompt, Refusal, Reply, RunState, TurnFrames};
+use narrows_engine::run::{Chosen, Prompt, Refusal, RunState, TurnFrames};
 use narrows_store::NewAudit;
 use std::time::Duration;
 
 /// How long a request waits for a run to change.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// Longest reason of a refusal, in bytes.
-const MAX_REASON: usize = 16 << 10;
 
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
@@ -74,7 +72,7 @@ impl From<Refusal> for ApiError {
     (status = 200, description = "The agents", body = AgentList),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn agents(State(app): State<App>) -> axum::Json<AgentList> {
+pub(super) async fn agents(State(app): State<AppState>) -> axum::Json<AgentList> {
     let options = app.runs.options();
     let path = options.env.iter().find(|(name, _)| name == "PATH").map(|(_, p)| p.as_os_str());
     let agents = options.agents.iter().map(|spec| {
@@ -100,7 +98,7 @@ pub(super) async fn agents(State(app): State<App>) -> axum::Json<AgentList> {
     (status = 502, description = "The agent failed", body = ErrorBody),
 ))]
 pub(super) async fn create(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Json(new): Json<NewRun>,
 ) -> ApiResult<Response> {
@@ -121,7 +119,7 @@ pub(super) async fn create(
     Ok((status, axum::Json(row)).into_response())
 }
 
-pub(super) async fn audit(app: &App, grant: &Grant, action: &'static str, target: &str) {
+pub(super) async fn audit(app: &AppState, grant: &Grant, action: &'static str, target: &str) {
     let (token, session) = (grant.token.clone(), Some(target.to_owned()));
     let line = NewAudit { token, action, session, detail: None };
     if let Err(error) = app.store.audit(line).await {
@@ -137,7 +135,7 @@ pub(super) async fn audit(app: &App, grant: &Grant, action: &'static str, target
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn state(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
     Params(query): Params<RunQuery>,
@@ -172,13 +170,13 @@ pub(super) async fn state(
         ("Idempotency-Key" = Option<String>, Header, description = "The same key, the same message once"),
     ),
     security(("token" = ["run"])), responses(
-    (status = 200, description = "Packets of the turn", body = crate::api_item::Packet, content_type = "text/event-stream"),
+    (status = 200, description = "Packets of the turn", body = crate::api::item::Packet, content_type = "text/event-stream"),
     (status = 202, description = "It was taken (with wait=false)", body = MessageTaken),
     (status = "4XX", description = "Refused", body = ErrorBody),
     (status = 503, description = "The store cannot be written now: try again", body = ErrorBody),
 ))]
 pub(super) async fn send(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
     Params(query): Params<SendQuery>,
@@ -217,7 +215,7 @@ pub(super) async fn send(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn cancel(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
 ) -> ApiResult<axum::Json<Done>> {
@@ -235,7 +233,7 @@ pub(super) async fn cancel(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn stop(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
 ) -> ApiResult<axum::Json<Done>> {
@@ -252,7 +250,7 @@ pub(super) async fn stop(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn choose(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
     Json(change): Json<RunChange>,
@@ -274,7 +272,7 @@ pub(super) async fn choose(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn take_back(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names((id, message)): Names<(String, String)>,
 ) -> ApiResult<axum::Json<Done>> {
@@ -294,33 +292,15 @@ pub(super) async fn take_back(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn answer(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names((id, request)): Names<(String, String)>,
     Json(answer): Json<GiveAnswer>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
-    app.runs.answer(&found, &request, reply(answer)?).await?;
+    app.runs.answer(&found, &request, answer.into_reply()?).await?;
     audit(&app, &grant, "answer", &found.id).await;
     Ok(axum::Json(Done { done: true }))
-}
-
-/// What an answer says.
-pub(crate) fn reply(answer: GiveAnswer) -> ApiResult<Reply> {
-    let message = answer.message.filter(|message| !message.trim().is_empty());
-    if message.as_ref().is_some_and(|m| m.len() > MAX_REASON) {
-        return Err(ApiError::invalid(format!("`message` has more than {MAX_REASON} bytes")));
-    }
-    match (answer.option_id, answer.answers, answer.outcome.as_deref(), message) {
-        (Some(option), None, None, None) => Ok(Reply::Option(option)),
-        (Some(option), None, None, Some(message)) => Ok(Reply::Because { option, message }),
-        (None, Some(answers), None, None) => Ok(Reply::Answers(answers)),
-        (None, None, Some("cancelled"), None) => Ok(Reply::Cancelled),
-        (None, None, Some("declined"), None) => Ok(Reply::Declined),
-        _ => Err(ApiError::invalid(
-            "give `optionId` (with a `message` when it refuses), `answers` or `outcome`: `declined` or `cancelled`",
-        )),
-    }
 }
 
 #[cfg(test)]

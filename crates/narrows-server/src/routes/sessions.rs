@@ -2,9 +2,9 @@
 
 use super::extract::{Json, Names, Params, limit, session};
 use crate::api::{NewSession, Prune, Pruned, SessionPage, SessionQuery, TagChange};
-use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use http::StatusCode;
@@ -38,7 +38,7 @@ fn check_tags(tags: &[String]) -> ApiResult<()> {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn create(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Json(new): Json<NewSession>,
 ) -> ApiResult<impl IntoResponse> {
@@ -48,7 +48,7 @@ pub(super) async fn create(
 
 /// Makes a session, or finds the one of its label.
 pub(super) async fn make(
-    app: &App,
+    app: &AppState,
     grant: &Grant,
     new: NewSession,
 ) -> ApiResult<(Session, StatusCode)> {
@@ -120,7 +120,7 @@ struct Page {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn list(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Params(query): Params<SessionQuery>,
 ) -> ApiResult<impl IntoResponse> {
@@ -136,7 +136,7 @@ pub(super) async fn list(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn show(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
 ) -> ApiResult<impl IntoResponse> {
@@ -153,7 +153,7 @@ pub(super) async fn show(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn tag(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
     Json(change): Json<TagChange>,
@@ -184,7 +184,7 @@ pub(super) async fn tag(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn remove(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
 ) -> ApiResult<StatusCode> {
@@ -194,7 +194,7 @@ pub(super) async fn remove(
 }
 
 /// Deletes a session, tells whoever follows it, and remembers who did it.
-pub(crate) async fn delete(app: &App, token: &str, id: &str) -> Result<(), Error> {
+pub(crate) async fn delete(app: &AppState, token: &str, id: &str) -> Result<(), Error> {
     let found = app.store.session(id).await?;
     app.store.delete(id).await?;
     app.written.forget(id);
@@ -212,7 +212,7 @@ pub(crate) async fn delete(app: &App, token: &str, id: &str) -> Result<(), Error
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn prune(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Json(asked): Json<Prune>,
 ) -> ApiResult<axum::Json<Pruned>> {
@@ -230,7 +230,7 @@ pub(super) async fn prune(
 
 /// Deletes what is not to be kept, one session after the other.
 pub(crate) async fn clear(
-    app: &App,
+    app: &AppState,
     token: &str,
     keep: Retention,
     dry: bool,

@@ -3,9 +3,9 @@
 use super::extract::{Names, Params, limit, session};
 use super::sessions::list_filter;
 use crate::api::{SessionQuery, StreamQuery};
-use crate::app::App;
 use crate::auth::{Grant, Stay};
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use crate::stream::{Flags, follow, follow_list, serve};
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
@@ -14,7 +14,7 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use narrows_engine::live::{After, Filter, Subscription, View, Wire};
 
-pub(super) fn stay(app: &App, grant: &Grant) -> ApiResult<Stay> {
+pub(super) fn stay(app: &AppState, grant: &Grant) -> ApiResult<Stay> {
     let what = "too many streams are open";
     let refused =
         || ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STREAMS", what).retry_after(5);
@@ -34,11 +34,11 @@ pub(super) fn stay(app: &App, grant: &Grant) -> ApiResult<Stay> {
         ("Last-Event-ID" = Option<String>, Header, description = "The cursor to go on from"),
     ),
     security(("token" = ["read"])), responses(
-    (status = 200, description = "Frames", body = crate::api_ws::StreamFrame, content_type = "text/event-stream"),
+    (status = 200, description = "Frames", body = crate::api::stream::StreamFrame, content_type = "text/event-stream"),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn events(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
     Params(query): Params<StreamQuery>,
@@ -75,11 +75,11 @@ pub(super) async fn events(
 ///
 /// First one page, then every session that changes, whole; `removed` for one that was deleted.
 #[utoipa::path(get, path = "/api/sessions/stream", params(SessionQuery), security(("token" = ["read"])), responses(
-    (status = 200, description = "Frames", body = crate::api_ws::StreamFrame, content_type = "text/event-stream"),
+    (status = 200, description = "Frames", body = crate::api::stream::StreamFrame, content_type = "text/event-stream"),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn sessions(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Params(query): Params<SessionQuery>,
 ) -> ApiResult<Response> {
@@ -98,7 +98,7 @@ pub(super) async fn sessions(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn socket(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> ApiResult<Response> {

@@ -4,9 +4,9 @@ use super::extract::{Json, Names};
 use crate::api::{
     LoggedIn, Login, MadeToken, Me, NewTokenBody, RequestTicket, Ticket, TokenInfo, TokenList,
 };
-use crate::app::App;
 use crate::auth::{Grant, NewToken};
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use http::StatusCode;
@@ -25,7 +25,7 @@ const MAX_NAMES: usize = 1000;
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn login(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Json(login): Json<Login>,
 ) -> ApiResult<axum::Json<LoggedIn>> {
     let void = || {
@@ -53,7 +53,7 @@ pub(super) async fn login(
     (status = 204, description = "It is revoked"),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn logout(State(app): State<App>, grant: Grant) -> ApiResult<StatusCode> {
+pub(super) async fn logout(State(app): State<AppState>, grant: Grant) -> ApiResult<StatusCode> {
     let browser = app
         .tokens
         .list()
@@ -82,7 +82,10 @@ pub(super) async fn me(grant: Grant) -> axum::Json<Me> {
     (status = 201, description = "The ticket", body = Ticket),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn ticket(State(app): State<App>, grant: Grant) -> ApiResult<impl IntoResponse> {
+pub(super) async fn ticket(
+    State(app): State<AppState>,
+    grant: Grant,
+) -> ApiResult<impl IntoResponse> {
     let ticket = app.tickets.make_for(grant).await?;
     Ok((StatusCode::CREATED, axum::Json(Ticket { path: format!("/#ticket={ticket}") })))
 }
@@ -96,7 +99,7 @@ pub(super) async fn ticket(State(app): State<App>, grant: Grant) -> ApiResult<im
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn request_ticket(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
 ) -> ApiResult<impl IntoResponse> {
     let (ticket, expires_at) = app.tickets.make_for_request(grant).await?;
@@ -108,7 +111,10 @@ pub(super) async fn request_ticket(
     (status = 200, description = "Every valid token that the caller may know of", body = TokenList),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn list(State(app): State<App>, grant: Grant) -> ApiResult<axum::Json<TokenList>> {
+pub(super) async fn list(
+    State(app): State<AppState>,
+    grant: Grant,
+) -> ApiResult<axum::Json<TokenList>> {
     let tokens = app.tokens.list().await?.into_iter().filter(|t| grant.knows(t));
     let tokens = tokens.map(TokenInfo::from);
     Ok(axum::Json(TokenList { tokens: tokens.collect() }))
@@ -120,7 +126,7 @@ pub(super) async fn list(State(app): State<App>, grant: Grant) -> ApiResult<axum
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn make(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Json(new): Json<NewTokenBody>,
 ) -> ApiResult<impl IntoResponse> {
@@ -171,7 +177,7 @@ pub(super) async fn make(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn revoke(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Names(id): Names<String>,
 ) -> ApiResult<StatusCode> {
@@ -189,7 +195,7 @@ pub(super) async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn audit(app: &App, grant: &Grant, action: &'static str, id: &str) -> ApiResult<()> {
+async fn audit(app: &AppState, grant: &Grant, action: &'static str, id: &str) -> ApiResult<()> {
     let token = grant.token.clone();
     let audit = NewAudit { token, action, session: None, detail: Some(id.to_owned()) };
     Ok(app.store.audit(audit).await?)

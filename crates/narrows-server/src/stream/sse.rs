@@ -1,8 +1,8 @@
 //! Server-sent events.
 
-use super::life::{Quiet, over};
+use super::lifetime::{Quiet, over};
 use crate::auth::Stay;
-use crate::seldom::Seldom;
+use crate::poll_on_wake::PollOnWake;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -48,7 +48,7 @@ pub(crate) fn follow(hub: &Hub, subscription: Subscription, stay: Stay) -> Respo
 /// The response that tells frames as they come. The client's reading sets the pace: nothing is made
 /// before it can be sent.
 pub(super) fn tell(hub: &Hub, frames: impl Frames, stay: Stay) -> Response {
-    let state = (frames, Seldom::new(over(hub, stay)), Quiet::new(KEEP_ALIVE), false);
+    let state = (frames, PollOnWake::new(over(hub, stay)), Quiet::new(KEEP_ALIVE), false);
     let stream = unfold(state, |(mut frames, mut end, mut quiet, over)| async move {
         if over {
             return None;

@@ -1,11 +1,12 @@
 //! One socket, several subscriptions.
 
-use super::answer::{AnswerMessage, give};
-use super::asked::{ClientMessage, Subscribe, WsView};
-use super::life::{Beat, Over, Pulse, over};
-use crate::app::App;
+use super::client_message::{ClientMessage, Subscribe, WsView};
+use super::lifetime::{Beat, Over, Pulse, over};
+use super::permission_reply::{AnswerMessage, give};
 use crate::auth::{Grant, Stay};
-use crate::seldom::Seldom;
+use crate::config::MAX_SUBSCRIPTIONS;
+use crate::poll_on_wake::PollOnWake;
+use crate::state::AppState;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use bytes::Bytes;
 use futures_util::SinkExt;
@@ -22,8 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Subscriptions of one socket.
-pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
 /// The server asks for a sign of life, and waits for it.
 const PING: Duration = Duration::from_secs(25);
 const PONG: Duration = Duration::from_secs(8);
@@ -61,7 +60,7 @@ impl Source {
 type Told = (Arc<str>, Result<Option<Output>>);
 
 struct Socket {
-    app: App,
+    app: AppState,
     grant: Grant,
     sink: SplitSink<WebSocket, Message>,
     /// What each subscription follows, by its session's id and label, and how to stop it.
@@ -71,8 +70,8 @@ struct Socket {
 }
 
 /// Serves a socket until one side has had enough.
-pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, stay: Stay) {
-    let mut end = Seldom::new(over(&app.hub, stay));
+pub(crate) async fn serve(socket: WebSocket, app: AppState, grant: Grant, stay: Stay) {
+    let mut end = PollOnWake::new(over(&app.hub, stay));
     let (sink, mut incoming) = socket.split();
     let mut socket =
         Socket { app, grant, sink, active: HashMap::new(), followed: SelectAll::new(), count: 0 };

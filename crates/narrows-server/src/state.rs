@@ -2,7 +2,7 @@
 
 use crate::auth::{Throttle, Tickets, Tokens};
 use crate::config::ServeConfig;
-use crate::metrics::Metrics;
+use crate::metrics::{GAUGES, Metrics};
 use narrows_engine::discovery::Progress;
 use narrows_engine::ingest::Intake;
 use narrows_engine::live::{ClusterObserver, Hub};
@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 /// The parts of a running server. Clones share them.
 #[derive(Debug, Clone)]
-pub struct App {
+pub struct AppState {
     inner: Arc<Parts>,
 }
 
@@ -108,13 +108,32 @@ impl ClusterObserver for NodeCaches {
     }
 }
 
-impl App {
+impl AppState {
     pub(crate) fn new(parts: Parts) -> Self {
-        App { inner: Arc::new(parts) }
+        AppState { inner: Arc::new(parts) }
+    }
+
+    /// Reads the current values of the gauges, in the order of [`GAUGES`].
+    pub(crate) fn gauges(&self) -> [u64; GAUGES.len()] {
+        let (sessions, rows) = self.hub.size();
+        let size = self.store.size();
+        let [commits, _, failed, slowest] = self.store.counts();
+        [
+            self.tokens.streams() as u64,
+            self.runs.count() as u64,
+            self.intake.count() as u64,
+            sessions as u64,
+            rows as u64,
+            size.database,
+            size.wal,
+            commits,
+            failed,
+            slowest,
+        ]
     }
 }
 
-impl Deref for App {
+impl Deref for AppState {
     type Target = Parts;
 
     fn deref(&self) -> &Parts {

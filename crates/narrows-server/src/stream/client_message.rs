@@ -1,6 +1,6 @@
 //! What clients of a socket send.
 
-use super::answer::AnswerMessage;
+use super::permission_reply::AnswerMessage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use utoipa::ToSchema;

@@ -1,9 +1,9 @@
 //! A server from its start to its end.
 
-use crate::app::{App, NodeCaches, Parts, Written};
 use crate::auth::{Throttle, Tickets, Tokens, new_secret};
 use crate::config::ServeConfig;
 use crate::metrics::Metrics;
+use crate::state::{AppState, NodeCaches, Parts, Written};
 use crate::{listen, routes};
 use narrows::Secrets;
 use narrows_engine::discovery::spool::Spools;
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Where a running server can be reached.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Address {
+pub struct ServerAddress {
     /// `http://127.0.0.1:7878`.
     pub url: String,
     /// The process.
@@ -36,7 +36,7 @@ pub struct Address {
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
-    app: App,
+    app: AppState,
     stop: CancellationToken,
     serving: JoinHandle<()>,
     tidying: JoinHandle<()>,
@@ -47,7 +47,7 @@ pub struct Server {
 
 impl Server {
     /// Opens the store and begins to listen.
-    pub async fn start(mut config: ServeConfig, hidden: HiddenOptions) -> io::Result<Server> {
+    pub async fn start(mut config: ServeConfig, hidden: RedactionOptions) -> io::Result<Server> {
         config.check().map_err(io::Error::other)?;
         let acceptor = match &config.tls {
             Some((cert, key)) => Some(listen::tls(cert, key)?),
@@ -64,7 +64,7 @@ impl Server {
         let tokens = Tokens::load(store.clone(), limits.streams_per_token, limits.streams).await;
         let tokens = tokens.map_err(io::Error::other)?;
         tokens.keep_owner(&secret).await.map_err(io::Error::other)?;
-        let HiddenOptions { paths, mut secrets } = hidden;
+        let RedactionOptions { paths, mut secrets } = hidden;
         secrets.add_known(&secret);
         secrets.set_key(store.mark_key());
         let hidden = Hidden { paths, secrets: Arc::new(secrets) };
@@ -82,11 +82,11 @@ impl Server {
             None
         };
         let scheme = if config.tls.is_some() { "https" } else { "http" };
-        let at = Address { url: format!("{scheme}://{address}"), pid: std::process::id() };
+        let at = ServerAddress { url: format!("{scheme}://{address}"), pid: std::process::id() };
         let at = serde_json::to_vec(&at).map_err(io::Error::other)?;
         write_private(&config.data.join(ADDRESS_FILE), &at)?;
         let tickets = Tickets::new(&store);
-        let app = App::new(Parts {
+        let app = AppState::new(Parts {
             store,
             hub,
             intake,
@@ -135,7 +135,7 @@ impl Server {
     }
 
     /// Its parts.
-    pub fn app(&self) -> &App {
+    pub fn app(&self) -> &AppState {
         &self.app
     }
 
@@ -187,7 +187,7 @@ async fn open_bus(config: &ServeConfig, store: &Store) -> io::Result<(Bus, Recei
 
 /// What is hidden in every session, before the installation's own key is set.
 #[derive(Debug, Default)]
-pub struct HiddenOptions {
+pub struct RedactionOptions {
     /// Paths.
     pub paths: narrows::Paths,
     /// Secrets.
@@ -233,7 +233,7 @@ async fn look_over(store: Store, stop: CancellationToken) {
 const RECOVER_AFTER: u64 = 90;
 
 /// Small things that must be done now and then.
-async fn tidy(app: App, stop: CancellationToken) {
+async fn tidy(app: AppState, stop: CancellationToken) {
     let mut every = tokio::time::interval(Duration::from_secs(1));
     let (mut seconds, mut recovered, mut was_fine) = (0_u64, false, true);
     loop {
@@ -275,7 +275,7 @@ async fn is_fine(store: &Store, was_fine: bool) -> bool {
 }
 
 /// Deletes what is not to be kept.
-async fn retain(app: &App) {
+async fn retain(app: &AppState) {
     let keep = &app.config.retention;
     if keep.max_age.is_none() && keep.max_bytes.is_none() {
         return;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 /// A future that is polled when it was woken, and not whenever something else that its task waits for
 /// has happened. A stream that tells much waits for its token's end and for the server's in each turn of
 /// its loop: for thousands of streams that adds up.
-pub(crate) struct Seldom<F> {
+pub(crate) struct PollOnWake<F> {
     inner: Pin<Box<F>>,
     bell: Arc<Bell>,
     waker: Waker,
@@ -31,14 +31,14 @@ impl Wake for Bell {
     }
 }
 
-impl<F: Future> Seldom<F> {
+impl<F: Future> PollOnWake<F> {
     pub(crate) fn new(inner: F) -> Self {
         let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: AtomicWaker::new() });
-        Seldom { inner: Box::pin(inner), waker: Waker::from(Arc::clone(&bell)), bell }
+        PollOnWake { inner: Box::pin(inner), waker: Waker::from(Arc::clone(&bell)), bell }
     }
 }
 
-impl<F: Future> Future for Seldom<F> {
+impl<F: Future> Future for PollOnWake<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -64,7 +64,7 @@ mod tests {
         let (polls, count) = (Arc::new(AtomicU32::new(0)), watch::Sender::new(0));
         let mut heard = count.subscribe();
         let polled = Arc::clone(&polls);
-        let mut seldom = Seldom::new(async move {
+        let mut seldom = PollOnWake::new(async move {
             let mut wait = Box::pin(heard.wait_for(|n| *n == 2));
             std::future::poll_fn(|cx| {
                 polled.fetch_add(1, Ordering::Relaxed);

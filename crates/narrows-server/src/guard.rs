@@ -1,8 +1,8 @@
 //! The one guard: Host, Origin, Sec-Fetch-Site, token, scope. Every route and transport passes it.
 
-use super::tokens::Grant;
-use crate::app::App;
+use crate::auth::Grant;
 use crate::error::ApiError;
+use crate::state::AppState;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -27,7 +27,7 @@ const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-
      require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Before routing: where the request comes from, and what every response says.
-pub(crate) async fn front(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn front(State(app): State<AppState>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let origin = request.headers().get(header::ORIGIN).cloned();
     let allowed = origin.as_ref().filter(|o| app.config.allows_origin(o)).cloned();
@@ -100,7 +100,7 @@ fn is_address(host: &str) -> bool {
     host.parse::<SocketAddr>().is_ok() || bare.parse::<IpAddr>().is_ok()
 }
 
-fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
+fn check_front(app: &AppState, request: &Request) -> Result<(), ApiError> {
     let headers = request.headers();
     if head_length(request) > MAX_HEAD {
         let what = format!("the head of a request has at most {MAX_HEAD} bytes");
@@ -145,7 +145,7 @@ fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
 /// What a path's methods need.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
-    pub(crate) app: App,
+    pub(crate) app: AppState,
     pub(crate) needs: std::sync::Arc<[(Method, Need)]>,
 }
 
@@ -210,7 +210,7 @@ impl Asked {
     }
 }
 
-async fn admit(app: &App, asked: Asked, scope: Scope) -> Result<Grant, ApiError> {
+async fn admit(app: &AppState, asked: Asked, scope: Scope) -> Result<Grant, ApiError> {
     let Asked { secret, by_ticket, from } = asked;
     let shut = app.throttle.is_shut(from);
     let grant = match &secret {
