@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct RequestLabels {
     method: &'static str,
     status: u16,
 }
@@ -20,7 +20,7 @@ struct Asked {
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: Family<Asked, Counter>,
+    requests: Family<RequestLabels, Counter>,
     seconds: Histogram,
     pub(crate) packets: Counter,
     pub(crate) events: Counter,
@@ -44,7 +44,7 @@ pub(crate) const GAUGES: [(&str, &str); 10] = [
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("narrows");
-        let requests = Family::<Asked, Counter>::default();
+        let requests = Family::<RequestLabels, Counter>::default();
         registry.register("requests", "Requests by method and status", requests.clone());
         let seconds = Histogram::new(exponential_buckets(0.0005, 4.0, 9));
         registry.register("request_seconds", "Time to the head of the response", seconds.clone());
@@ -67,7 +67,7 @@ impl Metrics {
             "DELETE" => "DELETE",
             _ => "other",
         };
-        self.requests.get_or_create(&Asked { method, status: status.as_u16() }).inc();
+        self.requests.get_or_create(&RequestLabels { method, status: status.as_u16() }).inc();
         self.seconds.observe(took.as_secs_f64());
     }
 

@@ -6,4 +6,4 @@ mod tokens;
 
 pub(crate) use throttle::Throttle;
 pub(crate) use tickets::Tickets;
-pub use tokens::{Grant, NewToken, Stay, Tokens, hash_of, new_secret};
+pub use tokens::{Grant, NewToken, StreamPermit, Tokens, hash_of, new_secret};

@@ -13,27 +13,27 @@ use serde::de::DeserializeOwned;
 
 /// The query of a request.
 #[derive(Debug)]
-pub(crate) struct Params<T>(pub(crate) T);
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let query = Query::<T>::from_request_parts(parts, state).await;
-        query.map(|Query(query)| Params(query)).map_err(|e| ApiError::invalid(e.body_text()))
+        query.map(|Query(query)| QueryParams(query)).map_err(|e| ApiError::invalid(e.body_text()))
     }
 }
 
-/// Names in the path.
+/// PathParams in the path.
 #[derive(Debug)]
-pub(crate) struct Names<T>(pub(crate) T);
+pub(crate) struct PathParams<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Names<T> {
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathParams<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let path = Path::<T>::from_request_parts(parts, state).await;
-        path.map(|Path(path)| Names(path)).map_err(|_| ApiError::not_found("path"))
+        path.map(|Path(path)| PathParams(path)).map_err(|_| ApiError::not_found("path"))
     }
 }
 
@@ -72,7 +72,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
         if request.headers().get(header::CONTENT_ENCODING).is_some_and(|v| v != "identity") {
             return Err(ApiError::encoding("a JSON body is sent plain"));
         }
-        let bytes = whole(request.into_body(), app.config.limits.body_bytes).await?;
+        let bytes = read_to_end(request.into_body(), app.config.limits.body_bytes).await?;
         // An array would be read as the fields of an object, one after the other.
         if bytes.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'{') {
             return Err(ApiError::invalid("the body must be a JSON object"));
@@ -84,7 +84,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
     }
 }
 
-async fn whole(body: Body, max: usize) -> ApiResult<bytes::Bytes> {
+async fn read_to_end(body: Body, max: usize) -> ApiResult<bytes::Bytes> {
     let read = Limited::new(body, max).collect();
     let idle = std::time::Duration::from_secs(30);
     match tokio::time::timeout(idle, read).await {
@@ -111,10 +111,10 @@ pub(crate) async fn session(app: &AppState, grant: &Grant, id: &str) -> ApiResul
 }
 
 /// A number of rows within its limits.
-pub(crate) fn limit(asked: Option<usize>, usual: usize, most: usize) -> ApiResult<usize> {
-    match asked {
-        None => Ok(usual),
-        Some(n) if (1..=most).contains(&n) => Ok(n),
-        Some(_) => Err(ApiError::invalid(format!("`limit` is a number from 1 to {most}"))),
+pub(crate) fn limit(requested: Option<usize>, default: usize, max: usize) -> ApiResult<usize> {
+    match requested {
+        None => Ok(default),
+        Some(n) if (1..=max).contains(&n) => Ok(n),
+        Some(_) => Err(ApiError::invalid(format!("`limit` is a number from 1 to {max}"))),
     }
 }

@@ -1,6 +1,6 @@
 //! For whoever operates a server.
 
-use super::extract::{Params, limit};
+use super::extract::{QueryParams, limit};
 use crate::api::limits::AllLimits;
 use crate::api::{AuditPage, AuditQuery, Checking, Health, Live};
 use crate::auth::Grant;
@@ -102,7 +102,7 @@ pub(super) async fn all_limits(State(app): State<AppState>) -> Json<AllLimits> {
 pub(super) async fn audit(
     State(app): State<AppState>,
     grant: Grant,
-    Params(query): Params<AuditQuery>,
+    QueryParams(query): QueryParams<AuditQuery>,
 ) -> ApiResult<Response> {
     if !grant.sight.is_all() {
         let what = "a token that is limited to some sessions cannot read the audit log";
@@ -114,9 +114,9 @@ pub(super) async fn audit(
 }
 
 /// This document.
-#[utoipa::path(get, path = "/openapi.json", tag = "ops", responses(
+#[utoipa::path(get, path = "/openapi.json", operation_id = "document", tag = "ops", responses(
     (status = 200, description = "Every route and shape", body = Object),
 ))]
-pub(super) async fn document() -> Json<utoipa::openapi::OpenApi> {
+pub(super) async fn openapi_document() -> Json<utoipa::openapi::OpenApi> {
     Json(super::openapi())
 }

@@ -1,6 +1,6 @@
 //! What is told at a glance: of a session, of all sessions, of where they come from.
 
-use super::extract::{Names, Params, limit, session};
+use super::extract::{PathParams, QueryParams, limit, session};
 use crate::api::overview::{Facets, Indexing, OutlineQuery, SourceFolder, Sources};
 use crate::auth::Grant;
 use crate::error::{ApiResult, ErrorBody};
@@ -12,11 +12,11 @@ use narrows_engine::discovery::{SourceOptions, agents};
 use serde::Serialize;
 use std::path::Path;
 
-const TURNS: usize = 1000;
+const DEFAULT_TURNS: usize = 1000;
 const MAX_TURNS: usize = 5000;
 
 #[derive(Serialize)]
-struct Outlined {
+struct OutlineResponse {
     cursor: String,
     #[serde(flatten)]
     outline: narrows_store::Outline,
@@ -32,14 +32,14 @@ struct Outlined {
 pub(super) async fn outline(
     State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
-    Params(query): Params<OutlineQuery>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<OutlineQuery>,
 ) -> ApiResult<Response> {
     let found = session(&app, &grant, &id).await?;
-    let limit = limit(query.limit, TURNS, MAX_TURNS)?;
+    let limit = limit(query.limit, DEFAULT_TURNS, MAX_TURNS)?;
     let outline = app.store.outline(found.key, query.after, limit).await?;
     let cursor = format!("{}-{}", outline.epoch, outline.seq);
-    Ok(Json(Outlined { cursor, outline }).into_response())
+    Ok(Json(OutlineResponse { cursor, outline }).into_response())
 }
 
 /// What the sessions that the caller sees have in common.

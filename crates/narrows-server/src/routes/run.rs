@@ -1,9 +1,9 @@
 //! Running agents: start, send, cancel, answer.
 
-use super::agent_sessions::take_up;
-use super::extract::{Json, Names, Params, session};
+use super::agent_sessions::resume_agent_session;
+use super::extract::{Json, PathParams, QueryParams, session};
 use super::sessions::make;
-use super::stream::stay;
+use super::stream::open_stream;
 use crate::api::NewSession;
 use crate::api::run::{
     AgentInfo, AgentList, Done, GiveAnswer, MessageTaken, NewRun, RunChange, RunQuery, SendMessage,
@@ -22,7 +22,7 @@ use narrows_store::NewAudit;
 use std::time::Duration;
 
 /// How long a request waits for a run to change.
-const PATIENCE: Duration = Duration::from_secs(25);
+const RUN_WAIT_TIMEOUT: Duration = Duration::from_secs(25);
 
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
@@ -104,7 +104,7 @@ pub(super) async fn create(
 ) -> ApiResult<Response> {
     app.runs.check(&new.agent, new.cwd.as_deref(), &new.additional_directories)?;
     if let Some(native) = new.native_id.clone() {
-        return take_up(app, grant, new, native).await;
+        return resume_agent_session(app, grant, new, native).await;
     }
     // The agent's own file, when it is found, is known by this name.
     let native = app.runs.native(&new.agent);
@@ -137,8 +137,8 @@ pub(super) async fn audit(app: &AppState, grant: &Grant, action: &'static str, t
 pub(super) async fn state(
     State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
-    Params(query): Params<RunQuery>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<RunQuery>,
 ) -> ApiResult<axum::Json<RunState>> {
     let found = session(&app, &grant, &id).await?;
     let mut state = app.runs.state(&found).await?;
@@ -146,7 +146,7 @@ pub(super) async fn state(
         let mut closing = app.hub.closing();
         tokio::select! {
             // Whoever had a state keeps it; whoever waits for one that is not there gets a new one later.
-            _ = tokio::time::timeout(PATIENCE, state.wait_for(|s| s.version != after)) => {}
+            _ = tokio::time::timeout(RUN_WAIT_TIMEOUT, state.wait_for(|s| s.version != after)) => {}
             () = live::closed(&mut closing) => {}
             () = grant.ended() => return Err(ApiError::unauthorized()),
         }
@@ -178,8 +178,8 @@ pub(super) async fn state(
 pub(super) async fn send(
     State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
-    Params(query): Params<SendQuery>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<SendQuery>,
     headers: HeaderMap,
     Json(message): Json<SendMessage>,
 ) -> ApiResult<Response> {
@@ -188,13 +188,13 @@ pub(super) async fn send(
     }
     let key = super::packets::idempotency_key(&headers)?;
     let found = session(&app, &grant, &id).await?;
-    let stay = if query.wait == Some(false) { None } else { Some(stay(&app, &grant)?) };
+    let permit = if query.wait == Some(false) { None } else { Some(open_stream(&app, &grant)?) };
     let prompt = Prompt { text: message.content, images: message.images };
     let accepted = app.runs.send(&found, prompt, key).await?;
     audit(&app, &grant, "message", &found.id).await;
-    if let Some(stay) = stay {
+    if let Some(permit) = permit {
         let frames = TurnFrames::new(&app.hub, found, accepted);
-        return Ok(follow_turn(&app.hub, frames, stay));
+        return Ok(follow_turn(&app.hub, frames, permit));
     }
     let now = *accepted.progress.borrow();
     let taken = MessageTaken {
@@ -217,7 +217,7 @@ pub(super) async fn send(
 pub(super) async fn cancel(
     State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
     Ok(axum::Json(Done { done: app.runs.cancel(&found).await? }))
@@ -235,7 +235,7 @@ pub(super) async fn cancel(
 pub(super) async fn stop(
     State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
     audit(&app, &grant, "stop", &found.id).await;
@@ -249,10 +249,10 @@ pub(super) async fn stop(
     (status = 200, description = "It was asked for", body = Done),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn choose(
+pub(super) async fn update_run(
     State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
     Json(change): Json<RunChange>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
@@ -271,10 +271,10 @@ pub(super) async fn choose(
     (status = 200, description = "Whether it waited", body = Done),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn take_back(
+pub(super) async fn delete_queued_message(
     State(app): State<AppState>,
     grant: Grant,
-    Names((id, message)): Names<(String, String)>,
+    PathParams((id, message)): PathParams<(String, String)>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
     let number = message.parse().map_err(|_| ApiError::not_found("message"))?;
@@ -294,7 +294,7 @@ pub(super) async fn take_back(
 pub(super) async fn answer(
     State(app): State<AppState>,
     grant: Grant,
-    Names((id, request)): Names<(String, String)>,
+    PathParams((id, request)): PathParams<(String, String)>,
     Json(answer): Json<GiveAnswer>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
@@ -336,7 +336,7 @@ mod tests {
             let text = serde_json::to_string(&refusal).expect("text");
             let again: Refusal = serde_json::from_str(&text).expect(&text);
             let (one, other) = (ApiError::from(refusal), ApiError::from(again));
-            assert_eq!(one.told(), other.told(), "{text}");
+            assert_eq!(one.code_and_message(), other.code_and_message(), "{text}");
         }
     }
 }

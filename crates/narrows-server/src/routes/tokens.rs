@@ -1,6 +1,6 @@
 //! Tokens, tickets and logins of browsers.
 
-use super::extract::{Json, Names};
+use super::extract::{Json, PathParams};
 use crate::api::{
     LoggedIn, Login, MadeToken, Me, NewTokenBody, RequestTicket, Ticket, TokenInfo, TokenList,
 };
@@ -13,7 +13,7 @@ use http::StatusCode;
 use narrows_store::{Error, NewAudit, Scope, Scopes, Sight, Token, TokenKind, now};
 
 /// A browser stays in for so long.
-const BROWSER_MS: i64 = 30 * 24 * 3600 * 1000;
+const BROWSER_TOKEN_TTL_MS: i64 = 30 * 24 * 3600 * 1000;
 const MAX_NAMES: usize = 1000;
 
 /// Trade a ticket for a token of the browser's own.
@@ -32,14 +32,23 @@ pub(super) async fn login(
         let what = "this ticket was used or is too old: `narrows open` prints a new one";
         ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what)
     };
-    let Some(worth) = app.tickets.take(&login.ticket, &app.tokens).await? else {
+    let Some(grant_of_ticket) = app.tickets.redeem(&login.ticket, &app.tokens).await? else {
         return Err(void());
     };
     let name = "browser".to_owned();
-    let maker = worth.maker.as_ref().map(|m| m.token.clone()).or_else(|| app.tokens.owner());
-    let life = worth.maker.and_then(|m| m.at_most(Some(BROWSER_MS))).unwrap_or(BROWSER_MS);
-    let new = NewToken { name, scopes: worth.scopes, sight: worth.sight, ttl: Some(life) };
-    let made = app.tokens.make(TokenKind::Browser, new, maker.as_deref()).await;
+    let creator =
+        grant_of_ticket.creator.as_ref().map(|m| m.token.clone()).or_else(|| app.tokens.owner());
+    let life = grant_of_ticket
+        .creator
+        .and_then(|m| m.clamp_ttl(Some(BROWSER_TOKEN_TTL_MS)))
+        .unwrap_or(BROWSER_TOKEN_TTL_MS);
+    let new = NewToken {
+        name,
+        scopes: grant_of_ticket.scopes,
+        sight: grant_of_ticket.sight,
+        ttl: Some(life),
+    };
+    let made = app.tokens.make(TokenKind::Browser, new, creator.as_deref()).await;
     let (_, token) = made.map_err(|error| match error {
         // Whoever asked for the ticket was revoked meanwhile.
         Error::NotFound(_) => void(),
@@ -86,7 +95,7 @@ pub(super) async fn ticket(
     State(app): State<AppState>,
     grant: Grant,
 ) -> ApiResult<impl IntoResponse> {
-    let ticket = app.tickets.make_for(grant).await?;
+    let ticket = app.tickets.create_for(grant).await?;
     Ok((StatusCode::CREATED, axum::Json(Ticket { path: format!("/#ticket={ticket}") })))
 }
 
@@ -102,7 +111,7 @@ pub(super) async fn request_ticket(
     State(app): State<AppState>,
     grant: Grant,
 ) -> ApiResult<impl IntoResponse> {
-    let (ticket, expires_at) = app.tickets.make_for_request(grant).await?;
+    let (ticket, expires_at) = app.tickets.create_for_request(grant).await?;
     Ok((StatusCode::CREATED, axum::Json(RequestTicket { ticket, expires_at })))
 }
 
@@ -115,17 +124,17 @@ pub(super) async fn list(
     State(app): State<AppState>,
     grant: Grant,
 ) -> ApiResult<axum::Json<TokenList>> {
-    let tokens = app.tokens.list().await?.into_iter().filter(|t| grant.knows(t));
+    let tokens = app.tokens.list().await?.into_iter().filter(|t| grant.may_list(t));
     let tokens = tokens.map(TokenInfo::from);
     Ok(axum::Json(TokenList { tokens: tokens.collect() }))
 }
 
 /// Make a token. Its secret is told this once.
-#[utoipa::path(post, path = "/api/tokens", request_body = NewTokenBody, security(("token" = ["admin"])), responses(
+#[utoipa::path(post, path = "/api/tokens", operation_id = "make", request_body = NewTokenBody, security(("token" = ["admin"])), responses(
     (status = 201, description = "The token", body = MadeToken),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn make(
+pub(super) async fn create_token(
     State(app): State<AppState>,
     grant: Grant,
     Json(new): Json<NewTokenBody>,
@@ -164,7 +173,7 @@ pub(super) async fn make(
     if ttl == Some(0) {
         return Err(ApiError::invalid("`ttlSeconds` is at least 1"));
     }
-    let new = NewToken { name: new.name, scopes, sight, ttl: grant.at_most(ttl) };
+    let new = NewToken { name: new.name, scopes, sight, ttl: grant.clamp_ttl(ttl) };
     let (id, token) = app.tokens.make(TokenKind::Made, new, Some(&grant.token)).await?;
     audit(&app, &grant, "make token", &id).await?;
     Ok((StatusCode::CREATED, axum::Json(MadeToken { id, token })))
@@ -179,14 +188,14 @@ pub(super) async fn make(
 pub(super) async fn revoke(
     State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
 ) -> ApiResult<StatusCode> {
     if id == "owner" {
         return Err(ApiError::invalid(
             "the owner's token is the file `token`: remove it and start the server anew",
         ));
     }
-    let unknown = |t: &Token| t.id == id && !grant.knows(t);
+    let unknown = |t: &Token| t.id == id && !grant.may_list(t);
     if app.tokens.list().await?.iter().any(unknown) {
         return Err(ApiError::not_found("token"));
     }

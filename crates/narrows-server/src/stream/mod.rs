@@ -7,7 +7,7 @@ mod session_list;
 mod sse;
 mod ws;
 
-pub use client_message::{ClientMessage, Flags, Subscribe};
+pub use client_message::{ActivityFilter, ClientMessage, Subscribe};
 pub use permission_reply::AnswerMessage;
 pub(crate) use session_list::follow_list;
 pub(crate) use sse::{follow, follow_turn};

@@ -23,7 +23,7 @@ pub struct AnswerMessage {
 }
 
 /// Gives the answer to the agent, if the token may.
-pub(super) async fn give(app: &AppState, grant: &Grant, message: AnswerMessage) -> ApiResult<()> {
+pub(super) async fn submit(app: &AppState, grant: &Grant, message: AnswerMessage) -> ApiResult<()> {
     if !grant.scopes.has(Scope::Approve) {
         let what = "this token may not answer agents: it needs the scope `approve`";
         return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
