@@ -1,7 +1,7 @@
 //! Embeds the page: packs the files of `web/dist` and writes the table that names them.
 
-#[path = "src/page/pack.rs"]
-mod pack;
+#[path = "src/web_ui/embed.rs"]
+mod embed;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/page/pack.rs");
+    println!("cargo::rerun-if-changed=src/web_ui/embed.rs");
     println!("cargo::rerun-if-env-changed=NARROWS_WEB");
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../..");
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if dist.is_dir() {
         println!("cargo::rerun-if-changed={}", dist.display());
     }
-    let (files, stray) = pack::folder(&dist)?;
+    let (files, stray) = embed::folder(&dist)?;
     if files.is_empty() && named.is_some() {
         return Err(format!("NARROWS_WEB: there is no index.html in {}", dist.display()).into());
     }
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut table = "&[\n".to_owned();
     for (at, file) in files.iter().enumerate() {
         fs::write(folder.join(at.to_string()), &file.bytes)?;
-        let pack::Packed { name, kind, tag, gzip, .. } = file;
+        let embed::Packed { name, kind, tag, gzip, .. } = file;
         writeln!(
             table,
             "Embedded {{ name: {name:?}, kind: {kind:?}, tag: {tag:?}, gzip: {gzip}, \
@@ -45,6 +45,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         )?;
     }
     table.push_str("]\n");
-    fs::write(out.join("page.rs"), table)?;
+    fs::write(out.join("web_ui.rs"), table)?;
     Ok(())
 }

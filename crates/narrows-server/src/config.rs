@@ -1,11 +1,15 @@
 //! How a server is started, and what it refuses.
 
+use crate::web_ui::WebAssets;
 use http::HeaderValue;
 use narrows_store::Retention;
 use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use utoipa::ToSchema;
+
+/// Maximum number of subscriptions of one socket.
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
 
 /// How a server is started.
 #[derive(Debug, Clone)]
@@ -33,7 +37,7 @@ pub struct ServeConfig {
     /// Where sessions of agents are found and followed; none when they are not.
     pub sources: Option<narrows_engine::discovery::SourceOptions>,
     /// What a browser is shown.
-    pub page: crate::Page,
+    pub page: WebAssets,
     /// How agents are run.
     pub run: narrows_engine::run::RunOptions,
 }
@@ -85,7 +89,7 @@ impl Default for Limits {
             connections: 20_000,
             streams: 20_000,
             streams_per_token: 256,
-            subscriptions_per_socket: crate::stream::MAX_SUBSCRIPTIONS,
+            subscriptions_per_socket: MAX_SUBSCRIPTIONS,
             exports: 4,
             message_bytes: 64 << 10,
             page_items: 500,
@@ -113,7 +117,7 @@ impl Default for ServeConfig {
             limits: Limits::default(),
             retention: Retention::default(),
             sources: None,
-            page: crate::Page::embedded(),
+            page: WebAssets::embedded(),
             run: narrows_engine::run::RunOptions::default(),
         }
     }

@@ -91,7 +91,7 @@ impl ApiError {
     }
 
     /// Its code, and its words.
-    pub(crate) fn told(&self) -> (&str, &str) {
+    pub(crate) fn code_and_message(&self) -> (&str, &str) {
         (&self.info.code, &self.info.message)
     }
 

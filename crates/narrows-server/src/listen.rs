@@ -1,7 +1,7 @@
 //! Connections: accepted, limited, ended.
 
-use crate::app::App;
-use crate::seldom::Seldom;
+use crate::poll_on_wake::PollOnWake;
+use crate::state::AppState;
 use axum::Router;
 use http::Request;
 use hyper::body::Incoming;
@@ -27,9 +27,9 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 /// Bytes of a request's head, and what is buffered of a response.
-const MAX_BUFFER: usize = 64 << 10;
+const MAX_BUFFER_BYTES: usize = 64 << 10;
 /// Connections that are still open after this time at the end are cut.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Reads a certificate and its key.
 pub(crate) fn tls(cert: &Path, key: &Path) -> io::Result<TlsAcceptor> {
@@ -54,10 +54,10 @@ pub(crate) async fn serve(
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
     router: Router,
-    app: App,
+    app: AppState,
     stop: CancellationToken,
 ) {
-    let room = Arc::new(Semaphore::new(app.config.limits.connections));
+    let connections = Arc::new(Semaphore::new(app.config.limits.connections));
     let tasks = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -73,7 +73,7 @@ pub(crate) async fn serve(
                 continue;
             }
         };
-        let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
+        let Ok(permit) = Arc::clone(&connections).try_acquire_owned() else {
             drop(stream);
             continue;
         };
@@ -87,14 +87,14 @@ pub(crate) async fn serve(
     }
     drop(listener);
     tasks.close();
-    if tokio::time::timeout(DRAIN, tasks.wait()).await.is_err() {
+    if tokio::time::timeout(DRAIN_TIMEOUT, tasks.wait()).await.is_err() {
         tracing::warn!("some connections were cut");
     }
 }
 
 struct Connection {
     router: Router,
-    app: App,
+    app: AppState,
     from: SocketAddr,
     stop: CancellationToken,
 }
@@ -115,7 +115,8 @@ impl Connection {
 
     async fn http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S) {
         let limits = &self.app.config.limits;
-        let io = TokioIo::new(Patient::new(stream, Duration::from_secs(limits.stalled_seconds)));
+        let io =
+            TokioIo::new(IdleTimeoutIo::new(stream, Duration::from_secs(limits.stalled_seconds)));
         let (from, router) = (self.from, self.router);
         let service = tower::service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(from);
@@ -124,7 +125,7 @@ impl Connection {
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_secs(limits.head_seconds))
-            .max_buf_size(MAX_BUFFER)
+            .max_buf_size(MAX_BUFFER_BYTES)
             .serve_connection(io, TowerToHyperService::new(service))
             .with_upgrades();
         tokio::pin!(connection);
@@ -132,7 +133,7 @@ impl Connection {
             biased;
             // Broken connections are the client's business.
             _ = connection.as_mut() => {}
-            () = Seldom::new(self.stop.cancelled()) => {
+            () = PollOnWake::new(self.stop.cancelled()) => {
                 connection.as_mut().graceful_shutdown();
                 let _ = connection.await;
             }
@@ -142,35 +143,35 @@ impl Connection {
 
 /// A stream whose reader may not stop for ever.
 #[derive(Debug)]
-struct Patient<S> {
+struct IdleTimeoutIo<S> {
     stream: S,
-    patience: Duration,
-    waiting: Option<Pin<Box<Sleep>>>,
+    timeout: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patient<S> {
-    fn new(stream: S, patience: Duration) -> Self {
-        Patient { stream, patience, waiting: None }
+impl<S> IdleTimeoutIo<S> {
+    fn new(stream: S, timeout: Duration) -> Self {
+        IdleTimeoutIo { stream, timeout, timer: None }
     }
 
     /// A write went on, or did not.
-    fn watch<T>(
+    fn check_progress<T>(
         &mut self,
         cx: &mut Context<'_>,
         wrote: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if wrote.is_ready() {
-            self.waiting = None;
+            self.timer = None;
             return wrote;
         }
-        let patience = self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
-        ready!(waiting.as_mut().poll(cx));
+        let timeout = self.timeout;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+        ready!(timer.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for IdleTimeoutIo<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -180,24 +181,24 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for IdleTimeoutIo<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.watch(cx, wrote)
+        self.check_progress(cx, wrote)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
-        self.watch(cx, flushed)
+        self.check_progress(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.watch(cx, done)
+        self.check_progress(cx, done)
     }
 
     fn poll_write_vectored(
@@ -206,7 +207,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.watch(cx, wrote)
+        self.check_progress(cx, wrote)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,6 +1,5 @@
 //! Counts for whoever operates a server. Labels never hold what a session says.
 
-use crate::app::App;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -12,7 +11,7 @@ use prometheus_client::registry::Registry;
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct RequestLabels {
     method: &'static str,
     status: u16,
 }
@@ -21,14 +20,15 @@ struct Asked {
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: Family<Asked, Counter>,
+    requests: Family<RequestLabels, Counter>,
     seconds: Histogram,
     pub(crate) packets: Counter,
     pub(crate) events: Counter,
     gauges: Vec<Gauge>,
 }
 
-const GAUGES: [(&str, &str); 10] = [
+/// Names and help texts of the gauges.
+pub(crate) const GAUGES: [(&str, &str); 10] = [
     ("streams", "Streams that are open"),
     ("agents", "Agents that are running"),
     ("sessions_written", "Sessions that are being written"),
@@ -44,7 +44,7 @@ const GAUGES: [(&str, &str); 10] = [
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("narrows");
-        let requests = Family::<Asked, Counter>::default();
+        let requests = Family::<RequestLabels, Counter>::default();
         registry.register("requests", "Requests by method and status", requests.clone());
         let seconds = Histogram::new(exponential_buckets(0.0005, 4.0, 9));
         registry.register("request_seconds", "Time to the head of the response", seconds.clone());
@@ -67,28 +67,13 @@ impl Metrics {
             "DELETE" => "DELETE",
             _ => "other",
         };
-        self.requests.get_or_create(&Asked { method, status: status.as_u16() }).inc();
+        self.requests.get_or_create(&RequestLabels { method, status: status.as_u16() }).inc();
         self.seconds.observe(took.as_secs_f64());
     }
 
-    /// The text that Prometheus reads.
-    pub(crate) fn text(&self, app: &App) -> String {
-        let (sessions, rows) = app.hub.size();
-        let size = app.store.size();
-        let [commits, _, failed, slowest] = app.store.counts();
-        let now = [
-            app.tokens.streams() as u64,
-            app.runs.count() as u64,
-            app.intake.count() as u64,
-            sessions as u64,
-            rows as u64,
-            size.database,
-            size.wal,
-            commits,
-            failed,
-            slowest,
-        ];
-        for (gauge, value) in self.gauges.iter().zip(now) {
+    /// Encodes everything as OpenMetrics text, with `gauges` in the order of [`GAUGES`].
+    pub(crate) fn encode(&self, gauges: [u64; GAUGES.len()]) -> String {
+        for (gauge, value) in self.gauges.iter().zip(gauges) {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         }
         let mut text = String::new();

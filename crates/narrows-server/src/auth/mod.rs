@@ -1,11 +1,9 @@
 //! Who may do what: tokens, tickets, and the one guard that every request passes.
 
-mod guard;
 mod throttle;
 mod tickets;
 mod tokens;
 
-pub(crate) use guard::{Gate, Need, front, guard};
 pub(crate) use throttle::Throttle;
 pub(crate) use tickets::Tickets;
-pub use tokens::{Grant, NewToken, Stay, Tokens, hash_of, new_secret};
+pub use tokens::{Grant, NewToken, StreamPermit, Tokens, hash_of, new_secret};

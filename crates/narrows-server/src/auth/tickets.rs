@@ -6,32 +6,32 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 /// A ticket that nobody uses is void after this time.
-const LIFE_MS: i64 = 10 * 60 * 1000;
-const MAX_TICKETS: usize = 256;
+const LOGIN_TTL_MS: i64 = 10 * 60 * 1000;
+const MAX_LOGIN_TICKETS: usize = 256;
 /// A ticket for one request is used at once, or never.
-const REQUEST_MS: i64 = 30 * 1000;
-const MAX_REQUESTS: usize = 4096;
+const REQUEST_TTL_MS: i64 = 30 * 1000;
+const MAX_REQUEST_TICKETS: usize = 4096;
 /// Stands before the name of who asked for a ticket for one request, where tickets are in the store.
 const FOR_REQUEST: &str = "request ";
 
-/// What a ticket is worth.
+/// What a ticket is grant.
 #[derive(Debug, Clone)]
-pub(crate) struct Worth {
+pub(crate) struct TicketGrant {
     pub(crate) scopes: Scopes,
     pub(crate) sight: Sight,
     /// Who asked for it, but for the server itself.
-    pub(crate) maker: Option<Grant>,
+    pub(crate) creator: Option<Grant>,
     until: i64,
 }
 
-impl Worth {
+impl TicketGrant {
     /// The ticket as it lies in the store.
-    fn kept(self, secret: &str, purpose: &str) -> Result<Token> {
+    fn into_token(self, secret: &str, purpose: &str) -> Result<Token> {
         Ok(Token {
             id: new_id()?,
             hash: hash_of(secret),
             kind: TokenKind::Ticket,
-            name: self.maker.map(|m| format!("{purpose}{}", m.token)).unwrap_or_default(),
+            name: self.creator.map(|m| format!("{purpose}{}", m.token)).unwrap_or_default(),
             scopes: self.scopes,
             sight: self.sight,
             created: now(),
@@ -44,8 +44,8 @@ impl Worth {
 /// node with them.
 #[derive(Debug)]
 pub(crate) struct Tickets {
-    open: Mutex<HashMap<[u8; 32], Worth>>,
-    requests: Mutex<HashMap<[u8; 32], Worth>>,
+    open: Mutex<HashMap<[u8; 32], TicketGrant>>,
+    requests: Mutex<HashMap<[u8; 32], TicketGrant>>,
     shared: Option<Store>,
 }
 
@@ -59,38 +59,46 @@ impl Tickets {
     }
 
     /// A new ticket.
-    pub(crate) async fn make(&self, scopes: Scopes, sight: Sight) -> Result<String> {
-        self.keep(Worth { scopes, sight, maker: None, until: now() + LIFE_MS }).await
+    pub(crate) async fn create(&self, scopes: Scopes, sight: Sight) -> Result<String> {
+        self.persist(TicketGrant { scopes, sight, creator: None, until: now() + LOGIN_TTL_MS })
+            .await
     }
 
     /// A new ticket with the rights of whoever asks for it.
-    pub(crate) async fn make_for(&self, maker: Grant) -> Result<String> {
-        let (scopes, sight) = (maker.scopes, maker.sight.clone());
-        self.keep(Worth { scopes, sight, maker: Some(maker), until: now() + LIFE_MS }).await
+    pub(crate) async fn create_for(&self, creator: Grant) -> Result<String> {
+        let (scopes, sight) = (creator.scopes, creator.sight.clone());
+        self.persist(TicketGrant {
+            scopes,
+            sight,
+            creator: Some(creator),
+            until: now() + LOGIN_TTL_MS,
+        })
+        .await
     }
 
     /// A new ticket for one request with the rights of whoever asks for it, and when it ends.
-    pub(crate) async fn make_for_request(&self, maker: Grant) -> Result<(String, i64)> {
-        let (scopes, sight, until) = (maker.scopes, maker.sight.clone(), now() + REQUEST_MS);
+    pub(crate) async fn create_for_request(&self, creator: Grant) -> Result<(String, i64)> {
+        let (scopes, sight, until) =
+            (creator.scopes, creator.sight.clone(), now() + REQUEST_TTL_MS);
         let secret = new_secret()?;
-        let worth = Worth { scopes, sight, maker: Some(maker), until };
+        let grant = TicketGrant { scopes, sight, creator: Some(creator), until };
         if let Some(store) = &self.shared {
-            store.keep_token(worth.kept(&secret, FOR_REQUEST)?).await?;
+            store.keep_token(grant.into_token(&secret, FOR_REQUEST)?).await?;
             return Ok((secret, until));
         }
         let mut open = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.len() >= MAX_REQUESTS {
-            open.retain(|_, worth| worth.until > now());
+        if open.len() >= MAX_REQUEST_TICKETS {
+            open.retain(|_, grant| grant.until > now());
         }
-        if open.len() >= MAX_REQUESTS {
+        if open.len() >= MAX_REQUEST_TICKETS {
             return Err(Error::Unavailable("too many tickets wait to be used".to_owned()));
         }
-        open.insert(hash_of(&secret), worth);
+        open.insert(hash_of(&secret), grant);
         Ok((secret, until))
     }
 
     /// Takes a ticket for one request: what the token may do that asked for it, if it still may.
-    pub(crate) async fn take_for_request(
+    pub(crate) async fn redeem_for_request(
         &self,
         secret: &str,
         tokens: &Tokens,
@@ -98,54 +106,62 @@ impl Tickets {
         let hash = hash_of(secret);
         if let Some(store) = &self.shared {
             let Some(ticket) = store.take_ticket(hash).await? else { return Ok(None) };
-            let lasts = ticket.expires.is_some_and(|end| end > now());
-            return match ticket.name.strip_prefix(FOR_REQUEST).filter(|_| lasts) {
-                Some(id) => tokens.named(id).await,
+            let valid = ticket.expires.is_some_and(|end| end > now());
+            return match ticket.name.strip_prefix(FOR_REQUEST).filter(|_| valid) {
+                Some(id) => tokens.grant_by_id(id).await,
                 None => Ok(None),
             };
         }
         let mut open = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let worth = open.remove(&hash).filter(|worth| worth.until > now());
-        Ok(worth.and_then(|worth| worth.maker).filter(Grant::lasts))
+        let grant = open.remove(&hash).filter(|grant| grant.until > now());
+        Ok(grant.and_then(|grant| grant.creator).filter(Grant::is_valid))
     }
 
-    async fn keep(&self, worth: Worth) -> Result<String> {
+    async fn persist(&self, grant: TicketGrant) -> Result<String> {
         let secret = new_secret()?;
         if let Some(store) = &self.shared {
-            store.keep_token(worth.kept(&secret, "")?).await?;
+            store.keep_token(grant.into_token(&secret, "")?).await?;
             return Ok(secret);
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|_, worth| worth.until > now());
-        if open.len() >= MAX_TICKETS {
+        open.retain(|_, grant| grant.until > now());
+        if open.len() >= MAX_LOGIN_TICKETS {
             open.clear();
         }
-        open.insert(hash_of(&secret), worth);
+        open.insert(hash_of(&secret), grant);
         Ok(secret)
     }
 
     /// Takes a ticket: it works once, and only as long as the token does that asked for it.
-    pub(crate) async fn take(&self, secret: &str, tokens: &Tokens) -> Result<Option<Worth>> {
+    pub(crate) async fn redeem(
+        &self,
+        secret: &str,
+        tokens: &Tokens,
+    ) -> Result<Option<TicketGrant>> {
         let hash = hash_of(secret);
         if let Some(store) = &self.shared {
             let Some(ticket) = store.take_ticket(hash).await? else { return Ok(None) };
             if ticket.name.starts_with(FOR_REQUEST) {
                 return Ok(None);
             }
-            let maker = match ticket.name.as_str() {
+            let creator = match ticket.name.as_str() {
                 "" => None,
-                id => match tokens.named(id).await? {
-                    Some(maker) => Some(maker),
+                id => match tokens.grant_by_id(id).await? {
+                    Some(creator) => Some(creator),
                     None => return Ok(None),
                 },
             };
-            let worth =
-                Worth { scopes: ticket.scopes, sight: ticket.sight, maker, until: i64::MAX };
-            return Ok(ticket.expires.is_some_and(|end| end > now()).then_some(worth));
+            let grant = TicketGrant {
+                scopes: ticket.scopes,
+                sight: ticket.sight,
+                creator,
+                until: i64::MAX,
+            };
+            return Ok(ticket.expires.is_some_and(|end| end > now()).then_some(grant));
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(worth) = open.remove(&hash) else { return Ok(None) };
-        let lasts = worth.until > now() && worth.maker.as_ref().is_none_or(Grant::lasts);
-        Ok(lasts.then_some(worth))
+        let Some(grant) = open.remove(&hash) else { return Ok(None) };
+        let valid = grant.until > now() && grant.creator.as_ref().is_none_or(Grant::is_valid);
+        Ok(valid.then_some(grant))
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// So often a stream looks whether the time of its token is over.
-const LOOK: Duration = Duration::from_secs(15);
+const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 
 /// A new secret: 256 random bits that the sanitizer knows by their beginning.
 pub fn new_secret() -> Result<String> {
@@ -55,7 +55,7 @@ struct Entry {
     revoked: CancellationToken,
     streams: AtomicUsize,
     /// Grows when what the token sees may be less than before.
-    sees_less: watch::Sender<u64>,
+    visibility_reduced: watch::Sender<u64>,
 }
 
 impl Entry {
@@ -68,10 +68,10 @@ impl Entry {
                 return;
             }
             // A timer stands still while the machine sleeps; the time at which a token ends does not.
-            let some = Duration::from_millis(left).min(LOOK);
+            let delay = Duration::from_millis(left).min(EXPIRY_CHECK_INTERVAL);
             tokio::select! {
                 () = self.revoked.cancelled() => return,
-                () = tokio::time::sleep(some) => {}
+                () = tokio::time::sleep(delay) => {}
             }
         }
     }
@@ -79,12 +79,12 @@ impl Entry {
 
 impl Grant {
     /// Whether the token still lasts.
-    pub fn lasts(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         !self.entry.revoked.is_cancelled() && self.entry.token.is_valid(now())
     }
 
     /// How long something may last that this token makes, in milliseconds: not longer than itself.
-    pub fn at_most(&self, ttl: Option<i64>) -> Option<i64> {
+    pub fn clamp_ttl(&self, ttl: Option<i64>) -> Option<i64> {
         let left = self.entry.token.expires.map(|end| end - now());
         [ttl, left].into_iter().flatten().min()
     }
@@ -101,7 +101,7 @@ impl Grant {
 
     /// Whether this token may know of another: one that sees only some sessions knows of those that
     /// see the same.
-    pub fn knows(&self, other: &Token) -> bool {
+    pub fn may_list(&self, other: &Token) -> bool {
         self.sight.is_all() || self.sight == other.sight
     }
 }
@@ -112,51 +112,55 @@ pub struct Tokens {
     store: Store,
     known: Arc<RwLock<HashMap<[u8; 32], Arc<Entry>>>>,
     max_streams: usize,
-    all_streams: Arc<AtomicUsize>,
-    max_all: usize,
+    total_streams: Arc<AtomicUsize>,
+    max_total_streams: usize,
 }
 
 /// The right to keep a stream open, until it is dropped or the token is revoked.
 #[derive(Debug)]
-pub struct Stay {
+pub struct StreamPermit {
     entry: Arc<Entry>,
     all: Arc<AtomicUsize>,
-    sees_less: watch::Receiver<u64>,
+    visibility_reduced: watch::Receiver<u64>,
 }
 
-impl Drop for Stay {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         self.entry.streams.fetch_sub(1, Ordering::Relaxed);
         self.all.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Stay {
+impl StreamPermit {
     /// Waits until the token is revoked or ends, or may see less than before.
     pub(crate) async fn revoked(&mut self) {
         tokio::select! {
             () = self.entry.ended() => {}
-            _ = self.sees_less.changed() => {}
+            _ = self.visibility_reduced.changed() => {}
         }
     }
 }
 
 impl Tokens {
     /// Reads the tokens of a store.
-    pub async fn load(store: Store, max_streams: usize, max_all: usize) -> Result<Tokens> {
+    pub async fn load(
+        store: Store,
+        max_streams: usize,
+        max_total_streams: usize,
+    ) -> Result<Tokens> {
         let known =
             store.tokens().await?.into_iter().map(|token| (token.hash, entry(token))).collect();
         Ok(Tokens {
             store,
             known: Arc::new(RwLock::new(known)),
             max_streams,
-            all_streams: Arc::default(),
-            max_all,
+            total_streams: Arc::default(),
+            max_total_streams,
         })
     }
 
     /// Makes the owner's secret known. There is one at a time.
-    pub async fn keep_owner(&self, secret: &str) -> Result<()> {
+    pub async fn ensure_owner(&self, secret: &str) -> Result<()> {
         let hash = hash_of(secret);
         if self.known.read().unwrap_or_else(PoisonError::into_inner).contains_key(&hash) {
             return Ok(());
@@ -172,13 +176,13 @@ impl Tokens {
         if self.store.mend_token(&owner).await? {
             self.insert(owner, None);
             // What it made is known again.
-            self.store.tokens().await?.into_iter().for_each(|token| self.learn(token));
+            self.store.tokens().await?.into_iter().for_each(|token| self.add_known(token));
             return Ok(());
         }
         if !self.store.is_shared() {
             let _ = self.revoke(&id).await;
         }
-        self.keep(owner, None).await
+        self.persist(owner, None).await
     }
 
     /// The owner's token of this data directory, if it is known.
@@ -188,40 +192,40 @@ impl Tokens {
         owners.next().map(|e| e.token.id.clone())
     }
 
-    /// Makes a token; returns its id and its secret, which is not kept. It is void with its maker.
+    /// Makes a token; returns its id and its secret, which is not kept. It is void with its creator.
     pub async fn make(
         &self,
         kind: TokenKind,
         new: NewToken,
-        maker: Option<&str>,
+        creator: Option<&str>,
     ) -> Result<(String, String)> {
         let (id, secret) = (new_id()?, new_secret()?);
-        self.keep(token(id.clone(), hash_of(&secret), kind, new), maker).await?;
+        self.persist(token(id.clone(), hash_of(&secret), kind, new), creator).await?;
         Ok((id, secret))
     }
 
-    async fn keep(&self, token: Token, maker: Option<&str>) -> Result<()> {
-        match maker {
-            Some(maker) => self.store.keep_made_token(token.clone(), maker).await?,
+    async fn persist(&self, token: Token, creator: Option<&str>) -> Result<()> {
+        match creator {
+            Some(creator) => self.store.keep_made_token(token.clone(), creator).await?,
             None => self.store.keep_token(token.clone()).await?,
         }
         let id = token.id.clone();
-        if self.insert(token, maker) {
+        if self.insert(token, creator) {
             return Ok(());
         }
-        // Its maker was revoked meanwhile.
+        // Its creator was revoked meanwhile.
         let _ = self.store.revoke_token(&id).await;
         Err(Error::NotFound("token"))
     }
 
-    /// Makes a token known; not when its maker is not known any more.
-    fn insert(&self, token: Token, maker: Option<&str>) -> bool {
+    /// Makes a token known; not when its creator is not known any more.
+    fn insert(&self, token: Token, creator: Option<&str>) -> bool {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let lasts = maker.is_none_or(|id| known.values().any(|e| e.token.id == id));
-        if lasts {
+        let valid = creator.is_none_or(|id| known.values().any(|e| e.token.id == id));
+        if valid {
             known.insert(token.hash, entry(token));
         }
-        lasts
+        valid
     }
 
     /// What a secret allows, also when another node has made the token.
@@ -234,12 +238,12 @@ impl Tokens {
         }
         let found = self.store.token(hash_of(secret)).await?;
         Ok(found.and_then(|token| {
-            self.learn(token);
+            self.add_known(token);
             self.grant(secret)
         }))
     }
 
-    fn learn(&self, token: Token) {
+    fn add_known(&self, token: Token) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.entry(token.hash).or_insert_with(|| entry(token));
     }
@@ -247,13 +251,13 @@ impl Tokens {
     /// Learns of tokens that other nodes have made.
     async fn refresh(&self) -> Result<()> {
         if self.store.is_shared() {
-            self.store.tokens().await?.into_iter().for_each(|token| self.learn(token));
+            self.store.tokens().await?.into_iter().for_each(|token| self.add_known(token));
         }
         Ok(())
     }
 
     /// The grant of a token that is known by its id.
-    pub(crate) async fn named(&self, id: &str) -> Result<Option<Grant>> {
+    pub(crate) async fn grant_by_id(&self, id: &str) -> Result<Option<Grant>> {
         self.refresh().await?;
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         Ok(known.values().find(|e| e.token.id == id).and_then(grant))
@@ -263,11 +267,11 @@ impl Tokens {
     pub(crate) fn forget(&self, id: &str) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, entry| {
-            let gone = entry.token.id == id;
-            if gone {
+            let matches = entry.token.id == id;
+            if matches {
                 entry.revoked.cancel();
             }
-            !gone
+            !matches
         });
     }
 
@@ -279,39 +283,39 @@ impl Tokens {
     }
 
     /// Lets a stream stay open; not when there are too many.
-    pub fn stay(&self, grant: &Grant) -> Option<Stay> {
-        let take = |count: &AtomicUsize, max: usize| {
-            let taken = count
+    pub fn open_stream(&self, grant: &Grant) -> Option<StreamPermit> {
+        let acquire = |count: &AtomicUsize, max: usize| {
+            let acquired = count
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < max).then_some(n + 1));
-            taken.is_ok()
+            acquired.is_ok()
         };
-        if !take(&self.all_streams, self.max_all) {
+        if !acquire(&self.total_streams, self.max_total_streams) {
             return None;
         }
-        if !take(&grant.entry.streams, self.max_streams) {
-            self.all_streams.fetch_sub(1, Ordering::Relaxed);
+        if !acquire(&grant.entry.streams, self.max_streams) {
+            self.total_streams.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        let (entry, all) = (Arc::clone(&grant.entry), Arc::clone(&self.all_streams));
-        let sees_less = entry.sees_less.subscribe();
-        Some(Stay { entry, all, sees_less })
+        let (entry, all) = (Arc::clone(&grant.entry), Arc::clone(&self.total_streams));
+        let visibility_reduced = entry.visibility_reduced.subscribe();
+        Some(StreamPermit { entry, all, visibility_reduced })
     }
 
     /// Some session has lost these tags: streams of tokens that see by one of them are closed, and
     /// are asked again when they come back.
-    pub(crate) fn ask_again(&self, tags: &[String]) {
+    pub(crate) fn revalidate(&self, tags: &[String]) {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         for entry in known.values() {
             let by = entry.token.sight.tags.iter().flatten();
             if by.into_iter().any(|tag| tags.contains(tag)) {
-                entry.sees_less.send_modify(|n| *n += 1);
+                entry.visibility_reduced.send_modify(|n| *n += 1);
             }
         }
     }
 
     /// Streams that are open.
     pub fn streams(&self) -> usize {
-        self.all_streams.load(Ordering::Relaxed)
+        self.total_streams.load(Ordering::Relaxed)
     }
 
     /// Revokes a token and all that it made: their streams are closed.
@@ -363,7 +367,7 @@ fn entry(token: Token) -> Arc<Entry> {
         token,
         revoked: CancellationToken::new(),
         streams: AtomicUsize::new(0),
-        sees_less: watch::Sender::new(0),
+        visibility_reduced: watch::Sender::new(0),
     })
 }
 

@@ -1,13 +1,13 @@
 //! The sessions that an agent keeps by itself.
 
-use super::extract::{Names, Params};
+use super::extract::{PathParams, QueryParams};
 use super::run::audit;
-use super::sessions::{MAX_LABEL, make};
+use super::sessions::{MAX_LABEL_CHARS, make};
 use crate::api::NewSession;
-use crate::api_run::{AgentSessionQuery, AgentSessions, Done, NewRun};
-use crate::app::App;
+use crate::api::run::{AgentSessionQuery, AgentSessions, Done, NewRun};
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -45,10 +45,10 @@ fn sees_all(grant: &Grant) -> ApiResult<()> {
     (status = 502, description = "The agent failed", body = ErrorBody),
 ))]
 pub(super) async fn list(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(agent): Names<String>,
-    Params(query): Params<AgentSessionQuery>,
+    PathParams(agent): PathParams<String>,
+    QueryParams(query): QueryParams<AgentSessionQuery>,
 ) -> ApiResult<axum::Json<AgentSessions>> {
     sees_all(&grant)?;
     let sessions = app.runs.agent_sessions(&agent, query.cwd.as_deref()).await?;
@@ -69,9 +69,9 @@ pub(super) async fn list(
     (status = 502, description = "The agent failed", body = ErrorBody),
 ))]
 pub(super) async fn remove(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names((agent, session)): Names<(String, String)>,
+    PathParams((agent, session)): PathParams<(String, String)>,
 ) -> ApiResult<axum::Json<Done>> {
     sees_all(&grant)?;
     app.runs.delete_agent_session(&agent, &session).await?;
@@ -88,17 +88,17 @@ pub(super) async fn remove(
 }
 
 /// Goes on with a session that an agent keeps by itself.
-pub(super) async fn take_up(
-    app: App,
+pub(super) async fn resume_agent_session(
+    app: AppState,
     grant: Grant,
     new: NewRun,
     native: String,
 ) -> ApiResult<Response> {
     // Two who want the same get the same.
-    static TAKING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    static RESUME_LOCK: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     sees_all(&grant)?;
     app.runs.takes_up(&new.agent, &native)?;
-    let _alone = TAKING.lock().await;
+    let _alone = RESUME_LOCK.lock().await;
     let known = app.runs.taken_up(&new.agent, &native).await?;
     let (session, status) = match known {
         Some((session, true)) => (session, StatusCode::OK),
@@ -111,7 +111,8 @@ pub(super) async fn take_up(
                 (recorded, StatusCode::OK)
             } else {
                 let usual = format!("acp:{}:{native}", new.agent);
-                let label = new.label.or(Some(usual).filter(|label| label.len() <= MAX_LABEL));
+                let label =
+                    new.label.or(Some(usual).filter(|label| label.len() <= MAX_LABEL_CHARS));
                 make(&app, &grant, NewSession { label, tags: new.tags }).await?
             };
             let run = app.store.run(made.key).await?;

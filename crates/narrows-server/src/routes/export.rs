@@ -1,11 +1,11 @@
 //! A session as a file.
 
-use super::extract::{Names, Params, session};
-use super::stream::stay;
-use crate::app::App;
-use crate::auth::{Grant, Stay};
+use super::extract::{PathParams, QueryParams, session};
+use super::stream::open_stream;
+use crate::auth::{Grant, StreamPermit};
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::export::StoredSession as Session;
+use crate::state::AppState;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -22,10 +22,10 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use utoipa::{IntoParams, ToSchema};
 
 /// Bytes that are sent at once, and how many such pieces wait for the client at most.
-const PIECE: usize = 64 << 10;
-const WAITING: usize = 4;
+const CHUNK_BYTES: usize = 64 << 10;
+const MAX_QUEUED_CHUNKS: usize = 4;
 /// Letters of a file's name.
-const MAX_NAME: usize = 60;
+const MAX_FILE_NAME_CHARS: usize = 60;
 
 /// What a session is written as.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -78,10 +78,10 @@ impl ExportFormat {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn export(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
-    Params(query): Params<ExportQuery>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<ExportQuery>,
 ) -> ApiResult<Response> {
     let found = session(&app, &grant, &id).await?;
     app.intake.flush_items(found.key).await;
@@ -91,7 +91,7 @@ pub(super) async fn export(
         ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_EXPORTS", what).retry_after(2)
     };
     let permit = Arc::clone(&app.exports).try_acquire_owned().map_err(busy)?;
-    let stay = stay(&app, &grant)?;
+    let stream_permit = open_stream(&app, &grant)?;
     let (form, ending, kind) = query.format.unwrap_or_default().parts();
     let shown = Session::new(app.store.clone(), Handle::current(), row, found.key);
     let titled = tokio::task::spawn_blocking(move || {
@@ -101,17 +101,17 @@ pub(super) async fn export(
     let failed = |e: &dyn std::fmt::Display| ApiError::busy(format!("it cannot be read: {e}"));
     let (shown, title) = titled.await.map_err(|e| failed(&e))?;
     let name = format!("{}.{ending}", file_name(&title.map_err(|e| failed(&e))?, &id));
-    let (sender, pieces) = channel(WAITING);
+    let (sender, pieces) = channel(MAX_QUEUED_CHUNKS);
     // Reading and writing wait for each other: the client's pace is that of the store.
     tokio::task::spawn_blocking(move || {
         let _permit = permit;
-        let mut out = Pieces { sender, piece: Vec::with_capacity(PIECE) };
+        let mut out = ChunkWriter { sender, piece: Vec::with_capacity(CHUNK_BYTES) };
         let done = shown.write(&mut out, form, &Style::of_file()).and_then(|()| out.flush());
         if let Err(error) = done {
             let _ = out.sender.blocking_send(Err(error));
         }
     });
-    let mut response = Response::new(body(&app.hub, pieces, stay));
+    let mut response = Response::new(body(&app.hub, pieces, stream_permit));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     let named = HeaderValue::from_str(&format!("attachment; filename=\"{name}\""));
@@ -120,33 +120,33 @@ pub(super) async fn export(
     Ok(response)
 }
 
-/// What was written, as it comes. It breaks off where it fails, where the token is revoked and
+/// What was session_cache, as it comes. It breaks off where it fails, where the token is revoked and
 /// where the server ends: half a file must not look like a whole one.
-fn body(hub: &Hub, pieces: Receiver<io::Result<Bytes>>, stay: Stay) -> Body {
-    let state = Some((pieces, stay, hub.closing()));
+fn body(hub: &Hub, pieces: Receiver<io::Result<Bytes>>, permit: StreamPermit) -> Body {
+    let state = Some((pieces, permit, hub.closing()));
     Body::from_stream(unfold(state, |state| async move {
-        let (mut pieces, mut stay, mut closing) = state?;
+        let (mut pieces, mut permit, mut closing) = state?;
         let piece = tokio::select! {
             biased;
-            () = stay.revoked() => Err(io::Error::other("revoked")),
+            () = permit.revoked() => Err(io::Error::other("revoked")),
             () = live::closed(&mut closing) => Err(io::Error::other("closing")),
             piece = pieces.recv() => piece?,
         };
-        let rest = piece.is_ok().then_some((pieces, stay, closing));
+        let rest = piece.is_ok().then_some((pieces, permit, closing));
         Some((piece, rest))
     }))
 }
 
 /// Sends what is written in pieces of about one size; waits while too many are on their way.
-struct Pieces {
+struct ChunkWriter {
     sender: Sender<io::Result<Bytes>>,
     piece: Vec<u8>,
 }
 
-impl Write for Pieces {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.piece.extend_from_slice(bytes);
-        if self.piece.len() >= PIECE {
+        if self.piece.len() >= CHUNK_BYTES {
             self.flush()?;
         }
         Ok(bytes.len())
@@ -156,7 +156,7 @@ impl Write for Pieces {
         if self.piece.is_empty() {
             return Ok(());
         }
-        let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
+        let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(CHUNK_BYTES));
         let gone = |_| io::ErrorKind::BrokenPipe.into();
         self.sender.blocking_send(Ok(piece.into())).map_err(gone)
     }
@@ -171,7 +171,7 @@ fn file_name(title: &str, id: &str) -> String {
             _ if name.is_empty() || name.ends_with('-') => {}
             _ => name.push('-'),
         }
-        if name.len() == MAX_NAME {
+        if name.len() == MAX_FILE_NAME_CHARS {
             break;
         }
     }

@@ -1,8 +1,8 @@
 //! What requests bring, checked, with errors that say what is wrong.
 
-use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult};
+use crate::state::AppState;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use http::request::Parts;
@@ -13,27 +13,27 @@ use serde::de::DeserializeOwned;
 
 /// The query of a request.
 #[derive(Debug)]
-pub(crate) struct Params<T>(pub(crate) T);
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let query = Query::<T>::from_request_parts(parts, state).await;
-        query.map(|Query(query)| Params(query)).map_err(|e| ApiError::invalid(e.body_text()))
+        query.map(|Query(query)| QueryParams(query)).map_err(|e| ApiError::invalid(e.body_text()))
     }
 }
 
-/// Names in the path.
+/// PathParams in the path.
 #[derive(Debug)]
-pub(crate) struct Names<T>(pub(crate) T);
+pub(crate) struct PathParams<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Names<T> {
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathParams<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let path = Path::<T>::from_request_parts(parts, state).await;
-        path.map(|Path(path)| Names(path)).map_err(|_| ApiError::not_found("path"))
+        path.map(|Path(path)| PathParams(path)).map_err(|_| ApiError::not_found("path"))
     }
 }
 
@@ -51,10 +51,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Grant {
 #[derive(Debug)]
 pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+impl<T: DeserializeOwned> FromRequest<AppState> for Json<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, app: &AppState) -> Result<Self, ApiError> {
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok());
         // A form on some page cannot send this type without asking first.
         let plain = |k: &str| {
@@ -72,7 +72,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         if request.headers().get(header::CONTENT_ENCODING).is_some_and(|v| v != "identity") {
             return Err(ApiError::encoding("a JSON body is sent plain"));
         }
-        let bytes = whole(request.into_body(), app.config.limits.body_bytes).await?;
+        let bytes = read_to_end(request.into_body(), app.config.limits.body_bytes).await?;
         // An array would be read as the fields of an object, one after the other.
         if bytes.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'{') {
             return Err(ApiError::invalid("the body must be a JSON object"));
@@ -84,7 +84,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
-async fn whole(body: Body, max: usize) -> ApiResult<bytes::Bytes> {
+async fn read_to_end(body: Body, max: usize) -> ApiResult<bytes::Bytes> {
     let read = Limited::new(body, max).collect();
     let idle = std::time::Duration::from_secs(30);
     match tokio::time::timeout(idle, read).await {
@@ -101,7 +101,7 @@ async fn whole(body: Body, max: usize) -> ApiResult<bytes::Bytes> {
 }
 
 /// A session that the caller may see. To others it is as if it were not there.
-pub(crate) async fn session(app: &App, grant: &Grant, id: &str) -> ApiResult<Session> {
+pub(crate) async fn session(app: &AppState, grant: &Grant, id: &str) -> ApiResult<Session> {
     let found = app.store.session(id).await?;
     if grant.sight.sees(&found.id, &found.tags) {
         Ok(found)
@@ -111,10 +111,10 @@ pub(crate) async fn session(app: &App, grant: &Grant, id: &str) -> ApiResult<Ses
 }
 
 /// A number of rows within its limits.
-pub(crate) fn limit(asked: Option<usize>, usual: usize, most: usize) -> ApiResult<usize> {
-    match asked {
-        None => Ok(usual),
-        Some(n) if (1..=most).contains(&n) => Ok(n),
-        Some(_) => Err(ApiError::invalid(format!("`limit` is a number from 1 to {most}"))),
+pub(crate) fn limit(requested: Option<usize>, default: usize, max: usize) -> ApiResult<usize> {
+    match requested {
+        None => Ok(default),
+        Some(n) if (1..=max).contains(&n) => Ok(n),
+        Some(_) => Err(ApiError::invalid(format!("`limit` is a number from 1 to {max}"))),
     }
 }

@@ -7,11 +7,11 @@ use http::{HeaderMap, StatusCode, header};
 use std::io::Write;
 
 /// Packed bytes that are unpacked at once: gzip makes at most a thousand times as many of them.
-const PIECE: usize = 1 << 10;
+const CHUNK_BYTES: usize = 1 << 10;
 /// A body may unpack to this much, however small it was packed,
-const MUCH: u64 = 64 << 20;
+const MAX_UNPACKED_BYTES: u64 = 64 << 20;
 /// and beyond it to so many times what arrived.
-const MOST_TIMES: u64 = 100;
+const MAX_RATIO: u64 = 100;
 
 /// Unpacks a body; no more of it is in memory than one piece.
 pub(super) struct Gunzip {
@@ -23,7 +23,7 @@ pub(super) struct Gunzip {
 
 impl Gunzip {
     /// What unpacks the body of a request, if it is packed. Other encodings are refused.
-    pub(super) fn of(headers: &HeaderMap) -> ApiResult<Option<Gunzip>> {
+    pub(super) fn from_headers(headers: &HeaderMap) -> ApiResult<Option<Gunzip>> {
         let mut names = headers.get_all(header::CONTENT_ENCODING).iter();
         let (name, more) = (names.next(), names.next());
         let Some(name) = name else { return Ok(None) };
@@ -40,7 +40,7 @@ impl Gunzip {
     }
 
     /// Takes what arrived. What came before must have been unpacked.
-    pub(super) fn hold(&mut self, packed: Bytes) {
+    pub(super) fn push(&mut self, packed: Bytes) {
         self.arrived += packed.len() as u64;
         self.packed = packed;
     }
@@ -56,7 +56,7 @@ impl Gunzip {
             let out = std::mem::take(self.decoder.get_mut());
             if !out.is_empty() {
                 self.unpacked += out.len() as u64;
-                if self.unpacked > MUCH && self.unpacked > self.arrived * MOST_TIMES {
+                if self.unpacked > MAX_UNPACKED_BYTES && self.unpacked > self.arrived * MAX_RATIO {
                     let what = "the body unpacks to far more than was sent";
                     let status = StatusCode::PAYLOAD_TOO_LARGE;
                     return Err(ApiError::new(status, "TOO_LARGE", what));
@@ -66,18 +66,18 @@ impl Gunzip {
             if self.packed.is_empty() {
                 return Ok(None);
             }
-            let piece = self.packed.len().min(PIECE);
-            self.decoder.write_all(&self.packed[..piece]).map_err(|_| broken())?;
+            let piece = self.packed.len().min(CHUNK_BYTES);
+            self.decoder.write_all(&self.packed[..piece]).map_err(|_| invalid_gzip())?;
             self.packed.advance(piece);
         }
     }
 
     /// Nothing more arrives.
     pub(super) fn end(&mut self) -> ApiResult<()> {
-        self.decoder.try_finish().map_err(|_| broken())
+        self.decoder.try_finish().map_err(|_| invalid_gzip())
     }
 }
 
-fn broken() -> ApiError {
+fn invalid_gzip() -> ApiError {
     ApiError::invalid("the body is not whole gzip")
 }

@@ -1,10 +1,10 @@
 //! What a person sees of a session: items, pictures, search.
 
-use super::extract::{Names, Params, limit, session};
+use super::extract::{PathParams, QueryParams, limit, session};
 use crate::api::{ItemPage, ItemQuery, SearchQuery};
-use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -16,8 +16,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// No text is cut shorter: words that are one of few, as the name of a tool, stay whole.
-const LEAST_PREVIEW: usize = 32;
+/// No text is cut shorter: words that are one of few, as the name of a tool, permit whole.
+const MIN_PREVIEW_CHARS: usize = 32;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -61,17 +61,17 @@ fn printed(mut item: Item, ended: bool, preview: usize) -> ApiResult<Box<RawValu
 ///
 /// Without `before`, `from` and `around`: the last ones. Texts that are longer than `preview` are
 /// cut and named in the item's `clipped`; the item itself has them whole.
-#[utoipa::path(get, path = "/api/sessions/{id}/items",
+#[utoipa::path(get, path = "/api/sessions/{id}/items", operation_id = "window",
     params(("id" = String, Path, description = "The session"), ItemQuery),
     security(("token" = ["read"])), responses(
     (status = 200, description = "The items", body = ItemPage),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn window(
-    State(app): State<App>,
+pub(super) async fn list_items(
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
-    Params(query): Params<ItemQuery>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<ItemQuery>,
 ) -> ApiResult<Response> {
     let found = session(&app, &grant, &id).await?;
     let limit = limit(query.limit, 100, app.config.limits.page_items)?;
@@ -84,7 +84,7 @@ pub(super) async fn window(
     };
     let preview = match query.preview.unwrap_or(app.config.limits.preview_characters) {
         0 => 0,
-        preview => preview.max(LEAST_PREVIEW),
+        preview => preview.max(MIN_PREVIEW_CHARS),
     };
     let which = match (query.top.unwrap_or(false), query.parent) {
         (false, None) => Which::All,
@@ -109,16 +109,16 @@ pub(super) async fn window(
 }
 
 /// One item, whole.
-#[utoipa::path(get, path = "/api/sessions/{id}/items/{item}",
+#[utoipa::path(get, path = "/api/sessions/{id}/items/{item}", operation_id = "one",
     params(("id" = String, Path, description = "The session"), ("item" = String, Path, description = "The item")),
     security(("token" = ["read"])), responses(
-    (status = 200, description = "The item", body = crate::api_item::Item),
+    (status = 200, description = "The item", body = crate::api::item::Item),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn one(
-    State(app): State<App>,
+pub(super) async fn get_item(
+    State(app): State<AppState>,
     grant: Grant,
-    Names((id, item)): Names<(String, String)>,
+    PathParams((id, item)): PathParams<(String, String)>,
 ) -> ApiResult<Response> {
     let found = session(&app, &grant, &id).await?;
     let (item, ended) = app.store.item(found.key, &item).await?;
@@ -133,9 +133,9 @@ pub(super) async fn one(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn blob(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names((id, hash)): Names<(String, String)>,
+    PathParams((id, hash)): PathParams<(String, String)>,
 ) -> ApiResult<Response> {
     let found = session(&app, &grant, &id).await?;
     let blob = app.store.blob(found.key, &hash).await?;
@@ -170,9 +170,9 @@ struct Found {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn search(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Params(query): Params<SearchQuery>,
+    QueryParams(query): QueryParams<SearchQuery>,
 ) -> ApiResult<Response> {
     let limit = limit(query.limit, 20, app.config.limits.page_hits)?;
     let session = match &query.session {

@@ -1,10 +1,10 @@
 //! What is told at a glance: of a session, of all sessions, of where they come from.
 
-use super::extract::{Names, Params, limit, session};
-use crate::api_overview::{Facets, Indexing, OutlineQuery, SourceFolder, Sources};
-use crate::app::App;
+use super::extract::{PathParams, QueryParams, limit, session};
+use crate::api::overview::{Facets, Indexing, OutlineQuery, SourceFolder, Sources};
 use crate::auth::Grant;
 use crate::error::{ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -12,11 +12,11 @@ use narrows_engine::discovery::{SourceOptions, agents};
 use serde::Serialize;
 use std::path::Path;
 
-const TURNS: usize = 1000;
+const DEFAULT_TURNS: usize = 1000;
 const MAX_TURNS: usize = 5000;
 
 #[derive(Serialize)]
-struct Outlined {
+struct OutlineResponse {
     cursor: String,
     #[serde(flatten)]
     outline: narrows_store::Outline,
@@ -26,20 +26,20 @@ struct Outlined {
 #[utoipa::path(get, path = "/api/sessions/{id}/outline",
     params(("id" = String, Path, description = "The session"), OutlineQuery),
     security(("token" = ["read"])), responses(
-    (status = 200, description = "The outline", body = crate::api_overview::Outline),
+    (status = 200, description = "The outline", body = crate::api::overview::Outline),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn outline(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
-    Params(query): Params<OutlineQuery>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<OutlineQuery>,
 ) -> ApiResult<Response> {
     let found = session(&app, &grant, &id).await?;
-    let limit = limit(query.limit, TURNS, MAX_TURNS)?;
+    let limit = limit(query.limit, DEFAULT_TURNS, MAX_TURNS)?;
     let outline = app.store.outline(found.key, query.after, limit).await?;
     let cursor = format!("{}-{}", outline.epoch, outline.seq);
-    Ok(Json(Outlined { cursor, outline }).into_response())
+    Ok(Json(OutlineResponse { cursor, outline }).into_response())
 }
 
 /// What the sessions that the caller sees have in common.
@@ -47,7 +47,7 @@ pub(super) async fn outline(
     (status = 200, description = "Agents and projects, with counts", body = Facets),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn facets(State(app): State<App>, grant: Grant) -> ApiResult<Response> {
+pub(super) async fn facets(State(app): State<AppState>, grant: Grant) -> ApiResult<Response> {
     Ok(Json(app.store.facets(grant.sight).await?).into_response())
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn facets(State(app): State<App>, grant: Grant) -> ApiResult<Re
     (status = 200, description = "The folders", body = Sources),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn sources(State(app): State<App>, grant: Grant) -> Json<Sources> {
+pub(super) async fn sources(State(app): State<AppState>, grant: Grant) -> Json<Sources> {
     let mut told = Sources { following: false, folders: Vec::new(), indexing: None };
     let Some(options) = app.config.sources.clone() else { return Json(told) };
     told.following = true;

@@ -1,11 +1,11 @@
 //! Packets of agents, into a session.
 
-use super::arriving::Arriving;
-use super::extract::{Names, Params, session};
+use super::extract::{PathParams, QueryParams, session};
+use super::request_body::BodyReader;
 use crate::api::{PacketAnswer, PacketQuery, PacketState, SourceState};
-use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -17,13 +17,13 @@ use narrows_engine::ingest::{ANSWER_HOLD_TIMEOUT, IngestReceipt, Reading, Take};
 use narrows_store::{Error, Session};
 use std::time::Duration;
 
-const MAX_KEY: usize = 200;
+const MAX_KEY_BYTES: usize = 200;
 /// Bytes of a body that stays open that are kept at once.
-const AT_ONCE: usize = 64 << 10;
+const MAX_APPEND_BYTES: usize = 64 << 10;
 
 /// Send packets of an agent, one a line.
 ///
-/// They are read as they come, so a body may stay open as long as the agent works. The answer comes
+/// They are read as they come, so a body may permit open as long as the agent works. The answer comes
 /// when all of it is durable. With `Idempotency-Key`, the same request again has its effect once.
 #[utoipa::path(post, path = "/api/sessions/{id}/packets",
     params(
@@ -40,22 +40,22 @@ const AT_ONCE: usize = 64 << 10;
     (status = 507, description = "The store is full: try again later", body = ErrorBody),
 ))]
 pub(super) async fn ingest(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
-    Params(query): Params<PacketQuery>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<PacketQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> ApiResult<Json<IngestReceipt>> {
     let answer =
-        take(&app, &grant, &id, &query, &headers, body).await.map_err(ApiError::closing)?;
+        ingest_body(&app, &grant, &id, &query, &headers, body).await.map_err(ApiError::closing)?;
     app.metrics.packets.inc_by(answer.packets);
     app.metrics.events.inc_by(answer.events);
     Ok(Json(answer))
 }
 
 /// The agent's own file may tell the same session.
-async fn list_once(app: &App, session: &Session) {
+async fn dedupe_listing(app: &AppState, session: &Session) {
     if app.store.is_shared() {
         return;
     }
@@ -65,28 +65,28 @@ async fn list_once(app: &App, session: &Session) {
     }
 }
 
-async fn take(
-    app: &App,
+async fn ingest_body(
+    app: &AppState,
     grant: &Grant,
     id: &str,
     query: &PacketQuery,
     headers: &HeaderMap,
     body: Body,
 ) -> ApiResult<IngestReceipt> {
-    let mut reading = reading(query, headers)?;
-    let (mut found, known) = writable(app, grant, id).await?;
+    let mut options = ingest_options(query, headers)?;
+    let (mut found, known) = find_session(app, grant, id).await?;
     let idle = Duration::from_secs(app.config.limits.body_idle_seconds);
-    let mut body = Arriving::new(body, headers, grant, idle, &app.hub)?;
-    let begun = body.beginning().await?;
-    let edge = found.seq == 0 || reading.end;
+    let mut body = BodyReader::new(body, headers, grant, idle, &app.hub)?;
+    let buffered = body.read_buffered().await?;
+    let first_or_last = found.seq == 0 || options.end;
     if !body.is_over() {
-        let answer = stream(app, &found, reading, &begun, body).await?;
-        list_once(app, &found).await;
+        let answer = ingest_stream(app, &found, options, &buffered, body).await?;
+        dedupe_listing(app, &found).await;
         return Ok(answer);
     }
     if known && app.store.is_shared() {
-        reading.trust = true;
-        match give(app, &found, reading.clone(), &begun).await {
+        options.trust = true;
+        match ingest_buffered(app, &found, options.clone(), &buffered).await {
             // Another node has written it meanwhile, or removed it: nothing of this was kept.
             Err(
                 Error::Conflict { .. }
@@ -94,74 +94,74 @@ async fn take(
                 | Error::Busy
                 | Error::NotFound(_)
                 | Error::Resend { .. },
-            ) => reading.trust = false,
+            ) => options.trust = false,
             done => return Ok(done?),
         }
         found = session(app, grant, id).await?;
     }
-    let answer = give(app, &found, reading, &begun).await?;
+    let answer = ingest_buffered(app, &found, options, &buffered).await?;
     // What it is called is told first; at its end it is known which of the two tells more.
-    if edge {
-        list_once(app, &found).await;
+    if first_or_last {
+        dedupe_listing(app, &found).await;
     }
     Ok(answer)
 }
 
 /// A request that is all there: one append.
-async fn give(
-    app: &App,
+async fn ingest_buffered(
+    app: &AppState,
     session: &Session,
-    reading: Reading,
+    options: Reading,
     bytes: &[u8],
 ) -> Result<IngestReceipt, Error> {
-    let mut take = app.intake.open(session, reading).await?;
-    take.push_buffered(bytes);
-    take.finish().await
+    let mut request = app.intake.open(session, options).await?;
+    request.push_buffered(bytes);
+    request.finish().await
 }
 
 /// A request that goes on: what has come is kept and told.
-async fn stream(
-    app: &App,
+async fn ingest_stream(
+    app: &AppState,
     session: &Session,
-    reading: Reading,
-    begun: &[u8],
-    mut body: Arriving<'_>,
+    options: Reading,
+    buffered: &[u8],
+    mut body: BodyReader<'_>,
 ) -> ApiResult<IngestReceipt> {
-    let mut take = app.intake.open(session, reading).await?;
-    take.push_buffered(begun);
-    let mut fed = begun.len();
+    let mut request = app.intake.open(session, options).await?;
+    request.push_buffered(buffered);
+    let mut pushed = buffered.len();
     loop {
         // What is here already goes into the same append; nobody waits for more.
-        while fed < AT_ONCE
+        while pushed < MAX_APPEND_BYTES
             && let Some(data) = body.ready()
         {
-            fed += data.len();
-            take.push_buffered(&data);
+            pushed += data.len();
+            request.push_buffered(&data);
         }
         if body.is_over() {
-            return Ok(take.finish().await?);
+            return Ok(request.finish().await?);
         }
         // While the store is at work on what came before, more may come.
-        let next = if fed < AT_ONCE && take.is_busy() {
+        let next = if pushed < MAX_APPEND_BYTES && request.is_busy() {
             tokio::select! {
                 biased;
-                landed = take.wait_oldest() => { landed?; continue }
+                appended = request.wait_oldest() => { appended?; continue }
                 next = body.next() => next,
             }
         } else {
-            take.flush().await?;
-            fed = 0;
-            after_answer(&mut take, &mut body).await
+            request.flush().await?;
+            pushed = 0;
+            after_answer(&mut request, &mut body).await
         };
         match next {
             Ok(Some(data)) => {
-                fed += data.len();
-                take.push_buffered(&data);
+                pushed += data.len();
+                request.push_buffered(&data);
             }
-            Ok(None) => return Ok(take.finish().await?),
+            Ok(None) => return Ok(request.finish().await?),
             // An agent that is cut off has said what it said.
             Err(error) => {
-                take.flush().await?;
+                request.flush().await?;
                 return Err(error);
             }
         }
@@ -169,36 +169,36 @@ async fn stream(
 }
 
 /// What comes next. If that is long after the answer to a turn, all of the answer is shown before.
-async fn after_answer(take: &mut Take, body: &mut Arriving<'_>) -> ApiResult<Option<Bytes>> {
-    if take.holds_answer() {
+async fn after_answer(request: &mut Take, body: &mut BodyReader<'_>) -> ApiResult<Option<Bytes>> {
+    if request.holds_answer() {
         match tokio::time::timeout(ANSWER_HOLD_TIMEOUT, body.next()).await {
             Ok(next) => return next,
-            Err(_) => take.flush_answer().await,
+            Err(_) => request.flush_answer().await,
         }
     }
     body.next().await
 }
 
 /// The session, which is looked up once; and whether it was known.
-async fn writable(app: &App, grant: &Grant, id: &str) -> ApiResult<(Session, bool)> {
-    let known = app.written.find(id, app.store.is_shared());
+async fn find_session(app: &AppState, grant: &Grant, id: &str) -> ApiResult<(Session, bool)> {
+    let known = app.session_cache.get(id, app.store.is_shared());
     if let Some(known) = known.filter(|s| grant.sight.sees(&s.id, &s.tags)) {
         return Ok((known, true));
     }
     let found = session(app, grant, id).await?;
-    app.written.remember(&found);
+    app.session_cache.insert(&found);
     Ok((found, false))
 }
 
 /// The key by which the same request is known again.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> ApiResult<Option<String>> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = key.to_str().ok().filter(|k| !k.is_empty() && k.len() <= MAX_KEY);
-    let what = format!("Idempotency-Key has 1 to {MAX_KEY} plain characters");
+    let key = key.to_str().ok().filter(|k| !k.is_empty() && k.len() <= MAX_KEY_BYTES);
+    let what = format!("Idempotency-Key has 1 to {MAX_KEY_BYTES} plain characters");
     Ok(Some(key.ok_or_else(|| ApiError::invalid(what))?.to_owned()))
 }
 
-fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
+fn ingest_options(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
     let format = match query.format.as_deref().map(Format::named) {
         None => Format::Auto,
         Some(Some(format)) => format,
@@ -231,15 +231,15 @@ fn reading(query: &PacketQuery, headers: &HeaderMap) -> ApiResult<Reading> {
 }
 
 /// Tell how far a session's packets were read.
-#[utoipa::path(get, path = "/api/sessions/{id}/packets", params(("id" = String, Path, description = "The session")),
+#[utoipa::path(get, path = "/api/sessions/{id}/packets", operation_id = "state", params(("id" = String, Path, description = "The session")),
     security(("token" = ["read"])), responses(
     (status = 200, description = "The places to go on from", body = PacketState),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn state(
-    State(app): State<App>,
+pub(super) async fn get_packet_state(
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
 ) -> ApiResult<Json<PacketState>> {
     let found = session(&app, &grant, &id).await?;
     let sources = app.store.sources(found.key).await?.into_iter();

@@ -1,30 +1,28 @@
 //! Running agents: start, send, cancel, answer.
 
-use super::agent_sessions::take_up;
-use super::extract::{Json, Names, Params, session};
+use super::agent_sessions::resume_agent_session;
+use super::extract::{Json, PathParams, QueryParams, session};
 use super::sessions::make;
-use super::stream::stay;
+use super::stream::open_stream;
 use crate::api::NewSession;
-use crate::api_run::{
+use crate::api::run::{
     AgentInfo, AgentList, Done, GiveAnswer, MessageTaken, NewRun, RunChange, RunQuery, SendMessage,
     SendQuery,
 };
-use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use crate::stream::follow_turn;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use narrows_engine::live;
-use narrows_engine::run::{Chosen, Prompt, Refusal, Reply, RunState, TurnFrames};
+use narrows_engine::run::{Chosen, Prompt, Refusal, RunState, TurnFrames};
 use narrows_store::NewAudit;
 use std::time::Duration;
 
 /// How long a request waits for a run to change.
-const PATIENCE: Duration = Duration::from_secs(25);
-/// Longest reason of a refusal, in bytes.
-const MAX_REASON: usize = 16 << 10;
+const RUN_WAIT_TIMEOUT: Duration = Duration::from_secs(25);
 
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
@@ -74,7 +72,7 @@ impl From<Refusal> for ApiError {
     (status = 200, description = "The agents", body = AgentList),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn agents(State(app): State<App>) -> axum::Json<AgentList> {
+pub(super) async fn agents(State(app): State<AppState>) -> axum::Json<AgentList> {
     let options = app.runs.options();
     let path = options.env.iter().find(|(name, _)| name == "PATH").map(|(_, p)| p.as_os_str());
     let agents = options.agents.iter().map(|spec| {
@@ -100,13 +98,13 @@ pub(super) async fn agents(State(app): State<App>) -> axum::Json<AgentList> {
     (status = 502, description = "The agent failed", body = ErrorBody),
 ))]
 pub(super) async fn create(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Json(new): Json<NewRun>,
 ) -> ApiResult<Response> {
     app.runs.check(&new.agent, new.cwd.as_deref(), &new.additional_directories)?;
     if let Some(native) = new.native_id.clone() {
-        return take_up(app, grant, new, native).await;
+        return resume_agent_session(app, grant, new, native).await;
     }
     // The agent's own file, when it is found, is known by this name.
     let native = app.runs.native(&new.agent);
@@ -121,7 +119,7 @@ pub(super) async fn create(
     Ok((status, axum::Json(row)).into_response())
 }
 
-pub(super) async fn audit(app: &App, grant: &Grant, action: &'static str, target: &str) {
+pub(super) async fn audit(app: &AppState, grant: &Grant, action: &'static str, target: &str) {
     let (token, session) = (grant.token.clone(), Some(target.to_owned()));
     let line = NewAudit { token, action, session, detail: None };
     if let Err(error) = app.store.audit(line).await {
@@ -137,10 +135,10 @@ pub(super) async fn audit(app: &App, grant: &Grant, action: &'static str, target
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn state(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
-    Params(query): Params<RunQuery>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<RunQuery>,
 ) -> ApiResult<axum::Json<RunState>> {
     let found = session(&app, &grant, &id).await?;
     let mut state = app.runs.state(&found).await?;
@@ -148,7 +146,7 @@ pub(super) async fn state(
         let mut closing = app.hub.closing();
         tokio::select! {
             // Whoever had a state keeps it; whoever waits for one that is not there gets a new one later.
-            _ = tokio::time::timeout(PATIENCE, state.wait_for(|s| s.version != after)) => {}
+            _ = tokio::time::timeout(RUN_WAIT_TIMEOUT, state.wait_for(|s| s.version != after)) => {}
             () = live::closed(&mut closing) => {}
             () = grant.ended() => return Err(ApiError::unauthorized()),
         }
@@ -172,16 +170,16 @@ pub(super) async fn state(
         ("Idempotency-Key" = Option<String>, Header, description = "The same key, the same message once"),
     ),
     security(("token" = ["run"])), responses(
-    (status = 200, description = "Packets of the turn", body = crate::api_item::Packet, content_type = "text/event-stream"),
+    (status = 200, description = "Packets of the turn", body = crate::api::item::Packet, content_type = "text/event-stream"),
     (status = 202, description = "It was taken (with wait=false)", body = MessageTaken),
     (status = "4XX", description = "Refused", body = ErrorBody),
     (status = 503, description = "The store cannot be written now: try again", body = ErrorBody),
 ))]
 pub(super) async fn send(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
-    Params(query): Params<SendQuery>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<SendQuery>,
     headers: HeaderMap,
     Json(message): Json<SendMessage>,
 ) -> ApiResult<Response> {
@@ -190,13 +188,13 @@ pub(super) async fn send(
     }
     let key = super::packets::idempotency_key(&headers)?;
     let found = session(&app, &grant, &id).await?;
-    let stay = if query.wait == Some(false) { None } else { Some(stay(&app, &grant)?) };
+    let permit = if query.wait == Some(false) { None } else { Some(open_stream(&app, &grant)?) };
     let prompt = Prompt { text: message.content, images: message.images };
     let accepted = app.runs.send(&found, prompt, key).await?;
     audit(&app, &grant, "message", &found.id).await;
-    if let Some(stay) = stay {
+    if let Some(permit) = permit {
         let frames = TurnFrames::new(&app.hub, found, accepted);
-        return Ok(follow_turn(&app.hub, frames, stay));
+        return Ok(follow_turn(&app.hub, frames, permit));
     }
     let now = *accepted.progress.borrow();
     let taken = MessageTaken {
@@ -217,9 +215,9 @@ pub(super) async fn send(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn cancel(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
     Ok(axum::Json(Done { done: app.runs.cancel(&found).await? }))
@@ -235,9 +233,9 @@ pub(super) async fn cancel(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn stop(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
     audit(&app, &grant, "stop", &found.id).await;
@@ -251,10 +249,10 @@ pub(super) async fn stop(
     (status = 200, description = "It was asked for", body = Done),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn choose(
-    State(app): State<App>,
+pub(super) async fn update_run(
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
     Json(change): Json<RunChange>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
@@ -273,10 +271,10 @@ pub(super) async fn choose(
     (status = 200, description = "Whether it waited", body = Done),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn take_back(
-    State(app): State<App>,
+pub(super) async fn delete_queued_message(
+    State(app): State<AppState>,
     grant: Grant,
-    Names((id, message)): Names<(String, String)>,
+    PathParams((id, message)): PathParams<(String, String)>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
     let number = message.parse().map_err(|_| ApiError::not_found("message"))?;
@@ -294,33 +292,15 @@ pub(super) async fn take_back(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn answer(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names((id, request)): Names<(String, String)>,
+    PathParams((id, request)): PathParams<(String, String)>,
     Json(answer): Json<GiveAnswer>,
 ) -> ApiResult<axum::Json<Done>> {
     let found = session(&app, &grant, &id).await?;
-    app.runs.answer(&found, &request, reply(answer)?).await?;
+    app.runs.answer(&found, &request, answer.into_reply()?).await?;
     audit(&app, &grant, "answer", &found.id).await;
     Ok(axum::Json(Done { done: true }))
-}
-
-/// What an answer says.
-pub(crate) fn reply(answer: GiveAnswer) -> ApiResult<Reply> {
-    let message = answer.message.filter(|message| !message.trim().is_empty());
-    if message.as_ref().is_some_and(|m| m.len() > MAX_REASON) {
-        return Err(ApiError::invalid(format!("`message` has more than {MAX_REASON} bytes")));
-    }
-    match (answer.option_id, answer.answers, answer.outcome.as_deref(), message) {
-        (Some(option), None, None, None) => Ok(Reply::Option(option)),
-        (Some(option), None, None, Some(message)) => Ok(Reply::Because { option, message }),
-        (None, Some(answers), None, None) => Ok(Reply::Answers(answers)),
-        (None, None, Some("cancelled"), None) => Ok(Reply::Cancelled),
-        (None, None, Some("declined"), None) => Ok(Reply::Declined),
-        _ => Err(ApiError::invalid(
-            "give `optionId` (with a `message` when it refuses), `answers` or `outcome`: `declined` or `cancelled`",
-        )),
-    }
 }
 
 #[cfg(test)]
@@ -356,7 +336,7 @@ mod tests {
             let text = serde_json::to_string(&refusal).expect("text");
             let again: Refusal = serde_json::from_str(&text).expect(&text);
             let (one, other) = (ApiError::from(refusal), ApiError::from(again));
-            assert_eq!(one.told(), other.told(), "{text}");
+            assert_eq!(one.code_and_message(), other.code_and_message(), "{text}");
         }
     }
 }

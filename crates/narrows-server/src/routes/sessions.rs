@@ -1,29 +1,29 @@
 //! Sessions: make, list, show, tag, delete.
 
-use super::extract::{Json, Names, Params, limit, session};
+use super::extract::{Json, PathParams, QueryParams, limit, session};
 use crate::api::{NewSession, Prune, Pruned, SessionPage, SessionQuery, TagChange};
-use crate::app::App;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use http::StatusCode;
 use narrows_store::{Error, ListFilter, NewAudit, Retention, Session, SessionRow, Sight};
 use serde::Serialize;
 
-pub(super) const MAX_LABEL: usize = 200;
-const MAX_TAG: usize = 100;
+pub(super) const MAX_LABEL_CHARS: usize = 200;
+const MAX_TAG_CHARS: usize = 100;
 const MAX_TAGS: usize = 32;
 
 fn check_tags(tags: &[String]) -> ApiResult<()> {
     let good = |tag: &String| {
         !tag.is_empty()
-            && tag.chars().count() <= MAX_TAG
+            && tag.chars().count() <= MAX_TAG_CHARS
             && !tag.contains(|c: char| c.is_control() || c == ',')
     };
     if tags.len() > MAX_TAGS || !tags.iter().all(good) {
         return Err(ApiError::invalid(format!(
-            "at most {MAX_TAGS} tags of 1 to {MAX_TAG} characters, without commas and control characters"
+            "at most {MAX_TAGS} tags of 1 to {MAX_TAG_CHARS} characters, without commas and control characters"
         )));
     }
     Ok(())
@@ -38,7 +38,7 @@ fn check_tags(tags: &[String]) -> ApiResult<()> {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn create(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Json(new): Json<NewSession>,
 ) -> ApiResult<impl IntoResponse> {
@@ -48,18 +48,19 @@ pub(super) async fn create(
 
 /// Makes a session, or finds the one of its label.
 pub(super) async fn make(
-    app: &App,
+    app: &AppState,
     grant: &Grant,
     new: NewSession,
 ) -> ApiResult<(Session, StatusCode)> {
     check_tags(&new.tags)?;
     if let Some(label) = &new.label
         && (label.is_empty()
-            || label.chars().count() > MAX_LABEL
+            || label.chars().count() > MAX_LABEL_CHARS
             || label.contains(char::is_control))
     {
-        let what =
-            format!("a label has 1 to {MAX_LABEL} characters, none of them control characters");
+        let what = format!(
+            "a label has 1 to {MAX_LABEL_CHARS} characters, none of them control characters"
+        );
         return Err(ApiError::invalid(what));
     }
     // Whoever sees only some sessions could not see what it makes, or find out about labels.
@@ -84,7 +85,7 @@ pub(super) async fn make(
     }
     let new = narrows_store::NewSession { label: new.label, tags: new.tags };
     let (session, made) = app.store.create(new).await?;
-    app.written.forget(&session.id);
+    app.session_cache.forget(&session.id);
     app.hub.changed();
     Ok((session, if made { StatusCode::CREATED } else { StatusCode::OK }))
 }
@@ -120,9 +121,9 @@ struct Page {
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn list(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Params(query): Params<SessionQuery>,
+    QueryParams(query): QueryParams<SessionQuery>,
 ) -> ApiResult<impl IntoResponse> {
     let limit = limit(query.limit, 50, app.config.limits.page_sessions)?;
     let page = app.store.list(list_filter(query, grant.sight, limit)).await?;
@@ -130,15 +131,15 @@ pub(super) async fn list(
 }
 
 /// Show a session.
-#[utoipa::path(get, path = "/api/sessions/{id}", params(("id" = String, Path, description = "The session")),
+#[utoipa::path(get, path = "/api/sessions/{id}", operation_id = "show", params(("id" = String, Path, description = "The session")),
     security(("token" = ["read"])), responses(
     (status = 200, description = "The session", body = crate::api::Session),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn show(
-    State(app): State<App>,
+pub(super) async fn get_session(
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
 ) -> ApiResult<impl IntoResponse> {
     let found = session(&app, &grant, &id).await?;
     // Whoever has just been answered counts what was sent.
@@ -147,15 +148,15 @@ pub(super) async fn show(
 }
 
 /// Change a session's tags.
-#[utoipa::path(patch, path = "/api/sessions/{id}", params(("id" = String, Path, description = "The session")),
+#[utoipa::path(patch, path = "/api/sessions/{id}", operation_id = "tag", params(("id" = String, Path, description = "The session")),
     request_body = TagChange, security(("token" = ["write"])), responses(
     (status = 200, description = "The session", body = crate::api::Session),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn tag(
-    State(app): State<App>,
+pub(super) async fn update_session(
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
     Json(change): Json<TagChange>,
 ) -> ApiResult<impl IntoResponse> {
     let found = session(&app, &grant, &id).await?;
@@ -171,8 +172,8 @@ pub(super) async fn tag(
     let removed = change.remove_tags.clone();
     app.store.tag(&id, change.add_tags, change.remove_tags).await?;
     // Whoever saw the session by such a tag must ask again.
-    app.written.forget(&id);
-    app.tokens.ask_again(&removed);
+    app.session_cache.forget(&id);
+    app.tokens.revalidate(&removed);
     app.hub.changed();
     Ok(axum::Json(app.store.session_row(&id).await?))
 }
@@ -184,9 +185,9 @@ pub(super) async fn tag(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn remove(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
 ) -> ApiResult<StatusCode> {
     session(&app, &grant, &id).await?;
     delete(&app, &grant.token, &id).await?;
@@ -194,10 +195,10 @@ pub(super) async fn remove(
 }
 
 /// Deletes a session, tells whoever follows it, and remembers who did it.
-pub(crate) async fn delete(app: &App, token: &str, id: &str) -> Result<(), Error> {
+pub(crate) async fn delete(app: &AppState, token: &str, id: &str) -> Result<(), Error> {
     let found = app.store.session(id).await?;
     app.store.delete(id).await?;
-    app.written.forget(id);
+    app.session_cache.forget(id);
     app.hub.on_deleted(&found);
     app.intake.forget(found.key).await;
     let token = token.to_owned();
@@ -212,7 +213,7 @@ pub(crate) async fn delete(app: &App, token: &str, id: &str) -> Result<(), Error
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn prune(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     Json(asked): Json<Prune>,
 ) -> ApiResult<axum::Json<Pruned>> {
@@ -230,7 +231,7 @@ pub(super) async fn prune(
 
 /// Deletes what is not to be kept, one session after the other.
 pub(crate) async fn clear(
-    app: &App,
+    app: &AppState,
     token: &str,
     keep: Retention,
     dry: bool,

@@ -1,12 +1,12 @@
 //! Streams: server-sent events and sockets.
 
-use super::extract::{Names, Params, limit, session};
+use super::extract::{PathParams, QueryParams, limit, session};
 use super::sessions::list_filter;
 use crate::api::{SessionQuery, StreamQuery};
-use crate::app::App;
-use crate::auth::{Grant, Stay};
+use crate::auth::{Grant, StreamPermit};
 use crate::error::{ApiError, ApiResult, ErrorBody};
-use crate::stream::{Flags, follow, follow_list, serve};
+use crate::state::AppState;
+use crate::stream::{ActivityFilter, follow, follow_list, serve};
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -14,11 +14,11 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use narrows_engine::live::{After, Filter, Subscription, View, Wire};
 
-pub(super) fn stay(app: &App, grant: &Grant) -> ApiResult<Stay> {
+pub(super) fn open_stream(app: &AppState, grant: &Grant) -> ApiResult<StreamPermit> {
     let what = "too many streams are open";
     let refused =
         || ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STREAMS", what).retry_after(5);
-    app.tokens.stay(grant).ok_or_else(refused)
+    app.tokens.open_stream(grant).ok_or_else(refused)
 }
 
 /// Follow a session by server-sent events.
@@ -34,29 +34,29 @@ pub(super) fn stay(app: &App, grant: &Grant) -> ApiResult<Stay> {
         ("Last-Event-ID" = Option<String>, Header, description = "The cursor to go on from"),
     ),
     security(("token" = ["read"])), responses(
-    (status = 200, description = "Frames", body = crate::api_ws::StreamFrame, content_type = "text/event-stream"),
+    (status = 200, description = "Frames", body = crate::api::stream::StreamFrame, content_type = "text/event-stream"),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn events(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
-    Params(query): Params<StreamQuery>,
+    PathParams(id): PathParams<String>,
+    QueryParams(query): QueryParams<StreamQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let found = session(&app, &grant, &id).await?;
-    let stay = stay(&app, &grant)?;
+    let permit = open_stream(&app, &grant)?;
     let view = query.view.unwrap_or(View::Items);
     let mut filter = Filter::default();
     if view == View::Activity {
-        let flags = Flags {
+        let flags = ActivityFilter {
             include_tool_calls: query.include_tool_calls,
             include_tool_results: query.include_tool_results,
             include_output: query.include_output,
             include_file_changes: query.include_file_changes,
             include_progress: query.include_progress,
         };
-        flags.without(&mut filter.without);
+        flags.add_excluded(&mut filter.without);
     } else if let Some(types) = &query.types {
         filter.types = Some(types.split(',').map(|t| t.trim().to_owned()).collect());
     }
@@ -68,24 +68,24 @@ pub(super) async fn events(
         Some(cursor) => After::Given(cursor.to_owned()),
     };
     let subscription = Subscription::new(&app.hub, &found, view, filter, Wire::Sse, &after);
-    Ok(follow(&app.hub, subscription, stay))
+    Ok(follow(&app.hub, subscription, permit))
 }
 
 /// Follow the list of sessions by server-sent events.
 ///
 /// First one page, then every session that changes, whole; `removed` for one that was deleted.
 #[utoipa::path(get, path = "/api/sessions/stream", params(SessionQuery), security(("token" = ["read"])), responses(
-    (status = 200, description = "Frames", body = crate::api_ws::StreamFrame, content_type = "text/event-stream"),
+    (status = 200, description = "Frames", body = crate::api::stream::StreamFrame, content_type = "text/event-stream"),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn sessions(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Params(query): Params<SessionQuery>,
+    QueryParams(query): QueryParams<SessionQuery>,
 ) -> ApiResult<Response> {
-    let stay = stay(&app, &grant)?;
+    let permit = open_stream(&app, &grant)?;
     let limit = limit(query.limit, 50, app.config.limits.page_sessions)?;
-    Ok(follow_list(&app.hub, list_filter(query, grant.sight, limit), stay))
+    Ok(follow_list(&app.hub, list_filter(query, grant.sight, limit), permit))
 }
 
 /// Follow several sessions over one socket.
@@ -98,12 +98,12 @@ pub(super) async fn sessions(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn socket(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> ApiResult<Response> {
     let upgrade = upgrade.map_err(|e| ApiError::invalid(e.body_text()))?;
-    let stay = stay(&app, &grant)?;
+    let permit = open_stream(&app, &grant)?;
     let size = app.config.limits.message_bytes;
     let upgrade = upgrade
         .protocols(["narrows"])
@@ -112,5 +112,5 @@ pub(super) async fn socket(
         .max_write_buffer_size(32 << 20)
         .max_message_size(size)
         .max_frame_size(size);
-    Ok(upgrade.on_upgrade(move |socket| serve(socket, app, grant, stay)))
+    Ok(upgrade.on_upgrade(move |socket| serve(socket, app, grant, permit)))
 }

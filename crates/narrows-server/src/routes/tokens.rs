@@ -1,19 +1,19 @@
 //! Tokens, tickets and logins of browsers.
 
-use super::extract::{Json, Names};
+use super::extract::{Json, PathParams};
 use crate::api::{
     LoggedIn, Login, MadeToken, Me, NewTokenBody, RequestTicket, Ticket, TokenInfo, TokenList,
 };
-use crate::app::App;
 use crate::auth::{Grant, NewToken};
 use crate::error::{ApiError, ApiResult, ErrorBody};
+use crate::state::AppState;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use http::StatusCode;
 use narrows_store::{Error, NewAudit, Scope, Scopes, Sight, Token, TokenKind, now};
 
 /// A browser stays in for so long.
-const BROWSER_MS: i64 = 30 * 24 * 3600 * 1000;
+const BROWSER_TOKEN_TTL_MS: i64 = 30 * 24 * 3600 * 1000;
 const MAX_NAMES: usize = 1000;
 
 /// Trade a ticket for a token of the browser's own.
@@ -25,21 +25,30 @@ const MAX_NAMES: usize = 1000;
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn login(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Json(login): Json<Login>,
 ) -> ApiResult<axum::Json<LoggedIn>> {
     let void = || {
         let what = "this ticket was used or is too old: `narrows login-url` prints a new one";
         ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", what)
     };
-    let Some(worth) = app.tickets.take(&login.ticket, &app.tokens).await? else {
+    let Some(grant_of_ticket) = app.tickets.redeem(&login.ticket, &app.tokens).await? else {
         return Err(void());
     };
     let name = "browser".to_owned();
-    let maker = worth.maker.as_ref().map(|m| m.token.clone()).or_else(|| app.tokens.owner());
-    let life = worth.maker.and_then(|m| m.at_most(Some(BROWSER_MS))).unwrap_or(BROWSER_MS);
-    let new = NewToken { name, scopes: worth.scopes, sight: worth.sight, ttl: Some(life) };
-    let made = app.tokens.make(TokenKind::Browser, new, maker.as_deref()).await;
+    let creator =
+        grant_of_ticket.creator.as_ref().map(|m| m.token.clone()).or_else(|| app.tokens.owner());
+    let life = grant_of_ticket
+        .creator
+        .and_then(|m| m.clamp_ttl(Some(BROWSER_TOKEN_TTL_MS)))
+        .unwrap_or(BROWSER_TOKEN_TTL_MS);
+    let new = NewToken {
+        name,
+        scopes: grant_of_ticket.scopes,
+        sight: grant_of_ticket.sight,
+        ttl: Some(life),
+    };
+    let made = app.tokens.make(TokenKind::Browser, new, creator.as_deref()).await;
     let (_, token) = made.map_err(|error| match error {
         // Whoever asked for the ticket was revoked meanwhile.
         Error::NotFound(_) => void(),
@@ -53,7 +62,7 @@ pub(super) async fn login(
     (status = 204, description = "It is revoked"),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn logout(State(app): State<App>, grant: Grant) -> ApiResult<StatusCode> {
+pub(super) async fn logout(State(app): State<AppState>, grant: Grant) -> ApiResult<StatusCode> {
     let browser = app
         .tokens
         .list()
@@ -82,8 +91,11 @@ pub(super) async fn me(grant: Grant) -> axum::Json<Me> {
     (status = 201, description = "The ticket", body = Ticket),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn ticket(State(app): State<App>, grant: Grant) -> ApiResult<impl IntoResponse> {
-    let ticket = app.tickets.make_for(grant).await?;
+pub(super) async fn ticket(
+    State(app): State<AppState>,
+    grant: Grant,
+) -> ApiResult<impl IntoResponse> {
+    let ticket = app.tickets.create_for(grant).await?;
     Ok((StatusCode::CREATED, axum::Json(Ticket { path: format!("/#ticket={ticket}") })))
 }
 
@@ -96,10 +108,10 @@ pub(super) async fn ticket(State(app): State<App>, grant: Grant) -> ApiResult<im
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn request_ticket(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
 ) -> ApiResult<impl IntoResponse> {
-    let (ticket, expires_at) = app.tickets.make_for_request(grant).await?;
+    let (ticket, expires_at) = app.tickets.create_for_request(grant).await?;
     Ok((StatusCode::CREATED, axum::Json(RequestTicket { ticket, expires_at })))
 }
 
@@ -108,19 +120,22 @@ pub(super) async fn request_ticket(
     (status = 200, description = "Every valid token that the caller may know of", body = TokenList),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn list(State(app): State<App>, grant: Grant) -> ApiResult<axum::Json<TokenList>> {
-    let tokens = app.tokens.list().await?.into_iter().filter(|t| grant.knows(t));
+pub(super) async fn list(
+    State(app): State<AppState>,
+    grant: Grant,
+) -> ApiResult<axum::Json<TokenList>> {
+    let tokens = app.tokens.list().await?.into_iter().filter(|t| grant.may_list(t));
     let tokens = tokens.map(TokenInfo::from);
     Ok(axum::Json(TokenList { tokens: tokens.collect() }))
 }
 
 /// Make a token. Its secret is told this once.
-#[utoipa::path(post, path = "/api/tokens", request_body = NewTokenBody, security(("token" = ["admin"])), responses(
+#[utoipa::path(post, path = "/api/tokens", operation_id = "make", request_body = NewTokenBody, security(("token" = ["admin"])), responses(
     (status = 201, description = "The token", body = MadeToken),
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
-pub(super) async fn make(
-    State(app): State<App>,
+pub(super) async fn create_token(
+    State(app): State<AppState>,
     grant: Grant,
     Json(new): Json<NewTokenBody>,
 ) -> ApiResult<impl IntoResponse> {
@@ -158,7 +173,7 @@ pub(super) async fn make(
     if ttl == Some(0) {
         return Err(ApiError::invalid("`ttlSeconds` is at least 1"));
     }
-    let new = NewToken { name: new.name, scopes, sight, ttl: grant.at_most(ttl) };
+    let new = NewToken { name: new.name, scopes, sight, ttl: grant.clamp_ttl(ttl) };
     let (id, token) = app.tokens.make(TokenKind::Made, new, Some(&grant.token)).await?;
     audit(&app, &grant, "make token", &id).await?;
     Ok((StatusCode::CREATED, axum::Json(MadeToken { id, token })))
@@ -171,16 +186,16 @@ pub(super) async fn make(
     (status = "4XX", description = "Refused", body = ErrorBody),
 ))]
 pub(super) async fn revoke(
-    State(app): State<App>,
+    State(app): State<AppState>,
     grant: Grant,
-    Names(id): Names<String>,
+    PathParams(id): PathParams<String>,
 ) -> ApiResult<StatusCode> {
     if id == "owner" {
         return Err(ApiError::invalid(
             "the owner's token is the file `token`: remove it and start the server anew",
         ));
     }
-    let unknown = |t: &Token| t.id == id && !grant.knows(t);
+    let unknown = |t: &Token| t.id == id && !grant.may_list(t);
     if app.tokens.list().await?.iter().any(unknown) {
         return Err(ApiError::not_found("token"));
     }
@@ -189,7 +204,7 @@ pub(super) async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn audit(app: &App, grant: &Grant, action: &'static str, id: &str) -> ApiResult<()> {
+async fn audit(app: &AppState, grant: &Grant, action: &'static str, id: &str) -> ApiResult<()> {
     let token = grant.token.clone();
     let audit = NewAudit { token, action, session: None, detail: Some(id.to_owned()) };
     Ok(app.store.audit(audit).await?)

@@ -1,14 +1,14 @@
 //! Following a session: one loop for live, resume and history.
 
-mod answer;
-mod asked;
-mod life;
-mod list;
+mod client_message;
+mod lifetime;
+mod permission_reply;
+mod session_list;
 mod sse;
 mod ws;
 
-pub use answer::AnswerMessage;
-pub use asked::{ClientMessage, Flags, Subscribe};
-pub(crate) use list::follow_list;
+pub use client_message::{ActivityFilter, ClientMessage, Subscribe};
+pub use permission_reply::AnswerMessage;
+pub(crate) use session_list::follow_list;
 pub(crate) use sse::{follow, follow_turn};
-pub(crate) use ws::{MAX_SUBSCRIPTIONS, serve};
+pub(crate) use ws::serve;

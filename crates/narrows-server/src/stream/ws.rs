@@ -1,11 +1,12 @@
 //! One socket, several subscriptions.
 
-use super::answer::{AnswerMessage, give};
-use super::asked::{ClientMessage, Subscribe, WsView};
-use super::life::{Beat, Over, Pulse, over};
-use crate::app::App;
-use crate::auth::{Grant, Stay};
-use crate::seldom::Seldom;
+use super::client_message::{ClientMessage, Subscribe, WsView};
+use super::lifetime::{CloseReason, Heartbeat, HeartbeatAction, closed};
+use super::permission_reply::{AnswerMessage, submit};
+use crate::auth::{Grant, StreamPermit};
+use crate::config::MAX_SUBSCRIPTIONS;
+use crate::poll_on_wake::PollOnWake;
+use crate::state::AppState;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
 use bytes::Bytes;
 use futures_util::SinkExt;
@@ -22,26 +23,24 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Subscriptions of one socket.
-pub(crate) const MAX_SUBSCRIPTIONS: usize = 64;
 /// The server asks for a sign of life, and waits for it.
-const PING: Duration = Duration::from_secs(25);
-const PONG: Duration = Duration::from_secs(8);
+const PING_INTERVAL: Duration = Duration::from_secs(25);
+const PONG_TIMEOUT: Duration = Duration::from_secs(8);
 /// Sessions on the first page of the list.
-const LIST: usize = 100;
+const SESSION_PAGE_SIZE: usize = 100;
 
 /// Something that can be followed.
 #[derive(Debug)]
-enum Source {
+enum StreamSource {
     Session(Box<Subscription>),
     List(Box<SessionListFollower>),
 }
 
-impl Source {
+impl StreamSource {
     async fn next(&mut self, name: &str) -> Result<Option<Output>> {
         match self {
-            Source::Session(subscription) => subscription.next().await,
-            Source::List(list) => {
+            StreamSource::Session(subscription) => subscription.next().await,
+            StreamSource::List(list) => {
                 // Not a part of every subscription that waits.
                 let frames = Box::pin(list.next()).await?;
                 let named = |data: String| {
@@ -58,35 +57,35 @@ impl Source {
 }
 
 /// What a subscription tells, until it is over.
-type Told = (Arc<str>, Result<Option<Output>>);
+type SubscriptionOutput = (Arc<str>, Result<Option<Output>>);
 
 struct Socket {
-    app: App,
+    app: AppState,
     grant: Grant,
     sink: SplitSink<WebSocket, Message>,
     /// What each subscription follows, by its session's id and label, and how to stop it.
     active: HashMap<String, (AbortHandle, Option<Session>)>,
-    followed: SelectAll<Abortable<BoxStream<'static, Told>>>,
+    followed: SelectAll<Abortable<BoxStream<'static, SubscriptionOutput>>>,
     count: u64,
 }
 
 /// Serves a socket until one side has had enough.
-pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, stay: Stay) {
-    let mut end = Seldom::new(over(&app.hub, stay));
+pub(crate) async fn serve(socket: WebSocket, app: AppState, grant: Grant, permit: StreamPermit) {
+    let mut end = PollOnWake::new(closed(&app.hub, permit));
     let (sink, mut incoming) = socket.split();
     let mut socket =
         Socket { app, grant, sink, active: HashMap::new(), followed: SelectAll::new(), count: 0 };
-    let mut pulse = Pulse::new(PING, PONG);
+    let mut heartbeat = Heartbeat::new(PING_INTERVAL, PONG_TIMEOUT);
     let why = loop {
         let done = tokio::select! {
             biased;
             over = &mut end => break (
-                if over == Over::Revoked { 4001 } else { 1001 },
+                if over == CloseReason::Revoked { 4001 } else { 1001 },
                 over.reason(),
             ),
-            // Before the pulse: an answer that is there counts, however late it is looked at.
+            // Before the heartbeat: an answer that is there counts, however late it is looked at.
             message = incoming.next() => {
-                pulse.heard();
+                heartbeat.on_message();
                 match message {
                     None | Some(Ok(Message::Close(_))) => return,
                     Some(Err(_)) => break (1009, "message too large or broken"),
@@ -98,15 +97,15 @@ pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, stay: Stay)
                     Some(Ok(_)) => Ok(()),
                 }
             }
-            beat = pulse.next() => match beat {
-                Beat::Ask => socket.sink.send(Message::Ping(Bytes::new())).await,
-                Beat::Dead => break (4008, "no sign of life"),
+            beat = heartbeat.next() => match beat {
+                HeartbeatAction::Ping => socket.sink.send(Message::Ping(Bytes::new())).await,
+                HeartbeatAction::Dead => break (4008, "no sign of life"),
             },
             Some((name, next)) = socket.followed.next(), if !socket.followed.is_empty() => {
                 let began = Instant::now();
-                let told = socket.told(&name, next).await;
-                pulse.was_deaf(began);
-                told
+                let sent = socket.forward(&name, next).await;
+                heartbeat.exclude_since(began);
+                sent
             }
         };
         if done.is_err() {
@@ -115,7 +114,7 @@ pub(crate) async fn serve(socket: WebSocket, app: App, grant: Grant, stay: Stay)
     };
     let (code, reason) = why;
     let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
-    let _ = tokio::time::timeout(PONG, socket.sink.send(close)).await;
+    let _ = tokio::time::timeout(PONG_TIMEOUT, socket.sink.send(close)).await;
 }
 
 /// A text message; one that is not UTF-8, which the engine never makes, is repaired.
@@ -146,15 +145,15 @@ impl Socket {
 
     async fn answer(&mut self, answer: AnswerMessage) -> std::result::Result<(), axum::Error> {
         let (session, request) = (answer.session_id.clone(), answer.request_id.clone());
-        let mut told = match give(&self.app, &self.grant, answer).await {
+        let mut reply = match submit(&self.app, &self.grant, answer).await {
             Ok(()) => json!({"type": "answered"}),
             Err(error) => {
-                let (code, message) = error.told();
+                let (code, message) = error.code_and_message();
                 json!({"type": "error", "code": code, "message": message})
             }
         };
-        (told["sessionId"], told["requestId"]) = (session.into(), request.into());
-        self.send(told).await
+        (reply["sessionId"], reply["requestId"]) = (session.into(), request.into());
+        self.send(reply).await
     }
 
     async fn subscribe(&mut self, subscribe: Subscribe) -> std::result::Result<(), axum::Error> {
@@ -179,14 +178,14 @@ impl Socket {
         if subscribe.view == Some(WsView::Sessions) {
             let filter = ListFilter {
                 sight: self.grant.sight.clone(),
-                limit: LIST,
+                limit: SESSION_PAGE_SIZE,
                 ..ListFilter::default()
             };
             let list = SessionListFollower::new(&self.app.hub, filter);
             let confirmed =
                 json!({"type": "subscription_confirmed", "subscription": name, "view": "sessions"});
             self.send(confirmed).await?;
-            self.watch(name, Source::List(Box::new(list)), None);
+            self.spawn_stream(name, StreamSource::List(Box::new(list)), None);
             return Ok(());
         }
         let session = match self.find(&subscribe).await {
@@ -209,8 +208,8 @@ impl Socket {
         };
         let mut filter = Filter::default();
         if view == View::Activity {
-            subscribe.flags.without(&mut filter.without);
-            subscribe.filters.iter().for_each(|f| f.without(&mut filter.without));
+            subscribe.flags.add_excluded(&mut filter.without);
+            subscribe.filters.iter().for_each(|f| f.add_excluded(&mut filter.without));
         } else {
             filter.types = subscribe.types.map(|types| types.into_iter().collect());
         }
@@ -227,7 +226,7 @@ impl Socket {
             "view": view, "cursor": subscription.cursor(),
         });
         self.send(confirmed).await?;
-        self.watch(name, Source::Session(Box::new(subscription)), Some(session));
+        self.spawn_stream(name, StreamSource::Session(Box::new(subscription)), Some(session));
         Ok(())
     }
 
@@ -253,19 +252,19 @@ impl Socket {
         }
     }
 
-    fn watch(&mut self, name: String, source: Source, session: Option<Session>) {
+    fn spawn_stream(&mut self, name: String, source: StreamSource, session: Option<Session>) {
         let (handle, registration) = AbortHandle::new_pair();
-        let told = unfold(Some((Arc::from(name.as_str()), source)), async |following| {
-            let (name, mut source): (Arc<str>, Source) = following?;
+        let outputs = unfold(Some((Arc::from(name.as_str()), source)), async |following| {
+            let (name, mut source): (Arc<str>, StreamSource) = following?;
             let next = source.next(&name).await;
-            let goes_on = matches!(next, Ok(Some(_)));
-            Some(((Arc::clone(&name), next), goes_on.then_some((name, source))))
+            let has_more = matches!(next, Ok(Some(_)));
+            Some(((Arc::clone(&name), next), has_more.then_some((name, source))))
         });
-        self.followed.push(Abortable::new(told.boxed(), registration));
+        self.followed.push(Abortable::new(outputs.boxed(), registration));
         self.active.insert(name, (handle, session));
     }
 
-    async fn told(
+    async fn forward(
         &mut self,
         name: &str,
         next: Result<Option<Output>>,

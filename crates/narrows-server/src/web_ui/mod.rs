@@ -1,20 +1,18 @@
 //! The page: the files of `web/dist`, embedded in the binary.
 
-mod pack;
+mod embed;
 
-use crate::app::App;
-use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use flate2::read::GzDecoder;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::Arc;
 
 /// Shown where the binary was built without the page.
-const NO_PAGE: &str = include_str!("none.html");
+const NO_PAGE: &str = include_str!("not_built.html");
 
 /// What the build script writes for each file.
 struct Embedded {
@@ -26,7 +24,7 @@ struct Embedded {
 }
 
 /// What `web/dist` held when this was built.
-const EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
+const EMBEDDED: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/web_ui.rs"));
 
 #[derive(Debug)]
 struct File {
@@ -38,27 +36,27 @@ struct File {
 
 /// The files of a page, by name. Clones share them.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct WebAssets {
     files: Arc<BTreeMap<Cow<'static, str>, File>>,
 }
 
-impl Page {
+impl WebAssets {
     /// The page that was built into the binary; without files if there was none.
-    pub fn embedded() -> Page {
+    pub fn embedded() -> WebAssets {
         let files = EMBEDDED.iter().map(|f| {
             let (tag, bytes) = (Cow::Borrowed(f.tag), Bytes::from_static(f.bytes));
             (Cow::Borrowed(f.name), File { kind: f.kind, tag, gzip: f.gzip, bytes })
         });
-        Page { files: Arc::new(files.collect()) }
+        WebAssets { files: Arc::new(files.collect()) }
     }
 
     /// A page as the build script would embed it, from the folder that `vite build` makes.
-    pub fn read(dir: &std::path::Path) -> io::Result<Page> {
-        let files = pack::folder(dir)?.0.into_iter().map(|f| {
+    pub fn read(dir: &std::path::Path) -> io::Result<WebAssets> {
+        let files = embed::folder(dir)?.0.into_iter().map(|f| {
             let (tag, bytes) = (Cow::Owned(f.tag), Bytes::from(f.bytes));
             (Cow::Owned(f.name), File { kind: f.kind, tag, gzip: f.gzip, bytes })
         });
-        Ok(Page { files: Arc::new(files.collect()) })
+        Ok(WebAssets { files: Arc::new(files.collect()) })
     }
 
     /// The names of its files; empty where the binary was built without a page.
@@ -66,9 +64,9 @@ impl Page {
         self.files.keys().map(AsRef::as_ref)
     }
 
-    fn answer(&self, name: &str, headers: &HeaderMap) -> Response {
+    pub(crate) fn respond(&self, name: &str, headers: &HeaderMap) -> Response {
         match self.files.get(name) {
-            Some(file) => file.answer(is_hashed(name), headers),
+            Some(file) => file.respond(is_hashed(name), headers),
             None if name == "index.html" => {
                 ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], NO_PAGE).into_response()
             }
@@ -78,7 +76,7 @@ impl Page {
 }
 
 impl File {
-    fn answer(&self, forever: bool, asked: &HeaderMap) -> Response {
+    fn respond(&self, forever: bool, asked: &HeaderMap) -> Response {
         let packed = self.gzip && takes_gzip(asked);
         // The two forms have different bytes, and a strong tag tells bytes.
         let tag = format!("\"{}{}\"", self.tag, if packed { "-gzip" } else { "" });
@@ -125,14 +123,17 @@ fn is_hashed(name: &str) -> bool {
 }
 
 /// The values of a header that is a list.
-fn list(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
+pub(crate) fn header_list(
+    headers: &HeaderMap,
+    name: header::HeaderName,
+) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(name).into_iter().filter_map(|v| v.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let (mut named, mut any) = (None, None);
-    for coding in list(headers, header::ACCEPT_ENCODING) {
+    for coding in header_list(headers, header::ACCEPT_ENCODING) {
         let (name, more) = coding.split_once(';').unwrap_or((coding, ""));
         let quality = more.trim().strip_prefix("q=").map(|q| q.trim().parse::<f32>());
         let wanted = quality.is_none_or(|q| q.is_ok_and(|q| q > 0.0));
@@ -147,48 +148,8 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
 
 /// Whether the client has this version.
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
-    let mut known = list(headers, header::IF_NONE_MATCH);
+    let mut known = header_list(headers, header::IF_NONE_MATCH);
     known.any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
-}
-
-/// The page; it finds out by itself what its address asks for.
-pub(crate) async fn index(State(app): State<App>, headers: HeaderMap) -> Response {
-    app.config.page.answer("index.html", &headers)
-}
-
-/// Whether a person asks with a browser, and for nothing of the API.
-pub(crate) fn is_wanted(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
-    let path = uri.path();
-    matches!(*method, Method::GET | Method::HEAD)
-        && path != "/api"
-        && !path.starts_with("/api/")
-        && list(headers, header::ACCEPT)
-            .any(|kind| kind.split(';').next().is_some_and(|k| k.trim() == "text/html"))
-}
-
-/// The page where nothing else is: it says so.
-pub(crate) fn not_found(app: &App, headers: &HeaderMap) -> Response {
-    // Whether it is known does not matter: its status is another one.
-    let mut asked = headers.clone();
-    asked.remove(header::IF_NONE_MATCH);
-    let mut response = app.config.page.answer("index.html", &asked);
-    *response.status_mut() = StatusCode::NOT_FOUND;
-    let headers = response.headers_mut();
-    headers.remove(header::ETAG);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.append(header::VARY, HeaderValue::from_static("Accept"));
-    response
-}
-
-pub(crate) async fn file(
-    State(app): State<App>,
-    Path(name): Path<String>,
-    headers: HeaderMap,
-) -> Response {
-    if name == "index.html" {
-        return StatusCode::NOT_FOUND.into_response();
-    }
-    app.config.page.answer(&name, &headers)
 }
 
 #[cfg(test)]

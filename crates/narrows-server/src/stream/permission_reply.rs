@@ -1,10 +1,9 @@
 //! Answers to questions of agents, given over a socket.
 
-use crate::api_run::GiveAnswer;
-use crate::app::App;
+use crate::api::run::GiveAnswer;
 use crate::auth::Grant;
 use crate::error::{ApiError, ApiResult};
-use crate::routes::reply;
+use crate::state::AppState;
 use http::StatusCode;
 use narrows_store::Scope;
 use serde::{Deserialize, Serialize};
@@ -24,7 +23,7 @@ pub struct AnswerMessage {
 }
 
 /// Gives the answer to the agent, if the token may.
-pub(super) async fn give(app: &App, grant: &Grant, message: AnswerMessage) -> ApiResult<()> {
+pub(super) async fn submit(app: &AppState, grant: &Grant, message: AnswerMessage) -> ApiResult<()> {
     if !grant.scopes.has(Scope::Approve) {
         let what = "this token may not answer agents: it needs the scope `approve`";
         return Err(ApiError::new(StatusCode::FORBIDDEN, "FORBIDDEN", what));
@@ -33,5 +32,5 @@ pub(super) async fn give(app: &App, grant: &Grant, message: AnswerMessage) -> Ap
     if !grant.sight.sees(&found.id, &found.tags) {
         return Err(ApiError::not_found("session"));
     }
-    Ok(app.runs.answer(&found, &message.request_id, reply(message.answer)?).await?)
+    Ok(app.runs.answer(&found, &message.request_id, message.answer.into_reply()?).await?)
 }

@@ -1,8 +1,38 @@
 //! The messages of streams, as the OpenAPI document tells them.
 
+use narrows_engine::live::View;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
+
+/// What is followed.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct StreamQuery {
+    /// The view; items, if nothing is said.
+    #[param(inline)]
+    pub view: Option<View>,
+    /// The cursor to go on from, `end` for what is new, nothing for the start. `Last-Event-ID` beats it.
+    pub after: Option<String>,
+    /// Only what events of these types give, commas between; not for activity.
+    pub types: Option<String>,
+    /// Activity: leave out calls with `false`.
+    #[serde(rename = "includeToolCalls")]
+    pub include_tool_calls: Option<bool>,
+    /// Activity: leave out results with `false`.
+    #[serde(rename = "includeToolResults")]
+    pub include_tool_results: Option<bool>,
+    /// Activity: leave out what the agent says with `false`.
+    #[serde(rename = "includeOutput")]
+    pub include_output: Option<bool>,
+    /// Activity: leave out files with `false`.
+    #[serde(rename = "includeFileChanges")]
+    pub include_file_changes: Option<bool>,
+    /// Activity: leave out progress with `false`.
+    #[serde(rename = "includeProgress")]
+    pub include_progress: Option<bool>,
+}
 
 /// The tools that activity tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -206,7 +236,7 @@ pub struct ChangesFrame {
     /// The event's number.
     pub seq: u64,
     /// `put`, `set`, `append`, `remove`, `info`.
-    #[schema(value_type = Vec<crate::api_item::Change>)]
+    #[schema(value_type = Vec<crate::api::item::Change>)]
     pub changes: Vec<Value>,
     /// The subscription, on a socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,7 +252,7 @@ pub struct ChangesFrame {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PreviewFrame {
     /// `put` of an item that is about to come, or `append` to one; none takes back what was shown.
-    #[schema(value_type = Vec<crate::api_item::Change>)]
+    #[schema(value_type = Vec<crate::api::item::Change>)]
     pub changes: Vec<Value>,
     /// The subscription, on a socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,31 +14,31 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// A body that says it is no longer is read whole before anything is done with it,
-const WHOLE: u64 = 256 << 10;
+const MAX_BUFFERED_BODY: u64 = 256 << 10;
 /// unless it comes slower than this.
-const SOON: Duration = Duration::from_millis(20);
+const BODY_WAIT: Duration = Duration::from_millis(20);
 /// When the server ends, a body has so long to come to its end.
-const GRACE: Duration = Duration::from_millis(500);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
-pub(super) struct Arriving<'a> {
+pub(super) struct BodyReader<'a> {
     body: Body,
     grant: &'a Grant,
     /// How long nothing may come.
     idle: Duration,
-    /// Whether it is short, as far as is told.
-    short: bool,
-    over: bool,
+    /// Whether it is is_short, as far as is told.
+    is_short: bool,
+    ended: bool,
     /// It broke off while it was expected to be whole.
     broken: bool,
     gzip: Option<Gunzip>,
     /// What is wrong with it, found while nobody waited.
-    wrong: Option<ApiError>,
+    pending_error: Option<ApiError>,
     closing: watch::Receiver<bool>,
     /// Until when it must be over, once the server ends.
-    until: Option<Instant>,
+    deadline: Option<Instant>,
 }
 
-impl<'a> Arriving<'a> {
+impl<'a> BodyReader<'a> {
     pub(super) fn new(
         body: Body,
         headers: &HeaderMap,
@@ -47,29 +47,30 @@ impl<'a> Arriving<'a> {
         hub: &Hub,
     ) -> ApiResult<Self> {
         let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-        let short = length.and_then(|n| n.parse::<u64>().ok()).is_some_and(|n| n <= WHOLE);
-        let gzip = Gunzip::of(headers)?;
-        Ok(Arriving {
+        let is_short =
+            length.and_then(|n| n.parse::<u64>().ok()).is_some_and(|n| n <= MAX_BUFFERED_BODY);
+        let gzip = Gunzip::from_headers(headers)?;
+        Ok(BodyReader {
             body,
             grant,
             idle,
-            short,
-            over: false,
+            is_short,
+            ended: false,
             broken: false,
             gzip,
-            wrong: None,
+            pending_error: None,
             closing: hub.closing(),
-            until: None,
+            deadline: None,
         })
     }
 
     /// All of it, if it is short and here soon; else what has come.
-    pub(super) async fn beginning(&mut self) -> ApiResult<Vec<u8>> {
-        let (mut begun, soon) = (Vec::new(), Instant::now() + SOON);
+    pub(super) async fn read_buffered(&mut self) -> ApiResult<Vec<u8>> {
+        let (mut buffered, deadline) = (Vec::new(), Instant::now() + BODY_WAIT);
         // What was packed may be longer than it looked.
-        while self.short && !self.is_over() && begun.len() as u64 <= WHOLE {
-            match tokio::time::timeout_at(soon, self.next()).await {
-                Ok(Ok(Some(data))) => begun.extend_from_slice(&data),
+        while self.is_short && !self.is_over() && buffered.len() as u64 <= MAX_BUFFERED_BODY {
+            match tokio::time::timeout_at(deadline, self.next()).await {
+                Ok(Ok(Some(data))) => buffered.extend_from_slice(&data),
                 Ok(Ok(None)) => {}
                 // What came before is kept: an agent that is cut off has said what it said.
                 Ok(Err(_)) if self.broken => break,
@@ -77,17 +78,19 @@ impl<'a> Arriving<'a> {
                 Err(_) => break,
             }
         }
-        Ok(begun)
+        Ok(buffered)
     }
 
     /// Whether all of it was taken.
     pub(super) fn is_over(&self) -> bool {
-        self.over && self.wrong.is_none() && self.gzip.as_ref().is_none_or(Gunzip::is_empty)
+        self.ended
+            && self.pending_error.is_none()
+            && self.gzip.as_ref().is_none_or(Gunzip::is_empty)
     }
 
     /// The next part of what arrived packed.
     fn unpacked(&mut self) -> ApiResult<Option<Bytes>> {
-        if let Some(error) = self.wrong.take() {
+        if let Some(error) = self.pending_error.take() {
             return Err(error);
         }
         self.gzip.as_mut().map_or(Ok(None), Gunzip::next)
@@ -95,20 +98,20 @@ impl<'a> Arriving<'a> {
 
     /// Notes the end of what arrives.
     fn end(&mut self) -> ApiResult<()> {
-        self.over = true;
+        self.ended = true;
         self.gzip.as_mut().map_or(Ok(()), Gunzip::end)
     }
 
     /// Waits until the server has ended for long enough.
     async fn closed(closing: &mut watch::Receiver<bool>, until: &mut Option<Instant>) {
         live::closed(closing).await;
-        let until = *until.get_or_insert_with(|| Instant::now() + GRACE);
+        let until = *until.get_or_insert_with(|| Instant::now() + SHUTDOWN_GRACE);
         tokio::time::sleep_until(until).await;
     }
 
     /// What is here already.
     pub(super) fn ready(&mut self) -> Option<Bytes> {
-        if self.broken || self.wrong.is_some() || self.grant.is_revoked() {
+        if self.broken || self.pending_error.is_some() || self.grant.is_revoked() {
             return None;
         }
         loop {
@@ -116,18 +119,18 @@ impl<'a> Arriving<'a> {
                 Ok(None) => {}
                 Ok(some) => return some,
                 Err(error) => {
-                    self.wrong = Some(error);
+                    self.pending_error = Some(error);
                     return None;
                 }
             }
-            if self.over {
+            if self.ended {
                 return None;
             }
             match self.body.frame().now_or_never()? {
-                None => self.wrong = self.end().err(),
+                None => self.pending_error = self.end().err(),
                 Some(Ok(frame)) => match (frame.into_data().ok()?, &mut self.gzip) {
                     (data, None) => return Some(data),
-                    (data, Some(gzip)) => gzip.hold(data),
+                    (data, Some(gzip)) => gzip.push(data),
                 },
                 Some(Err(_)) => {
                     self.broken = true;
@@ -143,7 +146,7 @@ impl<'a> Arriving<'a> {
             if let Some(unpacked) = self.unpacked()? {
                 return Ok(Some(unpacked));
             }
-            if self.over {
+            if self.ended {
                 return Ok(None);
             }
             if self.broken {
@@ -151,9 +154,9 @@ impl<'a> Arriving<'a> {
             }
             let next = tokio::select! {
                 biased;
-                // Whoever may not write any more does not, also not with a request that has begun.
+                // Whoever may not write any more does not, also not with a request that has buffered.
                 () = self.grant.ended() => return Err(ApiError::unauthorized()),
-                () = Self::closed(&mut self.closing, &mut self.until) => {
+                () = Self::closed(&mut self.closing, &mut self.deadline) => {
                     return Err(ApiError::busy("the server is closing: what came is kept, send the rest again"));
                 }
                 next = tokio::time::timeout(self.idle, self.body.frame()) => next,
@@ -162,7 +165,7 @@ impl<'a> Arriving<'a> {
                 Ok(None) => self.end()?,
                 Ok(Some(Ok(frame))) => match (frame.into_data(), &mut self.gzip) {
                     (Ok(data), None) => return Ok(Some(data)),
-                    (Ok(data), Some(gzip)) => gzip.hold(data),
+                    (Ok(data), Some(gzip)) => gzip.push(data),
                     (Err(_), _) => {}
                 },
                 Ok(Some(Err(_))) => self.broken = true,

@@ -1,6 +1,6 @@
 //! What clients of a socket send.
 
-use super::answer::AnswerMessage;
+use super::permission_reply::AnswerMessage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use utoipa::ToSchema;
@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 /// What a subscription to activity wants. Only `false` leaves something out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Flags {
+pub struct ActivityFilter {
     /// Calls of tools.
     pub include_tool_calls: Option<bool>,
     /// Their results.
@@ -21,8 +21,8 @@ pub struct Flags {
     pub include_progress: Option<bool>,
 }
 
-impl Flags {
-    pub(crate) fn without(&self, out: &mut BTreeSet<&'static str>) {
+impl ActivityFilter {
+    pub(crate) fn add_excluded(&self, out: &mut BTreeSet<&'static str>) {
         let flags = [
             (self.include_tool_calls, "agent_tool_call"),
             (self.include_tool_results, "agent_tool_result"),
@@ -74,10 +74,10 @@ pub struct Subscribe {
     pub after: Option<String>,
     /// What is wanted, flat or under `filters`.
     #[serde(flatten)]
-    pub flags: Flags,
+    pub flags: ActivityFilter,
     /// What is wanted, flat or under `filters`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filters: Option<Flags>,
+    pub filters: Option<ActivityFilter>,
 }
 
 /// What a client sends.

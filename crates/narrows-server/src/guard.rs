@@ -1,8 +1,8 @@
 //! The one guard: Host, Origin, Sec-Fetch-Site, token, scope. Every route and transport passes it.
 
-use super::tokens::Grant;
-use crate::app::App;
+use crate::auth::Grant;
 use crate::error::ApiError;
+use crate::state::AppState;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -13,9 +13,9 @@ use std::time::Instant;
 
 /// What a route asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum RequiredScope {
     /// Nothing: it tells nothing and does nothing.
-    Nothing,
+    None,
     /// A token with this scope.
     Scope(Scope),
     /// A token with this scope, or a ticket for one request: a browser can set no header here.
@@ -27,12 +27,12 @@ const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-
      require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Before routing: where the request comes from, and what every response says.
-pub(crate) async fn front(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn outer(State(app): State<AppState>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let origin = request.headers().get(header::ORIGIN).cloned();
     let allowed = origin.as_ref().filter(|o| app.config.allows_origin(o)).cloned();
     let method = request.method().clone();
-    let mut response = match check_front(&app, &request) {
+    let mut response = match check_origin(&app, &request) {
         Err(error) => error.into_response(),
         Ok(()) if is_preflight(&request) && allowed.is_some() => {
             StatusCode::NO_CONTENT.into_response()
@@ -82,10 +82,10 @@ fn is_preflight(request: &Request) -> bool {
 
 /// What tells whether the server works: answered by any address, since those who ask know no name. A name
 /// that is not the server's may be one that a page has made lead here.
-const PROBES: [&str; 3] = ["/healthz", "/livez", "/readyz"];
+const PROBE_PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 
 /// Bytes of a request's head.
-const MAX_HEAD: usize = 64 << 10;
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// The length of a request's head, as it was sent.
 fn head_length(request: &Request) -> usize {
@@ -100,10 +100,10 @@ fn is_address(host: &str) -> bool {
     host.parse::<SocketAddr>().is_ok() || bare.parse::<IpAddr>().is_ok()
 }
 
-fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
+fn check_origin(app: &AppState, request: &Request) -> Result<(), ApiError> {
     let headers = request.headers();
-    if head_length(request) > MAX_HEAD {
-        let what = format!("the head of a request has at most {MAX_HEAD} bytes");
+    if head_length(request) > MAX_HEAD_BYTES {
+        let what = format!("the head of a request has at most {MAX_HEAD_BYTES} bytes");
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         return Err(ApiError::new(status, "HEAD_TOO_LARGE", what).closing());
     }
@@ -111,7 +111,7 @@ fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|h| h.to_str().ok()).unwrap_or_default();
     let named = request.uri().authority().map(http::uri::Authority::as_str);
-    let probe = PROBES.contains(&request.uri().path())
+    let probe = PROBE_PATHS.contains(&request.uri().path())
         && [Some(host), named].into_iter().flatten().all(is_address);
     if hosts.next().is_some()
         || (!probe
@@ -144,15 +144,19 @@ fn check_front(app: &App, request: &Request) -> Result<(), ApiError> {
 
 /// What a path's methods need.
 #[derive(Debug, Clone)]
-pub(crate) struct Gate {
-    pub(crate) app: App,
-    pub(crate) needs: std::sync::Arc<[(Method, Need)]>,
+pub(crate) struct RouteGuard {
+    pub(crate) app: AppState,
+    pub(crate) required: std::sync::Arc<[(Method, RequiredScope)]>,
 }
 
 /// After routing: whether the caller may do this.
-pub(crate) async fn guard(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
-    let asked = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
-    let Some((_, need)) = gate.needs.iter().find(|(method, _)| method == asked) else {
+pub(crate) async fn guard(
+    State(gate): State<RouteGuard>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+    let Some((_, need)) = gate.required.iter().find(|(known, _)| known == method) else {
         return ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "METHOD_NOT_ALLOWED",
@@ -161,11 +165,11 @@ pub(crate) async fn guard(State(gate): State<Gate>, mut request: Request, next: 
         .into_response();
     };
     let (scope, ticket) = match need {
-        Need::Nothing => return next.run(request).await,
-        Need::Scope(scope) => (*scope, None),
-        Need::Ticket(scope) => (*scope, take_ticket(&mut request)),
+        RequiredScope::None => return next.run(request).await,
+        RequiredScope::Scope(scope) => (*scope, None),
+        RequiredScope::Ticket(scope) => (*scope, remove_ticket(&mut request)),
     };
-    match admit(&gate.app, Asked::by(&request, ticket), scope).await {
+    match authenticate(&gate.app, Credentials::from_request(&request, ticket), scope).await {
         Ok(grant) => drop(request.extensions_mut().insert(grant)),
         Err(error) => return error.into_response(),
     }
@@ -173,7 +177,7 @@ pub(crate) async fn guard(State(gate): State<Gate>, mut request: Request, next: 
 }
 
 /// Takes the ticket out of a request's address, so that nothing that follows sees it.
-fn take_ticket(request: &mut Request) -> Option<String> {
+fn remove_ticket(request: &mut Request) -> Option<String> {
     let uri = request.uri();
     let is_ticket = |pair: &&str| pair.starts_with("ticket=");
     let ticket = uri.query()?.split('&').find(is_ticket)?.strip_prefix("ticket=")?.to_owned();
@@ -190,39 +194,41 @@ fn take_ticket(request: &mut Request) -> Option<String> {
 }
 
 /// What a request says of who sends it.
-struct Asked {
+struct Credentials {
     secret: Option<String>,
     /// The secret is a ticket for this request.
-    by_ticket: bool,
+    is_ticket_secret: bool,
     from: IpAddr,
 }
 
-impl Asked {
+impl Credentials {
     /// A cookie says nothing: browsers send it to every port of a host.
-    fn by(request: &Request, ticket: Option<String>) -> Asked {
+    fn from_request(request: &Request, ticket: Option<String>) -> Credentials {
         let token = bearer(request.headers());
         let from = request.extensions().get::<SocketAddr>();
-        Asked {
-            by_ticket: token.is_none() && ticket.is_some(),
+        Credentials {
+            is_ticket_secret: token.is_none() && ticket.is_some(),
             secret: token.or(ticket),
             from: from.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), SocketAddr::ip),
         }
     }
 }
 
-async fn admit(app: &App, asked: Asked, scope: Scope) -> Result<Grant, ApiError> {
-    let Asked { secret, by_ticket, from } = asked;
-    let shut = app.throttle.is_shut(from);
+async fn authenticate(app: &AppState, asked: Credentials, scope: Scope) -> Result<Grant, ApiError> {
+    let Credentials { secret, is_ticket_secret, from } = asked;
+    let blocked = app.throttle.is_blocked(from);
     let grant = match &secret {
         None => None,
-        Some(_) if by_ticket && shut && app.store.is_shared() => None,
-        Some(ticket) if by_ticket => app.tickets.take_for_request(ticket, &app.tokens).await?,
+        Some(_) if is_ticket_secret && blocked && app.store.is_shared() => None,
+        Some(ticket) if is_ticket_secret => {
+            app.tickets.redeem_for_request(ticket, &app.tokens).await?
+        }
         // Whoever guesses does not make the store work.
-        Some(secret) if shut => app.tokens.grant(secret),
+        Some(secret) if blocked => app.tokens.grant(secret),
         Some(secret) => app.tokens.find(secret).await?,
     };
     let Some(grant) = grant else {
-        if secret.is_some() && app.throttle.wrong(from) {
+        if secret.is_some() && app.throttle.record_failure(from) {
             let error =
                 ApiError::new(StatusCode::TOO_MANY_REQUESTS, "THROTTLED", "too many wrong tokens");
             return Err(error.retry_after(60));

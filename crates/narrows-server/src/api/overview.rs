@@ -31,7 +31,7 @@ pub struct Outline {
     /// Whether files are left out, or changes that are too long ago to be added up.
     pub files_cut: bool,
     /// The last todo list, but for those of subagents.
-    #[schema(value_type = Option<crate::api_item::TodoList>)]
+    #[schema(value_type = Option<crate::api::item::TodoList>)]
     pub todos: Option<Value>,
     /// The items of questions that nobody has answered; none when the session's source is over.
     pub waiting: Vec<String>,
@@ -51,7 +51,7 @@ pub struct Turn {
     pub timestamp: Option<String>,
     /// What the turn used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = crate::api_item::Usage, nullable = false)]
+    #[schema(value_type = crate::api::item::Usage, nullable = false)]
     pub usage: Option<Value>,
     /// Dollars that the turn cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,7 @@
 //! Runs on the wire.
 
-use narrows_engine::run::{AgentSession, OptionValue, PromptImage, Protocol};
+use crate::error::{ApiError, ApiResult};
+use narrows_engine::run::{AgentSession, OptionValue, PromptImage, Protocol, Reply};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
@@ -158,6 +159,31 @@ pub struct GiveAnswer {
     /// `declined`: a question is not answered, and the agent goes on without; `cancelled`: neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+}
+
+/// Maximum length of the reason of a refusal.
+const MAX_REASON_BYTES: usize = 16 << 10;
+
+impl GiveAnswer {
+    /// Checks that the fields fit together.
+    pub(crate) fn into_reply(self) -> ApiResult<Reply> {
+        let message = self.message.filter(|message| !message.trim().is_empty());
+        if message.as_ref().is_some_and(|m| m.len() > MAX_REASON_BYTES) {
+            return Err(ApiError::invalid(format!(
+                "`message` has more than {MAX_REASON_BYTES} bytes"
+            )));
+        }
+        match (self.option_id, self.answers, self.outcome.as_deref(), message) {
+            (Some(option), None, None, None) => Ok(Reply::Option(option)),
+            (Some(option), None, None, Some(message)) => Ok(Reply::Because { option, message }),
+            (None, Some(answers), None, None) => Ok(Reply::Answers(answers)),
+            (None, None, Some("cancelled"), None) => Ok(Reply::Cancelled),
+            (None, None, Some("declined"), None) => Ok(Reply::Declined),
+            _ => Err(ApiError::invalid(
+                "give `optionId` (with a `message` when it refuses), `answers` or `outcome`: `declined` or `cancelled`",
+            )),
+        }
+    }
 }
 
 /// Which sessions of an agent to list.

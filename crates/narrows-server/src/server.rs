@@ -1,9 +1,9 @@
 //! A server from its start to its end.
 
-use crate::app::{App, NodeCaches, Parts, Written};
 use crate::auth::{Throttle, Tickets, Tokens, new_secret};
 use crate::config::ServeConfig;
 use crate::metrics::Metrics;
+use crate::state::{AppState, NodeCaches, Parts, SessionCache};
 use crate::{listen, routes};
 use narrows::Secrets;
 use narrows_engine::discovery::spool::Spools;
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Where a running server can be reached.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Address {
+pub struct ServerAddress {
     /// `http://127.0.0.1:7878`.
     pub url: String,
     /// The process.
@@ -36,10 +36,10 @@ pub struct Address {
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
-    app: App,
+    app: AppState,
     stop: CancellationToken,
     serving: JoinHandle<()>,
-    tidying: JoinHandle<()>,
+    background: JoinHandle<()>,
     spools: JoinHandle<()>,
     follower: Option<Follower>,
     address: SocketAddr,
@@ -47,7 +47,7 @@ pub struct Server {
 
 impl Server {
     /// Opens the store and begins to listen.
-    pub async fn start(mut config: ServeConfig, hidden: HiddenOptions) -> io::Result<Server> {
+    pub async fn start(mut config: ServeConfig, redaction: RedactionOptions) -> io::Result<Server> {
         config.check().map_err(io::Error::other)?;
         let acceptor = match &config.tls {
             Some((cert, key)) => Some(listen::tls(cert, key)?),
@@ -63,30 +63,31 @@ impl Server {
         let limits = &config.limits;
         let tokens = Tokens::load(store.clone(), limits.streams_per_token, limits.streams).await;
         let tokens = tokens.map_err(io::Error::other)?;
-        tokens.keep_owner(&secret).await.map_err(io::Error::other)?;
-        let HiddenOptions { paths, mut secrets } = hidden;
+        tokens.ensure_owner(&secret).await.map_err(io::Error::other)?;
+        let RedactionOptions { paths, mut secrets } = redaction;
         secrets.add_known(&secret);
         secrets.set_key(store.mark_key());
-        let hidden = Hidden { paths, secrets: Arc::new(secrets) };
-        let (bus, heard) = open_bus(&config, &store).await?;
+        let redaction = Hidden { paths, secrets: Arc::new(secrets) };
+        let (bus, wakes) = open_bus(&config, &store).await?;
         let hub = Hub::with_bus(store.clone(), bus);
-        let intake = Intake::new(store.clone(), hub.clone(), hidden);
+        let intake = Intake::new(store.clone(), hub.clone(), redaction);
         let runs = Runs::new(store.clone(), intake.clone(), hub.clone(), config.run.clone());
         runs.settle().await;
-        let written = Written::default();
+        let session_cache = SessionCache::default();
         let cluster = if store.is_shared() {
-            let (tokens, runs, written) = (tokens.clone(), runs.clone(), written.clone());
-            let caches = NodeCaches { tokens, runs, written };
+            let (tokens, runs, session_cache) =
+                (tokens.clone(), runs.clone(), session_cache.clone());
+            let caches = NodeCaches { tokens, runs, session_cache };
             Some(ClusterSync::new(&hub, caches).await.map_err(io::Error::other)?)
         } else {
             None
         };
         let scheme = if config.tls.is_some() { "https" } else { "http" };
-        let at = Address { url: format!("{scheme}://{address}"), pid: std::process::id() };
+        let at = ServerAddress { url: format!("{scheme}://{address}"), pid: std::process::id() };
         let at = serde_json::to_vec(&at).map_err(io::Error::other)?;
         write_private(&config.data.join(ADDRESS_FILE), &at)?;
         let tickets = Tickets::new(&store);
-        let app = App::new(Parts {
+        let app = AppState::new(Parts {
             store,
             hub,
             intake,
@@ -97,7 +98,7 @@ impl Server {
             exports: Arc::new(Semaphore::new(config.limits.exports)),
             config,
             metrics: Metrics::new(),
-            written,
+            session_cache,
             reading: OnceLock::new(),
         });
         list_once(&app.store, &app.intake, &app.hub, None).await;
@@ -105,10 +106,10 @@ impl Server {
         let router = routes::router(&app);
         let serving =
             tokio::spawn(listen::serve(listener, acceptor, router, app.clone(), stop.clone()));
-        let tidying = tokio::spawn(tidy(app.clone(), stop.clone()));
-        tokio::spawn(look_over(app.store.clone(), stop.clone()));
+        let background = tokio::spawn(background_tasks(app.clone(), stop.clone()));
+        tokio::spawn(check_store_daily(app.store.clone(), stop.clone()));
         if let Some(cluster) = cluster {
-            tokio::spawn(cluster.run(heard, stop.clone()));
+            tokio::spawn(cluster.run(wakes, stop.clone()));
         }
         let spools =
             Spools::new(&app.config.data, app.store.clone(), app.intake.clone(), app.hub.clone())
@@ -121,7 +122,7 @@ impl Server {
         if let Some(follower) = &follower {
             let _ = app.reading.set(Arc::clone(follower.progress()));
         }
-        Ok(Server { app, stop, serving, tidying, spools, follower, address })
+        Ok(Server { app, stop, serving, background, spools, follower, address })
     }
 
     /// Where it listens.
@@ -135,14 +136,14 @@ impl Server {
     }
 
     /// Its parts.
-    pub fn app(&self) -> &App {
+    pub fn app(&self) -> &AppState {
         &self.app
     }
 
     /// An address for a browser, which works once.
     pub async fn ticket_url(&self) -> io::Result<String> {
         let all = narrows_store::Scopes::all();
-        let ticket = self.app.tickets.make(all, narrows_store::Sight::default()).await;
+        let ticket = self.app.tickets.create(all, narrows_store::Sight::default()).await;
         let ticket = ticket.map_err(io::Error::other)?;
         let scheme = if self.app.config.tls.is_some() { "https" } else { "http" };
         Ok(format!("{scheme}://{}/#ticket={ticket}", self.address))
@@ -155,7 +156,7 @@ impl Server {
         self.app.hub.close();
         self.stop.cancel();
         let _ = self.serving.await;
-        let _ = self.tidying.await;
+        let _ = self.background.await;
         let _ = self.spools.await;
         if let Some(follower) = self.follower {
             follower.stop().await;
@@ -187,7 +188,7 @@ async fn open_bus(config: &ServeConfig, store: &Store) -> io::Result<(Bus, Recei
 
 /// What is hidden in every session, before the installation's own key is set.
 #[derive(Debug, Default)]
-pub struct HiddenOptions {
+pub struct RedactionOptions {
     /// Paths.
     pub paths: narrows::Paths,
     /// Secrets.
@@ -209,33 +210,33 @@ pub fn owner_secret(data: &Path) -> io::Result<String> {
 }
 
 /// The whole store is looked at once a day, without haste.
-const LOOK_OVER: Duration = Duration::from_hours(24);
-const BETWEEN: Duration = Duration::from_millis(50);
+const STORE_CHECK_INTERVAL: Duration = Duration::from_hours(24);
+const STORE_CHECK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Looks whether everything can still be read; what cannot be is in the log and in `/healthz`.
-async fn look_over(store: Store, stop: CancellationToken) {
+async fn check_store_daily(store: Store, stop: CancellationToken) {
     store.looks();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             // The store says itself what it found.
-            _ = store.check(LOOK_OVER, BETWEEN) => {}
+            _ = store.check(STORE_CHECK_INTERVAL, STORE_CHECK_PAUSE) => {}
         }
         store.looked();
         tokio::select! {
             () = stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK_OVER) => {}
+            () = tokio::time::sleep(STORE_CHECK_INTERVAL) => {}
         }
     }
 }
 
 /// Seconds after which a node looks for what others may have left behind.
-const RECOVER_AFTER: u64 = 90;
+const RECOVERY_DELAY_SECONDS: u64 = 90;
 
 /// Small things that must be done now and then.
-async fn tidy(app: App, stop: CancellationToken) {
+async fn background_tasks(app: AppState, stop: CancellationToken) {
     let mut every = tokio::time::interval(Duration::from_secs(1));
-    let (mut seconds, mut recovered, mut was_fine) = (0_u64, false, true);
+    let (mut seconds, mut recovered, mut was_writable) = (0_u64, false, true);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -244,38 +245,38 @@ async fn tidy(app: App, stop: CancellationToken) {
         app.intake.tidy().await;
         app.hub.evict_idle();
         if seconds.is_multiple_of(300) {
-            retain(&app).await;
+            apply_retention(&app).await;
         }
-        if seconds.is_multiple_of(LOOK_AT_STORE) && !app.store.is_shared() {
-            was_fine = is_fine(&app.store, was_fine).await;
+        if seconds.is_multiple_of(WRITE_CHECK_SECONDS) && !app.store.is_shared() {
+            was_writable = check_writable(&app.store, was_writable).await;
         }
         // Where other nodes write too, it takes a while to know what nobody writes any more; and they
         // may leave something behind at any time.
         let shared = app.store.is_shared();
-        let look = if shared { RECOVER_AFTER } else { 0 };
-        if seconds % 300 == look && (shared || !recovered) {
+        let recovery_second = if shared { RECOVERY_DELAY_SECONDS } else { 0 };
+        if seconds % 300 == recovery_second && (shared || !recovered) {
             recovered = app.intake.recover_items().await;
         }
         seconds += 1;
     }
 }
 
-/// How often it is looked whether the store can be written, in seconds: nobody may be writing.
-const LOOK_AT_STORE: u64 = 10;
+/// How often it is looked whether the store can be session_cache, in seconds: nobody may be writing.
+const WRITE_CHECK_SECONDS: u64 = 10;
 
-/// Whether the store can be written; says so in the log when that has changed.
-async fn is_fine(store: &Store, was_fine: bool) -> bool {
+/// Whether the store can be session_cache; says so in the log when that has changed.
+async fn check_writable(store: &Store, was_writable: bool) -> bool {
     match store.check_writable().await {
-        Err(error) if was_fine => tracing::error!(%error, "the store cannot be written"),
-        Ok(()) if !was_fine => tracing::warn!("the store can be written again"),
+        Err(error) if was_writable => tracing::error!(%error, "the store cannot be session_cache"),
+        Ok(()) if !was_writable => tracing::warn!("the store can be session_cache again"),
         Err(_) => return false,
         Ok(()) => return true,
     }
-    !was_fine
+    !was_writable
 }
 
 /// Deletes what is not to be kept.
-async fn retain(app: &App) {
+async fn apply_retention(app: &AppState) {
     let keep = &app.config.retention;
     if keep.max_age.is_none() && keep.max_bytes.is_none() {
         return;
