@@ -1,6 +1,7 @@
 //! HTTP client of the server that runs on a data directory.
 
 use crate::error::CliError;
+use narrows_server::api::Health;
 use narrows_server::{Address, ErrorBody};
 use narrows_store::{ADDRESS_FILE, DataDir, TOKEN_FILE};
 use serde::de::DeserializeOwned;
@@ -54,6 +55,12 @@ impl Client {
 
     fn bearer(&self) -> String {
         format!("Bearer {}", self.token)
+    }
+
+    /// The health that the server reports; none if it does not answer.
+    pub(crate) fn health(&self) -> Option<Health> {
+        let mut response = self.agent.get(format!("{}/healthz", self.url)).call().ok()?;
+        response.body_mut().read_json().ok()
     }
 
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {

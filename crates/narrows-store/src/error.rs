@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The error for a file that was removed from a store in use.
-pub(crate) const FILE_REPLACED: &str = "is no longer in the data directory: it was deleted or replaced; nothing is stored until a restart";
+pub(crate) const FILE_REPLACED: &str = "is no longer in the data directory: it was deleted, moved or replaced; nothing is stored until it is back or narrows restarts";
 
 /// The result type of the store.
 pub type Result<T> = std::result::Result<T, Error>;

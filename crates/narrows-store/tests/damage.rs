@@ -256,6 +256,35 @@ async fn append_to_removed_data_directory_fails() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn returned_data_directory_is_written_again() {
+    if common::is_postgres() {
+        return;
+    }
+    let (dir, store) = temp_store();
+    let mut book = TestSession::new(&store, "s").await;
+    book.say("a", "kept");
+    book.keep(&store).await;
+    let away = dir.path().join("away");
+    std::fs::rename(data(&dir), &away).unwrap();
+    // The checkpointer checks as well.
+    for _ in 0..20 {
+        let refused = store.check_writable().await.unwrap_err();
+        assert!(matches!(refused, Error::Io(_)) && refused.is_retryable(), "{refused:?}");
+        assert!(refused.to_string().contains("data directory"), "{refused}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    std::fs::rename(&away, data(&dir)).unwrap();
+    book.say("b", "kept, too");
+    book.keep(&store).await;
+    assert!(store.is_writable().await);
+    let checked = store.check(Duration::from_mins(1), Duration::ZERO).await.unwrap();
+    assert!(checked.complete && checked.damage.is_empty(), "{:?}", checked.damage);
+    store.close().await;
+    let store = common::open(&dir);
+    assert_eq!(common::all(&store, book.key()).await, book.printed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn truncated_database_is_reported() {
     if common::is_postgres() {
         return;

@@ -10,6 +10,7 @@
 mod common;
 
 use narrows::parity::{ACCEPTED, compare};
+use narrows::session::Status;
 use narrows::{Config, Items};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -95,6 +96,21 @@ fn what_is_printed_and_what_is_kept_agree() {
     let idle = ACCEPTED.iter().map(|(what, side, _)| row(what, side));
     let idle: Vec<_> = idle.filter(|row| !used.contains(row)).collect();
     assert!(idle.is_empty(), "nothing needs {idle:?}");
+}
+
+#[test]
+fn a_turn_that_failed_is_answered_once_in_either_form() {
+    let mut failed = 0;
+    for (name, live, history) in pairs() {
+        let (live, history) = (items(&live, session(&history)), items(&history, None));
+        let has_failed = |items: &Items| items.info().status == Status::Failed;
+        if has_failed(&live) && history.info().turns == 1 {
+            failed += 1;
+            assert!(has_failed(&history), "{name}");
+            assert_eq!((live.info().answers, history.info().answers), (1, 1), "{name}");
+        }
+    }
+    assert!(failed >= 4, "the failed turns are missing: {failed}");
 }
 
 /// Every case of either form, and its input.

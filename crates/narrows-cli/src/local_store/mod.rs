@@ -82,6 +82,13 @@ pub(crate) async fn resolve_session(store: &Store, name: &str) -> Result<Session
     if let Some(exact) = matches.iter().find(|s| names(s).any(|n| n == name)) {
         matches = vec![exact];
     }
+    // Another session may be listed in the place of what was sent under a label.
+    let filter = ListFilter { label: Some(name.to_owned()), limit: 1, ..ListFilter::default() };
+    let hidden = match matches.as_slice() {
+        [] => store.list(filter).await.map_err(store_error)?.sessions,
+        _ => Vec::new(),
+    };
+    matches.extend(&hidden);
     match matches.as_slice() {
         [one] => Ok((*one).clone()),
         [] if name == LATEST => Err(no_sessions()),

@@ -60,3 +60,23 @@ fn a_data_directory_that_vanishes_is_noticed() {
     assert!(told.out.contains("there is no such folder"), "{told:?}");
     assert!(!machine.data().exists(), "looking makes nothing");
 }
+
+#[test]
+fn doctor_says_what_the_server_that_runs_says() {
+    let machine = Machine::with(&[Script::new(1, "kept")]);
+    let server = machine.serve(&[]);
+    within(SOON, "the session", || (server.sessions().len() == 1).then_some(()));
+    let well = machine.told(&["doctor", "--no-scan"]);
+    assert!(well.out.contains("the database is intact"), "{well:?}");
+    fs::remove_file(machine.data().join("narrows.db-wal")).expect("remove");
+    let health = within(SOON, "a word", || {
+        let health = server.get("/healthz");
+        (health["status"] == "degraded").then_some(health)
+    });
+    let why = health["reason"].as_str().expect("reason");
+    let told = machine.told(&["doctor", "--no-scan"]);
+    assert_eq!(told.code, Some(1), "{told:?}");
+    let all = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(all.contains(why), "{why}: {all}");
+    assert!(!all.contains("the database is intact"), "{all}");
+}

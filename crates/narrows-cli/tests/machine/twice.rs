@@ -107,3 +107,25 @@ fn a_server_lists_what_came_by_two_ways_once() {
         assert_eq!(found[0]["sessionId"], listed[0]["id"], "{what}");
     }
 }
+
+#[test]
+fn what_was_sent_under_two_labels_is_one_session_and_readable_by_both() {
+    let script = Script::new(1, "Build a tower").says("It has seven floors.");
+    for with_file in [true, false] {
+        let machine = Machine::new();
+        let copy = machine.path("copy.jsonl");
+        fs::write(&copy, &script.text).expect("write");
+        let copy = copy.to_str().expect("path");
+        if with_file {
+            machine.write(&script);
+            assert_eq!(machine.rows().len(), 1);
+        }
+        for label in ["one", "two"] {
+            machine.out(&["ingest", "--label", label, copy]);
+            is_once(&machine, &format!("{label}, with its file: {with_file}"));
+        }
+        for label in ["one", "two"] {
+            assert!(machine.out(&["show", label]).contains("seven floors"), "{label} {with_file}");
+        }
+    }
+}

@@ -257,30 +257,3 @@ async fn a_file_and_what_is_sent_of_it_later_are_one_session() {
     assert_eq!(of(&after), of(&before));
     parts.store.close().await;
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn two_that_were_sent_stay_two_and_are_no_forks_of_each_other() {
-    for with_file in [false, true] {
-        let name = "2.1-d-bash";
-        let live = input(&format!("claude-stream/{name}"));
-        let bed = Bed::new();
-        let parts = bed.open();
-        if with_file {
-            bed.put(&format!("claude-history/{name}"), "-app");
-            parts.catch_up(&bed.options).await;
-        }
-        send_at(&parts, "one", &live, true, None).await;
-        send_at(&parts, "two", &live, true, None).await;
-        parts.catch_up(&bed.options).await;
-        assert_eq!(parts.labels().await, ["one", "two"], "{with_file}");
-        let rows = parts.sessions().await;
-        assert!(rows.iter().all(|row| !row.fork), "{with_file}");
-        let mut sum = (0, [0; 4]);
-        for row in &rows {
-            let (answers, told) = counted(&parts, &row.id).await;
-            sum = (sum.0 + answers, each(sum.1, told, |a, b| a + b));
-        }
-        assert_eq!(sum, expected(name)[2], "{with_file}");
-        parts.store.close().await;
-    }
-}

@@ -18,3 +18,4 @@ mod requests;
 mod twice;
 mod upgrade;
 mod used;
+mod ways;

@@ -137,6 +137,34 @@ async fn sums_are_those_of_the_records_with_subagents_that_nobody_asked_for() {
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn subagents_of_which_nothing_else_is_left_are_sessions_of_their_own() {
+    let bed = Bed::new();
+    // A folder with warm-ups only, and one of another project.
+    fs::remove_file(bed.put("claude-history/2.0-c-files", "-app")).expect("remove");
+    bed.put("claude-history/2.0-d-bash", "-other");
+    let (mut answers, mut others) = (HashMap::new(), HashMap::new());
+    added(&bed.projects(), &mut answers);
+    added(&bed.projects().join("-other"), &mut others);
+    assert!(answers.len() > others.len(), "{} {}", answers.len(), others.len());
+    for _ in 0..2 {
+        bed.pass().await;
+        bed.look(async |parts| {
+            let sum = all(parts, StatsBy::Day).await;
+            assert_eq!(sum.answers, answers.len() as u64);
+            let output: u64 = answers.values().map(|told| told[1]).sum();
+            assert_eq!(sum.output, output);
+            // The other session has its own, and no more.
+            let by = StatsFilter { by: StatsBy::Session, ..StatsFilter::default() };
+            let rows = parts.store.stats(by).await.expect("stats");
+            let own: Vec<u64> = rows.iter().map(|row| row.answers).collect();
+            assert!(own.contains(&(others.len() as u64)), "{own:?}");
+            assert_eq!(own.len(), 1 + answers.len() - others.len(), "{own:?}");
+        })
+        .await;
+    }
+}
+
 fn walk(folder: &Path) -> Vec<String> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).expect("folder") {

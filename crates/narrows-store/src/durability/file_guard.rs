@@ -3,7 +3,7 @@
 
 use crate::damage::DamageRegistry;
 use crate::data_dir::DataDir;
-use crate::error::{Error, Result};
+use crate::error::{Error, FILE_REPLACED, Result};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use std::path::PathBuf;
@@ -27,12 +27,13 @@ impl FileGuard {
             was_truncated: AtomicBool::new(false),
             damage: Arc::clone(damage),
         };
-        guard.max_bytes.store(guard.file_bytes(), Ordering::Relaxed);
+        guard.max_bytes.store(guard.file_bytes().unwrap_or(0), Ordering::Relaxed);
         Arc::new(guard)
     }
 
-    fn file_bytes(&self) -> u64 {
-        std::fs::metadata(&self.database).map_or(0, |about| about.len())
+    /// The size of the file; none while it is missing. A missing file is not truncated: it may come back.
+    fn file_bytes(&self) -> Option<u64> {
+        std::fs::metadata(&self.database).ok().map(|about| about.len())
     }
 
     /// Fails once the file has become shorter, also if it grows again: growing does not restore its
@@ -41,10 +42,13 @@ impl FileGuard {
         // The maximum is read before the size: other threads may see the file grow in between.
         let max_bytes = self.max_bytes.load(Ordering::SeqCst);
         let bytes = self.file_bytes();
-        if max_bytes > bytes {
+        if bytes.is_some_and(|bytes| max_bytes > bytes) {
             self.was_truncated.store(true, Ordering::Relaxed);
         }
-        self.max_bytes.fetch_max(bytes, Ordering::SeqCst);
+        self.max_bytes.fetch_max(bytes.unwrap_or(0), Ordering::SeqCst);
+        if bytes.is_none() {
+            return Err(Error::Io(format!("the database {FILE_REPLACED}")));
+        }
         if self.was_truncated.load(Ordering::Relaxed) {
             return Err(Error::Damaged("the database was truncated while in use".to_owned()));
         }
@@ -80,7 +84,13 @@ mod tests {
             }
             assert!(checkers.into_iter().all(|checker| checker.join().unwrap()));
         });
+        // A missing file is not truncated.
+        let away = dir.path().join("away");
+        std::fs::rename(dir.database(), &away).unwrap();
+        assert!(matches!(guard.check(), Err(Error::Io(_))));
+        std::fs::rename(&away, dir.database()).unwrap();
+        assert!(guard.check().is_ok());
         file.set_len(0).unwrap();
-        assert!(guard.check().is_err());
+        assert!(matches!(guard.check(), Err(Error::Damaged(_))));
     }
 }

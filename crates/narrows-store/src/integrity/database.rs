@@ -3,7 +3,7 @@
 use super::schema;
 use crate::damage;
 use crate::damage::Damage;
-use crate::db::Db;
+use crate::db::{Db, params};
 use crate::deadline;
 use crate::error::{Error, Result};
 use std::ops::ControlFlow;
@@ -40,10 +40,31 @@ pub(super) fn check_pages(db: &Db<'_>, timeout: Duration) -> bool {
     run_integrity_check(db, &format!("PRAGMA integrity_check({MAX_PROBLEMS})"))
 }
 
-/// The same for one small table.
+/// The same for one small table, and whether each value has the type of its column: SQLite accepts any.
 pub(super) fn check_table_pages(db: &Db<'_>, table: &str) -> bool {
     let _deadline = deadline::limit(SMALL_TABLE_TIMEOUT);
+    if let Ok(Some(mismatch)) = type_mismatch_sql(db, table)
+        && let Ok(true) = db.exists(&format!("SELECT 1 FROM {table} WHERE {mismatch}"), &[])
+    {
+        let detail = format!("a row of `{table}` has a value of another type than its column");
+        damage::report(Damage::other(detail));
+    }
     run_integrity_check(db, &format!("PRAGMA integrity_check({table})"))
+}
+
+/// The SQL condition of rows with a value of another type than its column; none on PostgreSQL, which
+/// rejects such values.
+pub(crate) fn type_mismatch_sql(db: &Db<'_>, table: &str) -> Result<Option<String>> {
+    if db.is_postgres() {
+        return Ok(None);
+    }
+    let sql =
+        "SELECT name, lower(type) FROM pragma_table_info(?1) WHERE type IN ('TEXT', 'INTEGER')";
+    let columns = db.query_all(sql, &params![table], |r| {
+        let (name, sql_type): (String, String) = (r.get(0)?, r.get(1)?);
+        Ok(format!("typeof(\"{name}\") NOT IN ('{sql_type}', 'null')"))
+    })?;
+    Ok((!columns.is_empty()).then(|| columns.join(" OR ")))
 }
 
 /// Checks the schema. Always complete.

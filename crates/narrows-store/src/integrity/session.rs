@@ -14,6 +14,7 @@ use crate::items::select::{ReadLimit, Which, select};
 use crate::keys::{event_key, keys};
 use crate::log::{LOG_COUNTERS, LogCounters, events_after};
 use crate::search::index;
+use crate::sessions::row;
 use std::ops::ControlFlow;
 
 /// Limits of what one slice reads.
@@ -52,6 +53,9 @@ pub(super) fn check_slice(
         if !is_end {
             return Ok(Some((numbers.seq, next)));
         }
+    }
+    if !row::is_listable(db, session)? {
+        damage::report(Damage::new(session, DamageKind::Session, 0, 0));
     }
     check_session_rows(db, session)?;
     if !search_index::contains_all(db, keys(session))? || !index::finds_items(db, session)? {

@@ -5,10 +5,11 @@ use crate::buckets;
 use crate::checksum;
 use crate::checksum::Checksum;
 use crate::checksum::columns::{
-    CHECKPOINT_MISMATCH, IMAGE_MISMATCH, SOURCE_COLUMNS, TOKEN_COLUMNS, TOKEN_MISMATCH,
+    CHECKPOINT_MISMATCH, COLUMN_CHECKSUMS, ColumnChecksum, IMAGE_MISMATCH, SOURCE_COLUMNS,
+    TOKEN_COLUMNS, TOKEN_MISMATCH,
 };
 use crate::checksum::session_counters::current_sum_sql;
-use crate::checksum::side_tables::{self, covered_columns, mismatch, or_empty};
+use crate::checksum::side_tables::{self, covered_columns, mismatch, of_columns, or_empty};
 use crate::damage;
 use crate::damage::Damage;
 use crate::db::{Db, Row, Value, params};
@@ -41,7 +42,7 @@ const BY_KEY: [&str; 2] = ["call", "edit"];
 
 /// The SQL condition of session rows whose counters match their checksum and whose buckets follow from
 /// their times.
-pub(super) static COUNTERS_MATCH: LazyLock<String> = LazyLock::new(|| {
+pub(crate) static COUNTERS_MATCH: LazyLock<String> = LazyLock::new(|| {
     format!(
         "(figures IS NULL OR figures = {}) AND updated_era = updated >> {}
          AND touched_era = touched >> {}",
@@ -173,7 +174,33 @@ pub(crate) fn session_row_matches(db: &Db<'_>, session: i64) -> Result<bool> {
 
 /// Whether the first prompt, agent session id and project of a session's row match.
 pub(crate) fn session_names_match(db: &Db<'_>, session: i64) -> Result<bool> {
-    rows_match(db, "session", "WHERE key = ?1", &params![session])
+    Ok(mismatched_names(db, session)?.is_empty())
+}
+
+/// The checksum columns of the names of a session that do not match, and those of names with a value of
+/// another type.
+pub(crate) fn mismatched_names(db: &Db<'_>, session: i64) -> Result<Vec<&'static str>> {
+    let names = covered_columns("session");
+    let sql = format!("SELECT \"{}\" FROM session WHERE key = ?1", names.join("\", \""));
+    let mismatched = db.query_opt(&sql, &params![session], |row| {
+        let get = |name: &str| row.value(names.iter().position(|n| *n == name)?).ok();
+        let is_mismatched = |spec: &&ColumnChecksum| {
+            let has_types = spec.columns.iter().all(|name| match (*name, get(name)) {
+                (_, Some(Value::Null)) | ("key" | "prompt_order", Some(Value::Int(0..))) => true,
+                (name, Some(Value::Text(_))) => name != "prompt_order",
+                _ => false,
+            });
+            let matches = match get(spec.checksum) {
+                Some(Value::Null) => true,
+                Some(Value::Int(stored)) => of_columns(spec, get) == Some(stored),
+                _ => false,
+            };
+            !has_types || !matches
+        };
+        let own = COLUMN_CHECKSUMS.iter().filter(|spec| spec.table == "session");
+        Ok(own.filter(is_mismatched).map(|spec| spec.checksum).collect())
+    })?;
+    Ok(mismatched.unwrap_or_default())
 }
 
 /// Checks pending deletions and recorded losses.
@@ -183,7 +210,9 @@ pub(crate) fn check_deletions_and_losses(db: &Db<'_>) -> Result<()> {
 
 /// Checks the rows of a session in other tables, and the names in its own row.
 pub(super) fn check_session_rows(db: &Db<'_>, session: i64) -> Result<()> {
-    check_rows(db, "session", "WHERE key = ?1", &params![session], session)?;
+    if !session_names_match(db, session)? {
+        damage::report(Damage { session, ..Damage::other(mismatch("session")) });
+    }
     for table in BY_SESSION {
         check_rows(db, table, "WHERE session = ?1", &params![session], session)?;
     }

@@ -1,6 +1,7 @@
 //! Finds the sessions of a damaged store, and copies or rebuilds each.
 
 use super::session_log::{CopiedLog, SessionLog};
+use super::session_row::NAMES_MAY_DIFFER;
 use super::table_copy::{TableCopy, walk};
 use super::{KnownEnds, RepairReport, RepairSource, SessionRepair};
 use crate::append::SessionFacts;
@@ -12,10 +13,11 @@ use crate::damage::key_scan::{KeyScan, ScanStep};
 use crate::db::{Db, params};
 use crate::error::Result;
 use crate::ids::{new_epoch, new_id, now};
+use crate::integrity::database::type_mismatch_sql;
 use crate::integrity::side_tables::session_row_matches;
 use crate::items::first_prompt;
 use crate::log::{LOG_COUNTERS, LogCounters};
-use crate::sessions::row::empty_info;
+use crate::sessions::row::{self, empty_info};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +52,8 @@ pub(super) struct StoredSession {
     header_matches: bool,
     state_matches: bool,
     visibility_matches: bool,
+    /// Whether lists can read each column.
+    is_listable: bool,
 }
 
 impl<'a> SessionRepairer<'a> {
@@ -161,14 +165,25 @@ impl<'a> SessionRepairer<'a> {
              hidden = {} FROM session WHERE key = ?1",
             visibility_sql("copy_of", "left_out")
         );
-        Db::Sqlite(self.new).query_one(&sql, &params![key], |r| {
+        let db = Db::Sqlite(self.new);
+        let mismatch = type_mismatch_sql(&db, "session")?.unwrap_or_else(|| "false".to_owned());
+        let mismatch = format!("SELECT 1 FROM session WHERE key = ?1 AND ({mismatch})");
+        let is_listable = row::is_listable(&db, key)? && !db.exists(&mismatch, &params![key])?;
+        db.query_one(&sql, &params![key], |r| {
+            let numbers = LogCounters::read(r);
+            // Without a checksum, any value would match.
+            let is_text = |at: usize| r.get::<Option<String>>(at).is_ok();
+            let are_texts = |columns: &[usize]| columns.iter().all(|at| is_text(*at));
             Ok(StoredSession {
-                numbers: LogCounters::read(r).unwrap_or_default(),
+                is_listable: is_listable && numbers.is_ok(),
+                numbers: numbers.unwrap_or_default(),
                 id: r.get(5).unwrap_or_default(),
                 label: r.get(7).unwrap_or_default(),
-                names_match: checksum::row_matches(r, &[5, 6, 7], 8).unwrap_or(false),
-                header_matches: checksum::row_matches(r, &[9, 10, 11, 12, 13], 14).unwrap_or(false),
-                state_matches: checksum::row_matches(r, &[15], 16).unwrap_or(false),
+                names_match: are_texts(&[5, 6, 7])
+                    && checksum::row_matches(r, &[5, 6, 7], 8).unwrap_or(false),
+                header_matches: are_texts(&[9, 10, 11, 12, 13])
+                    && checksum::row_matches(r, &[9, 10, 11, 12, 13], 14).unwrap_or(false),
+                state_matches: is_text(15) && checksum::row_matches(r, &[15], 16).unwrap_or(false),
                 ended: r.get(17).unwrap_or_default(),
                 project: r.get(18).unwrap_or_default(),
                 calls: r.get(19).unwrap_or_default(),
@@ -214,7 +229,8 @@ impl<'a> SessionRepairer<'a> {
             && self.ends.get(&key).is_none_or(|(last, _)| *last <= copied.last)
             && losses.is_empty();
         let db = Db::Sqlite(self.new);
-        if is_intact && calls == Some(stored.calls) && session_row_matches(&db, key)? {
+        let is_listable = stored.is_listable && calls == Some(stored.calls);
+        if is_intact && is_listable && session_row_matches(&db, key)? {
             report.whole += 1;
         } else if is_intact {
             report.sessions.push(self.repair_row(log, &stored, &copied)?);
@@ -294,6 +310,10 @@ impl<'a> SessionRepairer<'a> {
         }
         if is_unreadable {
             first_prompt::find(&db, key)?;
+        } else if !stored.is_listable || !session_row_matches(&db, key)? {
+            self.repair_names(key, stored, &copied)?;
+            self.repair_times(key, stored)?;
+            repair.notes.push(NAMES_MAY_DIFFER.to_owned());
         }
         if !stored.visibility_matches {
             let show = "UPDATE session SET copy_of = NULL, left_out = 0, hidden = 1 WHERE key = ?1";

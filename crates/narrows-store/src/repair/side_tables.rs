@@ -36,7 +36,8 @@ pub(super) fn copy(
         }
         let mut mismatches = 0;
         let at = |column: &str| table.index_of(column);
-        let matches = |row: &Row<'_>| side_tables::row_matches(name, row, at);
+        let matches =
+            |row: &Row<'_>| table.has_column_types(row) && side_tables::row_matches(name, row, at);
         // The metadata of an image is repaired below; only its bytes must match.
         let is_image =
             |row: &Row<'_>| name == "blob" && blobs::is_sound(row, at("hash"), at("body"));

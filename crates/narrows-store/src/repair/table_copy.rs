@@ -78,6 +78,8 @@ pub(super) struct TableCopy {
     pub(super) name: String,
     /// The columns that the old table has, too.
     pub(super) columns: Vec<String>,
+    /// The declared types of these columns.
+    column_types: Vec<String>,
     /// The key columns of a table without rowids; empty if rows have rowids.
     key: Vec<String>,
 }
@@ -90,21 +92,23 @@ impl TableCopy {
         let names = Db::Sqlite(new).query_all(sql, &[], |r| Ok((r.get(0)?, r.get::<bool>(1)?)))?;
         let mut tables = Vec::new();
         for (name, without_rowid) in names {
-            let columns_of = |db: &Connection| -> Result<Vec<(String, bool)>> {
-                let sql = "SELECT name, pk > 0 FROM pragma_table_info(?1) ORDER BY cid";
-                Db::Sqlite(db).query_all(sql, &params![name], |r| Ok((r.get(0)?, r.get(1)?)))
+            let columns_of = |db: &Connection| -> Result<Vec<(String, bool, String)>> {
+                let sql = "SELECT name, pk > 0, type FROM pragma_table_info(?1) ORDER BY cid";
+                Db::Sqlite(db)
+                    .query_all(sql, &params![name], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
             };
             let old_columns = match columns_of(old) {
                 Err(error) if error.is_unreadable() => Vec::new(),
                 columns => columns?,
             };
-            let old_columns: Vec<String> = old_columns.into_iter().map(|(name, _)| name).collect();
+            let old_columns: Vec<String> = old_columns.into_iter().map(|(name, ..)| name).collect();
             let columns = columns_of(new)?;
-            let key = columns.iter().filter(|(_, key)| *key && without_rowid);
-            let key = key.map(|(name, _)| name.clone()).collect();
-            let columns = columns.into_iter().map(|(name, _)| name);
-            let columns = columns.filter(|name| old_columns.contains(name)).collect();
-            tables.push(TableCopy { name, columns, key });
+            let key = columns.iter().filter(|(_, key, _)| *key && without_rowid);
+            let key = key.map(|(name, ..)| name.clone()).collect();
+            let columns = columns.into_iter().filter(|(name, ..)| old_columns.contains(name));
+            let (columns, column_types) =
+                columns.map(|(name, _, sql_type)| (name, sql_type)).unzip();
+            tables.push(TableCopy { name, columns, column_types, key });
         }
         Ok(tables)
     }
@@ -184,6 +188,17 @@ impl TableCopy {
             }
         }
         Ok(has_skipped || has_unreadable.get())
+    }
+
+    /// Whether each value of a row that [`TableCopy::copy`] reads has the type of its column.
+    pub(super) fn has_column_types(&self, row: &Row<'_>) -> bool {
+        self.column_types.iter().zip(1..).all(|(sql_type, at)| {
+            match (sql_type.as_str(), row.value(at)) {
+                ("TEXT", value) => matches!(value, Ok(Value::Text(_) | Value::Null)),
+                ("INTEGER", value) => matches!(value, Ok(Value::Int(_) | Value::Null)),
+                (_, value) => value.is_ok(),
+            }
+        })
     }
 
     /// The index of a column in the rows that [`TableCopy::copy`] reads.

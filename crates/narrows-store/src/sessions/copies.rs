@@ -8,29 +8,43 @@ use crate::ids::now;
 use crate::sessions::list::is_live;
 use crate::sessions::{bump_revision, schedule_delete};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The formats of recordings: between an agent and its client, and of an agent's output.
 const RECORDING_FORMAT: &str = "acp";
 const OUTPUT_FORMAT: &str = "claude-stream";
+/// The format of an agent's file that a client sends.
+const FILE_FORMAT: &str = "claude-history";
 /// If a file ends later than its recording by more than this, in milliseconds, the agent continued
 /// without being recorded.
 const MAX_LAG_MS: i64 = 2000;
 
-/// Sums count the agent's file where there is one, else the recording: `own` is the counted
+/// Whether `own` is the counted one of the sessions that `s` is listed for: the agent's file if there is
+/// one, else the listed session.
+macro_rules! is_counted {
+    () => {
+        "(own.copy_of IS NULL AND NOT EXISTS (SELECT 1 FROM session c WHERE c.copy_of = own.key)
+     OR own.key = (SELECT m.key FROM session m WHERE m.key = s.key OR m.copy_of = s.key
+       ORDER BY CASE WHEN EXISTS (SELECT 1 FROM source f WHERE f.session = m.key
+       AND f.path IS NOT NULL) THEN 0 WHEN m.copy_of IS NULL THEN 1 ELSE 2 END, m.key LIMIT 1))"
+    };
+}
+
+/// Sums count the agent's file where there is one, else the listed session: `own` is the counted
 /// session, `s` the listed one.
-pub(crate) const ONE_LOG_PER_SESSION: &str = "JOIN session s ON s.key = coalesce(own.copy_of, own.key) WHERE CASE
-     WHEN own.copy_of IS NULL THEN NOT EXISTS (SELECT 1 FROM session c JOIN source f ON f.session = c.key
-       WHERE c.copy_of = own.key AND f.path IS NOT NULL)
-     ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END
-     AND s.left_out = 0";
+pub(crate) const ONE_LOG_PER_SESSION: &str = concat!(
+    "JOIN session s ON s.key = coalesce(own.copy_of, own.key) WHERE s.left_out = 0 AND ",
+    is_counted!()
+);
 
 /// Answers have ids of their own and count in whichever session has them; totals of whole turns
 /// count like everything else.
-pub(crate) const ONE_LOG_PER_ANSWER: &str = "JOIN session s ON s.key = coalesce(own.copy_of, own.key)
-     WHERE s.left_out = 0 AND (substr(u.id, 1, length(own.id) + 1) <> own.id || '/' OR CASE
-     WHEN own.copy_of IS NULL THEN NOT EXISTS (SELECT 1 FROM session c JOIN source f ON f.session = c.key
-       WHERE c.copy_of = own.key AND f.path IS NOT NULL)
-     ELSE EXISTS (SELECT 1 FROM source f WHERE f.session = own.key AND f.path IS NOT NULL) END)";
+pub(crate) const ONE_LOG_PER_ANSWER: &str = concat!(
+    "JOIN session s ON s.key = coalesce(own.copy_of, own.key)
+     WHERE s.left_out = 0 AND (substr(u.id, 1, length(own.id) + 1) <> own.id || '/' OR ",
+    is_counted!(),
+    ")"
+);
 
 /// One of the sessions with the same id of the agent.
 pub(crate) struct Member {
@@ -46,8 +60,9 @@ pub(crate) struct Member {
     /// Whether it is the agent's own file.
     is_file: bool,
     is_recording: bool,
-    /// Whether it is the agent's output: two uploads of the same output are two sessions.
-    is_printed: bool,
+    /// The message id of the first answer of output or of a file that a client sent: of those with the same
+    /// first answer, one contains all others.
+    first_answer: Option<String>,
     is_run: bool,
 }
 
@@ -90,7 +105,9 @@ pub(crate) fn members(db: &Db<'_>, native: Option<&str>) -> Result<Vec<Member>> 
         "SELECT s.key, s.id, {NAME}, s.updated, s.ended, s.waiting, coalesce(s.status, ''), s.heard, s.info,
          s.copy_of, coalesce(s.label, ''), (SELECT format FROM source WHERE session = s.key AND number = 0),
          EXISTS (SELECT 1 FROM source WHERE session = s.key AND path IS NOT NULL AND parent IS NULL),
-         EXISTS (SELECT 1 FROM run WHERE run.session = s.key)
+         (SELECT path FROM source WHERE session = s.key AND number = 0),
+         EXISTS (SELECT 1 FROM run WHERE run.session = s.key),
+         (SELECT answer FROM first_answer WHERE session = s.key)
          FROM session s WHERE {condition}"
     );
     let values: Vec<Value<'_>> = native.into_iter().map(Value::Text).collect();
@@ -103,7 +120,13 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
     let (label, format): (String, Option<String>) = (r.get(10)?, r.get(11)?);
     let (info, has_file): (String, bool) = (r.get(8)?, r.get(12)?);
     let info: serde_json::Value = serde_json::from_str(&info).unwrap_or_default();
-    let is_printed = format.as_deref() == Some(OUTPUT_FORMAT);
+    let is_printed = matches!(format.as_deref(), Some(OUTPUT_FORMAT | FILE_FORMAT));
+    // A fork is read from a file with another name; so is an uploaded fork.
+    let is_own = label == native || !is_file_name(&label);
+    // The file of a subagent names the session that it worked for.
+    let path: Option<String> = r.get(13)?;
+    let file = path.as_deref().and_then(|path| Path::new(path).file_name());
+    let is_subagent = file.is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"));
     let count = |name: &str| info[name].as_u64().unwrap_or(0);
     // Output contains answers but no prompts, and an interrupted prompt has no answer.
     let printed = if is_printed { count("answers").max(1) } else { 0 };
@@ -114,12 +137,12 @@ fn member(r: &Row<'_>, now: i64) -> Result<Member> {
         live: is_live(r.get(4)?, r.get(5)?, &status, r.get(7)?, now),
         turns: count("turns").max(printed),
         copy_of: r.get(9)?,
-        // A fork is read from a file with another name.
-        is_file: has_file && label == native,
+        is_file: has_file && is_own && !is_subagent,
         is_recording: !has_file
-            && matches!(format.as_deref(), Some(RECORDING_FORMAT | OUTPUT_FORMAT)),
-        is_printed,
-        is_run: r.get(13)?,
+            && is_own
+            && (is_printed || format.as_deref() == Some(RECORDING_FORMAT)),
+        first_answer: r.get::<Option<String>>(15)?.filter(|_| is_printed && !has_file),
+        is_run: r.get(14)?,
         native,
     })
 }
@@ -136,18 +159,39 @@ pub(crate) fn copy_changes(
     let mut changes = Vec::new();
     for mut group in groups.into_values() {
         group.retain(|m| m.is_file || m.is_recording);
-        let Some(file) = group.iter().find(|m| m.is_file) else { continue };
-        let listed = choose_listed(file, &group, is_attended);
+        // A session that was uploaded and continues in its file has two files.
+        let file = group.iter().filter(|m| m.is_file).max_by_key(|m| (m.turns, m.key));
         for member in &group {
-            let stays =
-                member.key == listed || member.is_printed && !member.is_file && listed != file.key;
-            let copy_of = (!stays).then_some(listed);
+            let listed = match file {
+                Some(file) => choose_listed(file, &group, is_attended),
+                None => longest_with_same_start(member, &group, is_attended),
+            };
+            let copy_of = (member.key != listed).then_some(listed);
             if member.copy_of != copy_of {
                 changes.push((member.key, member.id.clone(), copy_of));
             }
         }
     }
     changes
+}
+
+/// Among uploads with the same first answer, the one with the most turns. The output of another turn of the
+/// session begins with another answer: nothing else contains it.
+fn longest_with_same_start(
+    member: &Member,
+    group: &[Member],
+    is_attended: &impl Fn(i64) -> bool,
+) -> i64 {
+    let has_same_start =
+        |m: &&Member| m.first_answer.is_some() && m.first_answer == member.first_answer;
+    let rank = |m: &&Member| (m.live || is_attended(m.key), m.turns, m.updated, m.key);
+    group.iter().filter(has_same_start).max_by_key(rank).map_or(member.key, |m| m.key)
+}
+
+/// Whether a label is a name that an agent gives to its files.
+fn is_file_name(label: &str) -> bool {
+    let parts: Vec<usize> = label.split('-').map(str::len).collect();
+    parts == [8, 4, 4, 4, 12] && label.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
 /// A recording shows open requests and is where a run resumes: it is listed unless the file

@@ -111,7 +111,9 @@ fn visibility_condition(sight: &Sight) -> Option<(String, Vec<Value<'_>>)> {
 
 pub(crate) fn list<'f>(db: &Db<'_>, filter: &'f ListFilter) -> Result<ListPage> {
     let touched = last_revision(db)?;
-    let (mut sql, mut values) = (String::from("s.copy_of IS NULL AND s.left_out = 0"), Vec::new());
+    // A label names what was sent under it, even if another session is listed in its place.
+    let listed = if filter.label.is_some() { "" } else { "s.copy_of IS NULL AND " };
+    let (mut sql, mut values) = (format!("{listed}s.left_out = 0"), Vec::new());
     let mut add_condition = |clause: &str, params: &[Value<'f>]| {
         sql.push_str(" AND ");
         sql.push_str(clause);

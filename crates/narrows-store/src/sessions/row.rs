@@ -2,8 +2,8 @@
 
 use crate::checksum;
 use crate::damage::{self, Damage};
-use crate::db::Row;
-use crate::error::Result;
+use crate::db::{Db, Row, params};
+use crate::error::{Error, Result};
 use crate::ids::now;
 use crate::sessions::list::is_live;
 use serde::Serialize;
@@ -199,6 +199,15 @@ pub(crate) fn read(r: &Row<'_>) -> Result<SessionRow> {
         fork: fork_of.is_some(),
         fork_of,
     })
+}
+
+/// Whether lists can read each column of a session's row.
+pub(crate) fn is_listable(db: &Db<'_>, session: i64) -> Result<bool> {
+    let sql = format!("SELECT {} FROM session s WHERE s.key = ?1", columns_without_subqueries());
+    match db.query_opt(&sql, &params![session], read) {
+        Err(Error::Damaged(_)) => Ok(false),
+        row => row.map(|_| true),
+    }
 }
 
 #[cfg(test)]

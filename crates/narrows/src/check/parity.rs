@@ -7,12 +7,17 @@ pub use crate::adapter::Side;
 
 use crate::model::change::Items;
 use crate::model::item::Item;
+use crate::model::session::{SessionInfo, SessionStatus};
 use serde_json::{Map, Value};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// The longest value in the text of a difference, in characters.
 const MAX_VALUE_CHARS: usize = 160;
+
+/// The subject of what came before a stream that begins in the middle of a session.
+const EARLIER: &str = "earlier";
 
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +47,8 @@ pub fn compare(live: &Items, history: &Items) -> Vec<Difference> {
         let (x, y) = (a.get(parent).unwrap_or(&empty), b.get(parent).unwrap_or(&empty));
         compare_group(x, y, !parent.is_empty(), &mut out);
     }
+    let is_partial = out.iter().any(|difference| difference.what == EARLIER);
+    out.extend(compare_answers(live.info(), history.info(), is_partial));
     for difference in &mut out {
         let is_listed = |(subject, side, _): &&(&str, Side, &str)| {
             *subject == difference.what && *side == difference.side
@@ -49,6 +56,29 @@ pub fn compare(live: &Items, history: &Items) -> Vec<Difference> {
         difference.reason = ACCEPTED.iter().find(is_listed).map(|row| row.2);
     }
     out
+}
+
+/// Compares the numbers of answers. If the only turn of a session failed, it has one answer in either form; a
+/// partial stream lacks the answers before it.
+fn compare_answers(
+    live: &SessionInfo,
+    history: &SessionInfo,
+    is_partial: bool,
+) -> Option<Difference> {
+    let side = match live.answers.cmp(&history.answers) {
+        Ordering::Equal => return None,
+        Ordering::Greater => Side::Live,
+        Ordering::Less => Side::History,
+    };
+    let has_failed = |info: &SessionInfo| info.status == SessionStatus::Failed;
+    let is_only_turn = has_failed(live) && has_failed(history) && history.turns <= 1;
+    let subject = match side {
+        Side::History if is_partial => EARLIER,
+        _ if is_only_turn => "session.answers of a failed turn",
+        _ => "session.answers",
+    };
+    let shown = format!("{} / {}", live.answers, history.answers);
+    Some(Difference { what: subject.to_owned(), side, shown, reason: None })
 }
 
 /// Groups items by their parent, in order; the session's own items have an empty parent.
@@ -134,7 +164,7 @@ fn compare_group(live: &[Value], history: &[Value], in_subagent: bool, out: &mut
         for item in &history[new] {
             let kind = item_kind(item, in_subagent);
             let is_prompt = kind == "user_message" || kind.starts_with("notice command");
-            let subject = if is_earlier && !is_prompt { "earlier".to_owned() } else { kind };
+            let subject = if is_earlier && !is_prompt { EARLIER.to_owned() } else { kind };
             out.push(missing_item(subject, Side::History, item));
         }
     }

@@ -28,6 +28,12 @@ impl Fold {
         if !response.failed {
             self.info.status = SessionStatus::Idle;
         }
+        // An error has ended the turn already; its usage follows.
+        let again = self.info.answered
+            && !self.info.ended
+            && self.info.status == SessionStatus::Failed
+            && response.failed;
+        self.info.answers -= u64::from(again);
         self.info.ended = true;
         self.info.cost_usd = response.cost_usd.or(self.info.cost_usd);
         if let Some(usage) = response.usage.as_ref().filter(|_| response.usage_is_exact) {

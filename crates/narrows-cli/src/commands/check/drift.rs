@@ -3,11 +3,12 @@
 use super::collect_files;
 use crate::args::DriftArgs;
 use crate::error::{CliError, ErrorKind};
+use crate::input::probe_file;
 use narrows::drift::Drift;
-use narrows::{Given, Packets};
+use narrows::{Format, Given, Packets};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const READ_CHUNK_BYTES: usize = 1 << 20;
 /// The progress line is updated after this many files, and omitted for fewer.
@@ -29,13 +30,25 @@ pub(super) fn run(args: &DriftArgs) -> Result<bool, CliError> {
         let _ = write!(io::stderr(), "\r\u{1b}[K");
     }
     report(&drift, files.len()).map_err(CliError::stdout)?;
-    match drift.counts() {
-        (0, _) => Err(CliError::new("cannot check for drift: no packet of a known agent")
-            .kind(ErrorKind::UnrecognizedInput)),
-        (_, unreadable) => {
-            Ok(!args.exit_code || (unreadable == 0 && drift.unknown().next().is_none()))
+    let (readable, unreadable) = drift.counts();
+    if readable == 0 {
+        return Err(CliError::new("cannot check for drift: no packet of a known agent")
+            .kind(ErrorKind::UnrecognizedInput));
+    }
+    require_recognized(&files)?;
+    Ok(!args.exit_code || (unreadable == 0 && drift.unknown().next().is_none()))
+}
+
+/// Fails if the other commands would read none of the files: unknown kinds matter only for a known agent.
+fn require_recognized(files: &[PathBuf]) -> Result<(), CliError> {
+    let mut first_error = None;
+    for file in files {
+        match probe_file(file, Format::Auto)?.check() {
+            Ok(()) => return Ok(()),
+            Err(error) => first_error = first_error.or(Some(error)),
         }
     }
+    first_error.map_or(Ok(()), Err)
 }
 
 fn read_file(file: &Path, drift: &mut Drift) -> io::Result<()> {

@@ -71,6 +71,9 @@ struct ServerStatus {
     /// Whether the service is installed.
     service: bool,
     url: Option<String>,
+    /// Why the running server cannot write its store, or the damage that it found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trouble: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -154,7 +157,15 @@ fn server_status(data: &Path) -> ServerStatus {
     let running = data.exists() && is_store_in_use(data).unwrap_or(false);
     let client = if running { Client::find(data).ok().flatten() } else { None };
     let service = super::service::is_installed();
-    ServerStatus { running, service, url: client.map(|c| c.url().to_owned()) }
+    // The server has the files open; other files may have their names now.
+    let health = client.as_ref().and_then(Client::health);
+    let trouble = health.and_then(|health| match (health.reason, health.damaged) {
+        (Some(reason), _) => Some(format!("it cannot write its store: {reason}")),
+        (None, Some(1)) => Some("one place of its store cannot be read".to_owned()),
+        (None, Some(n)) => Some(format!("{n} places of its store cannot be read")),
+        (None, None) => None,
+    });
+    ServerStatus { running, service, url: client.map(|c| c.url().to_owned()), trouble }
 }
 
 /// Checks the store, then imports new sessions. A damaged store is only read.

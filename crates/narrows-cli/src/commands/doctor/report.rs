@@ -74,13 +74,17 @@ pub(super) fn sections(report: &DoctorReport, discovers: bool, clock: &Clock) ->
              `narrows service install` installs a server",
         ),
     };
+    let trouble = report.running.trouble.as_deref();
+    let is_well = trouble.is_none();
+    let trouble = trouble
+        .map(|detail| problem(format!("the running server reports: {}", escape::line(detail))));
     let mut sections = vec![
         ("Discovered", discovered),
         ("Stored", stored),
         ("At risk", risk),
-        ("Server", vec![server]),
+        ("Server", [Some(server), trouble].into_iter().flatten().collect()),
         ("Drift", if report.store.exists { drift_findings(&report.drift) } else { Vec::new() }),
-        ("Store", store_findings(&report.store)),
+        ("Store", store_findings(&report.store, is_well)),
     ];
     sections.retain(|(_, findings)| !findings.is_empty());
     sections
@@ -174,7 +178,7 @@ fn version_finding(drift: &VersionDrift) -> Finding {
     problem(format!("{agent}: {} in {sessions}", parts.join(" and ")))
 }
 
-fn store_findings(store: &StoreReport) -> Vec<Finding> {
+fn store_findings(store: &StoreReport, is_well: bool) -> Vec<Finding> {
     let folder = escaped_path(&store.folder);
     if let Some(error) = &store.error {
         let mut findings = vec![problem(format!("{folder}: {}", escape::line(error)))];
@@ -202,8 +206,10 @@ fn store_findings(store: &StoreReport) -> Vec<Finding> {
     }
     findings.extend(damage_findings(store));
     if store.damage.is_empty() {
-        findings.push(if store.checked {
+        findings.push(if store.checked && is_well {
             ok("the database is intact")
+        } else if store.checked {
+            note("no damage found in the files in the data directory")
         } else {
             note("no damage found in the part that was checked before the time limit")
         });

@@ -129,6 +129,28 @@ pub(in crate::discovery) fn session_files(main: &Path) -> io::Result<SessionFile
     Ok(found)
 }
 
+/// Returns whether a subagent's file is a session of its own: no file of the session that it names exists,
+/// no other session takes it as a warm-up, and the named session has not just begun.
+pub(super) fn is_alone(path: &Path) -> bool {
+    let folder = path.parent().unwrap_or(path);
+    let is_homeless = session_id(path)
+        .ok()
+        .flatten()
+        .is_some_and(|id| is_empty(&folder.join(format!("{id}.jsonl"))));
+    is_homeless
+        && (is_old(path) || begins_long_ago(path))
+        && !(is_warm_up(path) && next_session(path, &entries(folder)).is_some())
+}
+
+/// Returns whether the first record is old; the file may be a newer copy.
+fn begins_long_ago(path: &Path) -> bool {
+    let time = |root: narrows::json::Json<'_>| {
+        let time = root.text("timestamp").and_then(|t| narrows::time::Time::parse(&t));
+        time.map(|time| time.millis().saturating_mul(1000))
+    };
+    first_in_records(path, time).is_ok_and(|at| at.is_some_and(|at| age(at) > ORPHAN_AFTER))
+}
+
 /// Returns whether a file is missing or empty.
 fn is_empty(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |about| about.len() == 0)
@@ -244,10 +266,10 @@ pub(in crate::discovery) fn working_dir(path: &Path) -> io::Result<Option<String
 }
 
 /// The first value that `ask` finds in the records at the beginning of a file.
-fn first_in_records(
+fn first_in_records<T>(
     path: &Path,
-    ask: impl Fn(narrows::json::Json<'_>) -> Option<String>,
-) -> io::Result<Option<String>> {
+    ask: impl Fn(narrows::json::Json<'_>) -> Option<T>,
+) -> io::Result<Option<T>> {
     let mut reader = BufReader::new(File::open(path)?);
     let (mut line, mut read) = (Vec::new(), 0);
     // The first record may hold an image and exceed the limit, so it is always read.

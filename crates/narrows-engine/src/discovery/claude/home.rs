@@ -3,6 +3,7 @@
 
 use super::files::{self, has_ending, is_agent, name, session_id, stem, working_dir};
 use crate::discovery::{SessionFile, SessionFiles, SessionSource, SourceOptions};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,14 @@ impl SessionSource for ClaudeHome {
                 } else if entry.file_type().is_ok_and(|t| t.is_dir()) {
                     add_session_dir(&path, &mut all, unreadable);
                 }
+            }
+        }
+        // A subagent's file of a session without a main file may be a session of its own.
+        let mains: HashSet<PathBuf> =
+            all.iter().filter(|f| f.path == f.main).map(|f| f.path.clone()).collect();
+        for file in all.iter_mut().filter(|f| is_agent(&f.path) && !mains.contains(&f.main)) {
+            if file.path.parent() == file.main.parent() && files::is_alone(&file.path) {
+                file.main.clone_from(&file.path);
             }
         }
         Ok(all)
