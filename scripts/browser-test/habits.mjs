@@ -27,7 +27,7 @@ await test("habits", async (test) => {
   const taught = await page.locator("main").innerText();
   for (const { path } of folders) assert.ok(taught.includes(path), `it says that it looked at ${path}`);
   assert.match(taught, /not there/, "and that there is nothing");
-  assert.match(taught, /^narrows sample/m, "and which command to try");
+  assert.match(taught, /^narrows demo/m, "and which command to try");
   assert.equal(await page.title(), "narrows");
 
   // The list keeps itself up: what an agent writes down, what is sent, titles as they change.

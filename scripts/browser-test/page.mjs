@@ -49,7 +49,7 @@ await test("page", async (test) => {
   await late.goto(narrows.ticket);
   await late.getByRole("heading", { name: "Not logged in" }).waitFor();
   await late.getByText("was used before").waitFor();
-  await late.getByText("narrows open", { exact: true }).waitFor();
+  await late.getByText("narrows login-url", { exact: true }).waitFor();
   assert.equal(await late.getByRole("link").count(), 0, "nothing is listed");
   assert.ok(!(await late.locator("body").innerText()).includes("notes.md"), "nothing is told");
   const status = await late.evaluate("fetch('/api/sessions').then((response) => response.status)");

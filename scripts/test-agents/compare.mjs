@@ -5,7 +5,7 @@ import { once } from "node:events";
 
 /// The items that `narrows parse` makes of a file.
 export function parsed(program, from, file, root, home) {
-  const args = ["parse", "--from", from, "--view", "items", "--no-env", "--root", root, "--home", home, file];
+  const args = ["parse", "--format", from, "--view", "items", "--no-env", "--root", root, "--home", home, file];
   const text = execFileSync(program, args, { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "ignore"] });
   return text.split("\n").filter(Boolean).map((line) => JSON.parse(line)).filter((item) => item.type);
 }

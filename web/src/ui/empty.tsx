@@ -106,7 +106,7 @@ export function Refused({ usedTicket = false }: { usedTicket?: boolean }) {
       ) : (
         <p>This page shows what your agents did, so it needs a key. In a terminal:</p>
       )}
-      <pre className={css.command}>narrows open</pre>
+      <pre className={css.command}>narrows login-url</pre>
       <p>It prints an address that lets this browser in, once.</p>
     </main>
   );
@@ -170,7 +170,7 @@ function FirstStart({ list, onNew }: Pick<WelcomeProps, "list" | "onNew">) {
         <p>Following the agents of this machine is off. Give it something to show:</p>
       )}
       <pre className={css.command}>
-        {"narrows sample              # a made-up session\nnarrows ingest FILE         # a recorded one"}
+        {"narrows demo                # a sample session\nnarrows ingest FILE         # a recorded one"}
       </pre>
     </main>
   );

@@ -107,20 +107,23 @@ pub(crate) struct SuperviseArgs {
 }
 
 pub(super) const RUN_HELP: &str = "\
-Stores the session like any other: `narrows show`, `narrows search` and the web UI have it. Uses the
-running server if it was started with --allow-run, else starts a private one for the turn. Prompts
-for permission in the terminal; Ctrl-C cancels the turn, a second Ctrl-C ends the agent. Without a
-terminal, a permission request cancels the turn unless --yes or --no is given.
+Stores the session like any other: `narrows show`, `narrows search` and the web UI have it. Uses
+the running server, which needs --allow-run; if none runs, starts a private one for the turn.
+Prompts for permission in the terminal; Ctrl-C cancels the turn, a second Ctrl-C ends the agent.
+Without a terminal, a permission request cancels the turn unless --yes or --no is given.
 
 JSON output:
-  The first line is {\"type\":\"run\",\"sessionId\":…,\"messageId\":…}, followed by the events of the turn
-  as in `narrows parse --view events`. The last line is `prompt_response` with its `stopReason`, or
-  `error`. If the turn cannot be started, the only line is
+  The first line is {\"type\":\"run\",\"sessionId\":…,\"messageId\":…}, followed by the events of the
+  turn as in `narrows parse --view events`. The last line is `prompt_response` with its
+  `stopReason`, or `error`. If the turn cannot be started, the only line is
   {\"type\":\"error\",\"code\":\"NOT_RUN\",\"message\":…}. Messages for people go to standard error.
 
 Exit codes:
-  0 turn completed, 1 turn failed or not started, 2 invalid command line, 4 the agent asked and
-  nobody could answer, 130 turn cancelled
+    0  the turn completed
+    1  the turn failed or could not be started
+    2  the command line is invalid
+    4  the agent asked, and there was no terminal to answer
+  130  the turn was cancelled
 
 Examples:
   narrows run \"Why does the login test fail?\"
@@ -146,7 +149,7 @@ Configuration:
     title = \"My agent\"
     argv = [\"my-agent\", \"--acp\"]
     protocol = \"acp\"              # or \"claude\"
-    env = { MY_AGENT_KEY = \"…\" }  # variables to set, or a list of names to pass on: [\"MY_AGENT_*\"]
+    env = { MY_AGENT_KEY = \"…\" }  # or names of variables to pass on: [\"MY_AGENT_*\"]
 
     [run]
     allow = true                  # same as `narrows serve --allow-run`
@@ -154,18 +157,18 @@ Configuration:
     memory = \"4G\"
     idle_minutes = 30
 
-  With environment = \"shell\", agents inherit the environment of narrows except NARROWS_*, variables
-  that make programs load foreign code (LD_PRELOAD, BASH_ENV, NODE_OPTIONS and others) and variables
-  that describe the starting shell only. With \"minimal\", they get what programs need to find their
-  files and the variables of their `env`. The default is \"shell\" for `narrows run` and for servers
-  that only this machine can reach, and \"minimal\" for servers with a non-loopback --bind, --host,
-  --behind-proxy or --store.";
+  With environment = \"shell\", agents inherit the environment of narrows except NARROWS_*,
+  variables that make programs load foreign code (LD_PRELOAD, BASH_ENV, NODE_OPTIONS and others)
+  and variables that describe the starting shell only. With \"minimal\", they get what programs need
+  to find their files, and the variables of their `env`. The default is \"shell\" for `narrows run`
+  and for servers that only this machine can reach, and \"minimal\" for servers with a non-loopback
+  --bind, --host, --behind-proxy or --store.";
 
 pub(super) const ACP_HELP: &str = "\
 An editor starts this command instead of the agent. Bytes pass through unchanged and are never
-delayed or lost because of the recording; standard error, environment, working directory, signals and
-exit code are the agent's. Sessions go to the running server, or to a spool file in the data directory
-that the next narrows command imports.
+delayed or lost because of the recording; standard error, environment, working directory, signals
+and exit code are the agent's. Sessions go to the running server, or to a spool file in the data
+directory that the next narrows command imports.
 
 Examples:
   narrows acp -- opencode acp
