@@ -139,7 +139,7 @@ fn parity_tells_what_differs() {
     assert!(out.status.success());
     assert_eq!(
         text(&out),
-        "accepted: user_message only in the history (1): prompts are printed only with \
+        "accepted: user_message only in the history (1): prompts are streamed only with \
          --replay-user-messages\n\
          equal otherwise: 9 items live, 10 in the history\n"
     );
