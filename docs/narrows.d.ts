@@ -447,7 +447,7 @@ export interface paths {
         put?: never;
         /**
          * Send packets of an agent, one a line.
-         * @description They are read as they come, so a body may stay open as long as the agent works. The answer comes
+         * @description They are read as they come, so a body may permit open as long as the agent works. The answer comes
          *     when all of it is durable. With `Idempotency-Key`, the same request again has its effect once.
          */
         post: operations["ingest"];
@@ -525,7 +525,7 @@ export interface paths {
          *     stream goes on. A message that comes while a turn runs waits for its end. Where the agent or the
          *     server ends before its turn, it stays in the queue, held, and the stream ends with an `error` whose
          *     `details` are `{"code": "HELD", "retryable": true}`: the same message with the same
-         *     `Idempotency-Key` follows its turn.
+         *     `Idempotency-Key` follows its turn once it is released, and is told `HELD` again until then.
          */
         post: operations["send_message"];
         delete?: never;
@@ -752,6 +752,34 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description What a subscription to activity wants. Only `false` leaves something out. */
+        ActivityFilter: {
+            /**
+             * @description Files that change.
+             * @default null
+             */
+            includeFileChanges: boolean | null;
+            /**
+             * @description What the agent says and thinks.
+             * @default null
+             */
+            includeOutput: boolean | null;
+            /**
+             * @description How far it is.
+             * @default null
+             */
+            includeProgress: boolean | null;
+            /**
+             * @description Calls of tools.
+             * @default null
+             */
+            includeToolCalls: boolean | null;
+            /**
+             * @description Their results.
+             * @default null
+             */
+            includeToolResults: boolean | null;
+        };
         /** @description An agent that can be run. */
         AgentInfo: {
             /** @description Whether its program is there. */
@@ -815,15 +843,15 @@ export interface components {
             /** @enum {string} */
             type: "agent_plan_update";
         };
-        /** @description A session that an agent keeps by itself. */
+        /** @description A session that an agent stores itself. */
         AgentSession: {
-            /** @description The agent's own id of it. */
+            /** @description The agent's own session id. */
             id: string;
-            /** @description The last name of the folder in which it works. */
+            /** @description The last component of its working directory. */
             project?: string | null;
-            /** @description What it is called. */
+            /** @description The title. */
             title?: string | null;
-            /** @description When something happened in it last. */
+            /** @description When it was last active. */
             updatedAt?: string | null;
         };
         /** @description Sessions that an agent keeps by itself. */
@@ -1500,34 +1528,6 @@ export interface components {
          * @enum {string}
          */
         FileWord: "created" | "modified" | "deleted";
-        /** @description What a subscription to activity wants. Only `false` leaves something out. */
-        Flags: {
-            /**
-             * @description Files that change.
-             * @default null
-             */
-            includeFileChanges: boolean | null;
-            /**
-             * @description What the agent says and thinks.
-             * @default null
-             */
-            includeOutput: boolean | null;
-            /**
-             * @description How far it is.
-             * @default null
-             */
-            includeProgress: boolean | null;
-            /**
-             * @description Calls of tools.
-             * @default null
-             */
-            includeToolCalls: boolean | null;
-            /**
-             * @description Their results.
-             * @default null
-             */
-            includeToolResults: boolean | null;
-        };
         /** @description An answer to a question of an agent: one of the three. */
         GiveAnswer: {
             /**
@@ -1798,6 +1798,8 @@ export interface components {
             knownCalls: number;
             /** @description Calls of one session that have not ended and are known whole. */
             openCalls: number;
+            /** @description Requests of one session's agent that wait for answers: further ones are refused, with a notice. */
+            openRequests: number;
             /** @description Bytes of these. */
             quietBytes: number;
             /** @description Sessions that nobody has written for minutes, and of which something is held back. */
@@ -1937,7 +1939,7 @@ export interface components {
             /** @enum {string} */
             type: "notice";
         };
-        /** @description What an option of an agent is set to. */
+        /** @description The value of an option. */
         OptionValue: boolean | string;
         /** @description Whose activity it is, and where it stands. */
         Origin: {
@@ -2059,15 +2061,15 @@ export interface components {
         };
         /** @description One packet of the view `packets`, and of the stream of a turn. */
         Packet: components["schemas"]["AgentMessageChunkPacket"] | components["schemas"]["AgentThoughtChunkPacket"] | components["schemas"]["UserMessageChunkPacket"] | components["schemas"]["ToolCallStartPacket"] | components["schemas"]["ToolCallProgressPacket"] | components["schemas"]["AgentPlanUpdatePacket"] | components["schemas"]["PromptResponsePacket"] | components["schemas"]["ArtifactCreatedPacket"] | components["schemas"]["NoticePacket"] | components["schemas"]["CompactionUpdatePacket"] | components["schemas"]["ErrorPacket"];
-        /** @description What a request did. */
+        /** @description The result of a request. */
         PacketAnswer: {
             /**
              * Format: int64
-             * @description The place of the last packet none of whose text is held back: what comes after it is sent
-             *     again after a crash.
+             * @description The checkpoint: the number of the last packet after which no text was held back. After a crash
+             *     the packets that follow it are sent again.
              */
             acknowledged: number;
-            /** @description Follow the log from here. */
+            /** @description The cursor from which the log can be followed. */
             cursor: string;
             /**
              * Format: int64
@@ -2081,7 +2083,7 @@ export interface components {
             packets: number;
             /**
              * Format: int64
-             * @description The place of the last packet that was read.
+             * @description The number of the last packet that was read.
              */
             read: number;
         };
@@ -2355,11 +2357,11 @@ export interface components {
              */
             turn: number;
         };
-        /** @description A picture that is sent to an agent. */
+        /** @description An image in a prompt. */
         PromptImage: {
-            /** @description Its bytes, in base64. */
+            /** @description The bytes in base64. */
             data: string;
-            /** @description `image/png` and the like. */
+            /** @description The media type, such as `image/png`. */
             mimeType: string;
         };
         /** @description The turn is over. One that failed ends with `error` instead. */
@@ -2376,7 +2378,7 @@ export interface components {
             usage: components["schemas"]["Usage"] | null;
         };
         /**
-         * @description How an agent is spoken to.
+         * @description The protocol of an agent.
          * @enum {string}
          */
         Protocol: "acp" | "claude";
@@ -2478,11 +2480,11 @@ export interface components {
             /** @description Its words. */
             question: string;
         };
-        /** @description A message that waits for its turn. */
+        /** @description A queued message. */
         QueuedMessage: {
             /** @description Its id. */
             id: string;
-            /** @description How it begins. */
+            /** @description The beginning of its text. */
             text: string;
         };
         /** @description Arguments of reading. */
@@ -2594,48 +2596,48 @@ export interface components {
                 [key: string]: components["schemas"]["OptionValue"];
             };
         };
-        /** @description Something to choose from. */
+        /** @description A value to choose from. */
         RunChoice: {
-            /** @description The group that it is listed under. */
+            /** @description The group under which it is listed. */
             group?: string | null;
             /** @description Its id. */
             id: string;
-            /** @description Its name for people. */
+            /** @description The display name. */
             name: string;
         };
-        /** @description An option of an agent beside its mode and its model. */
+        /** @description An option of an agent other than mode and model. */
         RunOption: {
-            /** @description What it is about, as the protocol names it. */
+            /** @description The category, as the protocol names it. */
             category?: string | null;
-            /** @description Values to choose from; none for one that is on or off. */
+            /** @description The choices; empty for a flag. */
             choices: components["schemas"]["RunChoice"][];
             /** @description Its id. */
             id: string;
-            /** @description Its name for people. */
+            /** @description The display name. */
             name: string;
-            /** @description What it is set to. */
+            /** @description The current value. */
             value: components["schemas"]["OptionValue"];
         };
         /**
-         * @description How far an agent is.
+         * @description The phase of a run.
          * @enum {string}
          */
         RunPhase: "none" | "ended" | "starting" | "idle" | "running" | "waiting";
-        /** @description How a session's run stands. */
+        /** @description The state of a session's run. */
         RunState: {
-            /** @description The agent. */
+            /** @description The agent's name. */
             agent?: string | null;
             /** @description Whether this server runs agents. */
             allowRun: boolean;
             /** @description Whether the turn is being cancelled. */
             cancelling: boolean;
-            /** @description Whether a refusal may say why (`message`). */
+            /** @description Whether a refusal may have a reason (`message`). */
             denyReasons?: boolean;
-            /** @description Why the last process is not there any more, if that was not asked for. */
+            /** @description Why the last process ended, unless it was stopped on request. */
             error?: string | null;
             /**
-             * @description A turn was cancelled, or the agent or its server ended, while these waited: they go on after the
-             *     next message, or when they are released.
+             * @description The queued messages are held, because a turn was cancelled or the agent or its server ended. They
+             *     continue after the next message, or when they are released.
              */
             held?: boolean;
             /** @description The mode. */
@@ -2648,16 +2650,16 @@ export interface components {
             modes: components["schemas"]["RunChoice"][];
             /** @description Other options of the agent. */
             options?: components["schemas"]["RunOption"][];
-            /** @description Messages that wait for their turn. */
+            /** @description Queued messages. */
             queue: components["schemas"]["QueuedMessage"][];
-            /** @description Questions that wait for an answer. */
+            /** @description Ids of the open requests. */
             requests: string[];
-            /** @description How far it is. */
+            /** @description The phase. */
             state: components["schemas"]["RunPhase"];
             turn?: components["schemas"]["TurnPlace"] | null;
             /**
              * Format: int64
-             * @description Grows with every change.
+             * @description Increases with every change.
              */
             version: number;
         };
@@ -3029,10 +3031,10 @@ export interface components {
         /** @description What a stream of server-sent events says, in its `data`. */
         StreamFrame: components["schemas"]["ServerMessage"] | Record<string, never>;
         /** @description Asks to follow a session. */
-        Subscribe: components["schemas"]["Flags"] & {
+        Subscribe: components["schemas"]["ActivityFilter"] & {
             /** @description The cursor to go on from, `end` for what is new, nothing for the start. */
             after?: string | null;
-            filters?: components["schemas"]["Flags"] | null;
+            filters?: components["schemas"]["ActivityFilter"] | null;
             /** @description The session, by its id. */
             sessionId?: string | null;
             /** @description A name for the subscription; else a number. */
@@ -3642,9 +3644,9 @@ export interface components {
             /** @description What the turn used. */
             usage?: components["schemas"]["Usage"];
         };
-        /** @description The turn that goes on. */
+        /** @description The running turn. */
         TurnPlace: {
-            /** @description Follow the log from here. */
+            /** @description The cursor from which the log has the turn. */
             cursor: string;
             /** @description The message's id. */
             id: string;

@@ -156,7 +156,7 @@ fn bad_lines_are_counted_and_read_over() {
     let input = format!("noise\n{CHUNK}\n{{\"type\":\n\u{0}\n{CHUNK}\n");
     let out = narrows(&["parse", "--view", "events"], input.as_bytes());
     assert_eq!(out.status.code(), Some(0));
-    assert_eq!(stderr(&out), "narrows: 3 malformed lines\n");
+    assert_eq!(stderr(&out), "narrows: not parsed: 3 malformed lines\n");
     let bad: Vec<Value> = lines(&out).into_iter().filter(|e| e["type"] == "malformed").collect();
     assert_eq!(bad[0]["reason"], "not a JSON value");
     assert_eq!(bad[1]["position"]["line"], 3);
@@ -188,7 +188,7 @@ fn hostile_lines_neither_stop_nor_fill_it() {
 fn io_errors_are_1_and_usage_errors_2() {
     let out = narrows(&["parse", "/no/such/file"], b"");
     assert_eq!(out.status.code(), Some(1));
-    assert!(stderr(&out).starts_with("narrows: /no/such/file: "), "{}", stderr(&out));
+    assert!(stderr(&out).starts_with("narrows: cannot read /no/such/file: "), "{}", stderr(&out));
     assert_eq!(narrows(&["parse", "--view", "nonsense"], b"").status.code(), Some(2));
     assert_eq!(narrows(&["nonsense"], b"").status.code(), Some(2));
     let directory = env!("CARGO_MANIFEST_DIR");
@@ -271,7 +271,7 @@ fn the_report_has_kinds_and_counts_and_no_text() {
         assert_eq!(rows, [["escape", "1"], ["github-token", "2"], ["path", "1"], ["total", "4"]]);
     }
     let out = narrows(&["sanitize", "--report"], b"nothing here\n");
-    assert_eq!(stdout(&out), "nothing to remove\n");
+    assert_eq!(stdout(&out), "nothing to redact\n");
 }
 
 #[test]
@@ -307,7 +307,7 @@ regex = 'acme_[0-9a-f]{8}'
 #[test]
 fn a_bad_config_is_refused_with_its_line_and_without_its_values() {
     let bad = [
-        ("[sanitize]\nknown = [\"hunter2\"]", "known value 1 has less than 8 characters"),
+        ("[sanitize]\nknown = [\"hunter2\"]", "known value 1 is shorter than 8 characters"),
         ("[sanitize]\nsecrets = [\"s3cr3t\"]", "line 2: unknown field `secrets`"),
         (
             "[sanitize]\n[[sanitize.rule]]\nkind = \"A b\"\nkeyword = \"abc\"\nregex = 'x'",

@@ -99,7 +99,7 @@ fn the_deaf_are_killed_after_the_grace() {
 #[test]
 fn without_its_parent_it_ends_everything() {
     let mark = mark();
-    let script = r#"exec 3<&0; "$0" keep --grace 300 --parent $$ -- "$1" <&3 & wait"#;
+    let script = r#"exec 3<&0; "$0" __supervise --grace 300 --parent $$ -- "$1" <&3 & wait"#;
     let mut between = Command::new("sh");
     between.args(["-c", script, NARROWS, &scripted()]).env(MARK, &mark);
     let mut talk = playing(&mut between, "deaf\nfork\ndaemon");
@@ -148,7 +148,7 @@ fn one_that_is_stopped_and_one_that_forks_on_are_ended() {
 #[test]
 fn only_three_files_are_open() {
     let mark = mark();
-    let script = r#"exec 7</dev/null 9>/dev/null; exec "$0" keep -- "$1""#;
+    let script = r#"exec 7</dev/null 9>/dev/null; exec "$0" __supervise -- "$1""#;
     let mut between = Command::new("sh");
     between.args(["-c", script, NARROWS, &scripted()]).env(MARK, &mark);
     let talk = playing(&mut between, "fds");

@@ -117,7 +117,7 @@ mod service {
         assert!(told.starts_with("~/.config/systemd/user/narrows.service: written\n"), "{told}");
         assert!(told.contains("loginctl enable-linger"), "{told}");
         // The tests run what was built just now, wherever that is.
-        assert!(err(&first).contains("folder and may go away"), "{}", err(&first));
+        assert!(err(&first).contains("directory, and the service fails"), "{}", err(&first));
 
         assert_eq!(
             user.asked(),
@@ -132,7 +132,7 @@ mod service {
 
         let same = user.run(&["install"]);
         assert_eq!(same.status.code(), Some(0));
-        assert!(out(&same).contains(": already there\n"), "{}", out(&same));
+        assert!(out(&same).contains(": unchanged\n"), "{}", out(&same));
         assert!(!user.asked().iter().any(|a| a.contains(" restart ")));
 
         let other = user.run(&["install", "--data", "/srv/other"]);
@@ -191,18 +191,18 @@ mod service {
         let told = user.run(&["install", "--data", "/srv/my data"]);
         assert_eq!(told.status.code(), Some(1));
         let told = err(&told);
-        assert!(told.contains("written, but it was not started: this login has no"), "{told}");
+        assert!(told.contains("written): this login has no"), "{told}");
         assert!(told.contains("Failed to connect to bus"), "{told}");
         assert!(told.contains(" serve --data '/srv/my data' >/dev/null 2>&1 &"), "{told}");
         assert!(user.unit().exists());
         let status = user.run(&["status"]);
         assert_eq!(status.status.code(), Some(1));
-        assert!(out(&status).starts_with("installed; whether it runs is not known"));
+        assert!(out(&status).starts_with("installed, state unknown"));
 
         fs::remove_file(user.bin().join("systemctl")).expect("remove");
         let told = user.run(&["install"]);
         assert_eq!(told.status.code(), Some(1));
-        assert!(err(&told).contains("there is no systemctl on this system"), "{}", err(&told));
+        assert!(err(&told).contains("systemctl is not installed"), "{}", err(&told));
         assert_eq!(user.run(&["status"]).status.code(), Some(1));
         let removed = user.run(&["remove"]);
         assert_eq!(removed.status.code(), Some(0), "{}", err(&removed));
@@ -215,11 +215,11 @@ mod service {
         user.mark("dies");
         let told = user.run(&["install"]);
         assert_eq!(told.status.code(), Some(1));
-        assert!(err(&told).contains("does not run (failed): `journalctl"), "{}", err(&told));
+        assert!(err(&told).contains("it is failed; see `journalctl"), "{}", err(&told));
         let status = user.run(&["status"]);
         assert_eq!(status.status.code(), Some(1));
         let told = out(&status);
-        assert!(told.starts_with("installed, not running (failed): `journalctl"), "{told}");
+        assert!(told.starts_with("installed, not running (failed); see `journalctl"), "{told}");
         user.mark("refuses");
         let told = user.run(&["install"]);
         assert_eq!(told.status.code(), Some(1));
@@ -231,10 +231,10 @@ mod service {
         let user = User::new();
         let status = user.run(&["status"]);
         assert_eq!(status.status.code(), Some(1));
-        assert_eq!(out(&status), "not installed: `narrows service install` does it\n");
+        assert_eq!(out(&status), "not installed; `narrows service install` installs it\n");
         let removed = user.run(&["remove"]);
         assert_eq!(removed.status.code(), Some(0));
-        assert_eq!(out(&removed), "not installed: there is nothing to remove\n");
+        assert_eq!(out(&removed), "not installed, nothing to remove\n");
         assert!(user.asked().is_empty());
 
         user.run(&["install", "--no-start"]);
@@ -319,8 +319,17 @@ fn completions_are_there_for_every_shell() {
 fn commands(words: &[&str], found: &mut BTreeSet<String>) {
     found.insert(format!("{}.1", [&["narrows"], words].concat().join("-")));
     let help = out(&narrows(&[words, &["--help"]].concat()));
-    let below = help.split_once("\nCommands:\n").map(|(_, rest)| rest).unwrap_or_default();
-    for line in below.lines().take_while(|l| l.starts_with("  ")) {
+    // The overview has groups; the help of a command has one list.
+    let mut lines = help.lines();
+    let mut listed = Vec::new();
+    while let Some(heading) = lines.find(|l| l.ends_with(':') && !l.starts_with(' ')) {
+        let rows = lines.clone().take_while(|l| l.starts_with("  "));
+        if !words.is_empty() && heading != "Commands:" || heading == "Options:" {
+            continue;
+        }
+        listed.extend(rows);
+    }
+    for line in listed {
         let name = line.split_whitespace().next().expect("name");
         // A description goes on in a line that is further in.
         if line.starts_with("   ") || name == "help" {

@@ -91,7 +91,7 @@ fn settle(data: &Path) {
 fn index(place: &Place, sessions: usize, faults: &mut Vec<String>) -> Run {
     settle(&place.data);
     let run = run(&mut place.narrows(&["index"])).expect("narrows runs");
-    let began = format!("{sessions} sessions read, ");
+    let began = format!("{sessions} sessions imported, ");
     if !run.ok || !run.out.starts_with(&began) || run.out.contains("could not") {
         faults.push(format!("narrows index: {}{}", run.out, run.err));
     } else if !run.err.is_empty() {

@@ -99,8 +99,8 @@ pub(crate) struct UsageArgs {
 
 pub(super) const PARSE_HELP: &str = "\
 Input is newline-delimited: JSON, `data:` lines of server-sent events, or recorded lines
-{\"ts\":…,\"dir\":…,\"msg\":{…}}. A line that cannot be parsed becomes a `malformed` event and is counted
-on standard error. Exits with 3 if the input is in no known format.
+{\"ts\":…,\"dir\":…,\"msg\":{…}}. A line that cannot be parsed becomes a `malformed` event and is
+counted on standard error. Exits with 3 if the input is in no known format.
 
 Examples:
   narrows parse session.jsonl
@@ -116,8 +116,8 @@ Examples:
       A session file of Claude Code, including its subagents";
 
 pub(super) const SANITIZE_HELP: &str = "\
-Replaces secrets with [redacted:<kind>:<4 hex digits>]; equal secrets get equal placeholders. This
-cannot be undone.
+Replaces secrets with [redacted:<kind>:<4 hex digits>]; equal secrets get equal placeholders.
+This cannot be undone.
 
 Examples:
   make 2>&1 | narrows sanitize --root \"$PWD\"
@@ -128,8 +128,8 @@ Examples:
       Kinds and counts only
 
 Configuration:
-  The config file is --config, else $NARROWS_CONFIG, else narrows/config.toml in $XDG_CONFIG_HOME or
-  ~/.config:
+  The config file is --config, else $NARROWS_CONFIG, else narrows/config.toml in $XDG_CONFIG_HOME
+  or ~/.config:
     [sanitize]
     roots = [\"/srv/run-7\"]            # replaced with `.`
     home = \"/home/ada\"               # replaced with `~`
@@ -137,7 +137,7 @@ Configuration:
     known = [\"correct horse battery\"] # always redacted; at least 8 characters
     [[sanitize.rule]]
     kind = \"acme-token\"              # kind in the placeholder
-    keyword = \"acme_\"                # the regex runs only near this text
+    keyword = \"acme_\"                # the regex runs only where this text occurs
     regex = 'acme_[0-9a-f]{32}'        # redacts group 1, or the whole match; within one line";
 
 pub(super) const CHECK_HELP: &str = "\
@@ -146,8 +146,9 @@ Examples:
   narrows check drift ~/.claude/projects";
 
 const PARITY_HELP: &str = "\
-Prints accepted differences, which exist because one format lacks a fact, and the first unexpected
-one. Exits with 1 if there is an unexpected difference, with 3 if an input is in no known format.
+Prints accepted differences, which exist because one format lacks a fact, and the first
+unexpected one. Exits with 1 if there is an unexpected difference, with 3 if an input is in no
+known format.
 
 Examples:
   claude -p 'Fix it' --output-format stream-json --verbose | tee live.jsonl
@@ -164,8 +165,8 @@ Examples:
 
 pub(super) const USAGE_HELP: &str = "\
 Reads the token counts that the agent reports with each model response, and counts each response
-once, even if a forked session has a copy of it. Lists subagents separately. Exits with 3 if a named
-file is in no known format. For sessions in the store, use `narrows stats`.
+once, even if a forked session has a copy of it. Lists subagents separately. Exits with 3 if a
+named file is in no known format. For sessions in the store, use `narrows stats`.
 
 Examples:
   narrows usage ~/.claude/projects

@@ -109,8 +109,8 @@ pub(crate) struct ManArgs {
 }
 
 pub(super) const INDEX_HELP: &str = "\
-Commands that show sessions do this by themselves. Sessions are read incrementally: what was imported
-before is not read again.
+Commands that show sessions do this by themselves. Sessions are read incrementally: what was
+imported before is not read again.
 
 Examples:
   narrows index
@@ -144,8 +144,9 @@ Examples:
       Delete all sessions with this tag";
 
 pub(super) const BACKUP_HELP: &str = "\
-A backup is a consistent snapshot of one moment. Restoring starts a new log epoch for every session;
-connected clients receive `reset` and reload. The replaced store is kept as narrows.db.before-….
+A backup is a consistent snapshot of one moment. Restoring starts a new log epoch for every
+session; connected clients receive `reset` and reload. The replaced store is kept as
+narrows.db.before-….
 
 Examples:
   narrows backup narrows-2026-11-16.db
@@ -153,13 +154,14 @@ Examples:
       Stop the server first";
 
 pub(super) const REPAIR_HELP: &str = "\
-Copies every intact row into a new database, then replaces the old one. Lost events are replaced with
-an event that says so, and the items of those sessions are rebuilt from the rest of the log; clients
-reload them. Intact sessions do not change. The old database is kept as narrows.db.before-…; delete it
-when you are sure that nothing is missing. An intact store is not changed.
+Copies every intact row into a new database, then replaces the old one. Lost events are replaced
+with an event that says so, and the items of those sessions are rebuilt from the rest of the log;
+clients reload them. Intact sessions do not change. The old database is kept as
+narrows.db.before-…; delete it when you are sure that nothing is missing. An intact store is not
+changed.
 
-Needs as much free disk space as the store uses. It can be interrupted and started again at any time.
-Exits with 1 if the store cannot be repaired, or with --check if it is damaged.
+Needs as much free disk space as the store uses. It can be interrupted and started again at any
+time. Exits with 1 if the store cannot be repaired, or with --check if it is damaged.
 
 Examples:
   narrows repair

@@ -162,7 +162,7 @@ pub(crate) struct DataArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
-    /// Color if standard output is a terminal
+    // Color if standard output is a terminal.
     Auto,
     Always,
     Never,

@@ -107,22 +107,26 @@ pub(crate) struct SuperviseArgs {
 }
 
 pub(super) const RUN_HELP: &str = "\
-Stores the session like any other: `narrows show`, `narrows search` and the web UI have it. Uses the
-running server if it was started with --allow-run, else starts a private one for the turn. Prompts
-for permission in the terminal; Ctrl-C cancels the turn, a second Ctrl-C ends the agent. Without a
-terminal, a permission request cancels the turn unless --yes or --no is given.
+Stores the session like any other: `narrows show`, `narrows search` and the web UI have it. Uses
+the running server, which needs --allow-run; if none runs, starts a private one for the turn.
+Prompts for permission in the terminal; Ctrl-C cancels the turn, a second Ctrl-C ends the agent.
+Without a terminal, a permission request cancels the turn unless --yes or --no is given.
 
 JSON output:
-  The first line is {\"type\":\"run\",\"sessionId\":…,\"messageId\":…}, followed by the events of the turn
-  as in `narrows parse --view events`. The last event is `prompt_response` with its `stopReason`, or
-  `error`. Requests that are still open follow, one line each:
-  {\"type\":\"open_request\",\"sessionId\":…,\"requestId\":…,\"title\":…,\"answer\":…}, where `answer` is
-  the path to POST an answer to, or null if no running server can take it. If the turn cannot be started, the only line is
+  The first line is {\"type\":\"run\",\"sessionId\":…,\"messageId\":…}, followed by the events of the
+  turn as in `narrows parse --view events`. The last event is `prompt_response` with its
+  `stopReason`, or `error`. Requests that are still open follow, one line each:
+  {\"type\":\"open_request\",\"sessionId\":…,\"requestId\":…,\"title\":…,\"answer\":…}, where
+  `answer` is the path to POST an answer to, or null if no running server can take it.
+  If the turn cannot be started, the only line is
   {\"type\":\"error\",\"code\":\"NOT_RUN\",\"message\":…}. Messages for people go to standard error.
 
 Exit codes:
-  0 turn completed, 1 turn failed or not started, 2 invalid command line, 4 a request of the agent
-  could not be answered or was still open at the end of the turn, 130 turn cancelled
+    0  the turn completed
+    1  the turn failed or could not be started
+    2  the command line is invalid
+    4  a request of the agent could not be answered, or was open at the end of the turn
+  130  the turn was cancelled
 
 Examples:
   narrows run \"Why does the login test fail?\"
@@ -148,7 +152,7 @@ Configuration:
     title = \"My agent\"
     argv = [\"my-agent\", \"--acp\"]
     protocol = \"acp\"              # or \"claude\"
-    env = { MY_AGENT_KEY = \"…\" }  # variables to set, or a list of names to pass on: [\"MY_AGENT_*\"]
+    env = { MY_AGENT_KEY = \"…\" }  # or names of variables to pass on: [\"MY_AGENT_*\"]
 
     [run]
     allow = true                  # same as `narrows serve --allow-run`
@@ -169,9 +173,9 @@ Configuration:
 
 pub(super) const ACP_HELP: &str = "\
 An editor starts this command instead of the agent. Bytes pass through unchanged and are never
-delayed or lost because of the recording; standard error, environment, working directory, signals and
-exit code are the agent's. Sessions go to the running server, or to a spool file in the data directory
-that the next narrows command imports.
+delayed or lost because of the recording; standard error, environment, working directory, signals
+and exit code are the agent's. Sessions go to the running server, or to a spool file in the data
+directory that the next narrows command imports.
 
 Examples:
   narrows acp -- opencode acp

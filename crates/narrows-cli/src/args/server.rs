@@ -46,7 +46,7 @@ pub(crate) struct ServeArgs {
     /// Do not import sessions of agents on this machine
     #[arg(long, env = "NARROWS_NO_FOLLOW")]
     pub(crate) no_follow: bool,
-    /// Let tokens with scope `run` start agents on this machine, which means to execute code
+    /// Let tokens with scope `run` start agents, which can execute any code on this machine
     #[arg(long, env = "NARROWS_ALLOW_RUN")]
     pub(crate) allow_run: bool,
     /// Log format
@@ -58,9 +58,7 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Plain text
     Text,
-    /// One JSON object per line
     Json,
 }
 
@@ -141,9 +139,9 @@ pub(crate) struct IngestArgs {
 }
 
 pub(super) const SERVE_HELP: &str = "\
-Every request needs a token, including from localhost. At startup the server prints a one-time login
-URL for the web UI; the owner's token is in the file `token` of the data directory. Only one server
-can write a data directory.
+Every request needs a token, including from localhost. At startup the server prints a one-time
+login URL for the web UI; the owner's token is in the file `token` of the data directory. Only
+one server can write a data directory.
 
 Examples:
   narrows serve
@@ -151,7 +149,7 @@ Examples:
   narrows serve --bind 127.0.0.1:9000 --data ./narrows-data
   narrows serve --allow-origin https://app.example.com
       Let pages of this origin use the API with their own tokens
-  narrows serve --bind 0.0.0.0:443 --host narrows.example.com --tls-cert cert.pem --tls-key key.pem
+  narrows serve --bind 0.0.0.0:443 --host n.example.com --tls-cert cert.pem --tls-key key.pem
       Accept other machines; requires TLS or --behind-proxy
   narrows serve --allow-run
       Start agents for tokens with scope `run`
@@ -159,13 +157,14 @@ Examples:
       Delete sessions unchanged for 90 days, and the oldest beyond 20 GiB of logs
   narrows serve --store postgres://narrows@db/narrows --bus nats://nats:4222
       One of several nodes that share a PostgreSQL database
-
-  curl -H \"authorization: Bearer $(cat ~/.local/share/narrows/token)\" http://127.0.0.1:7878/api/sessions
+  TOKEN=$(cat ~/.local/share/narrows/token)
+  curl -H \"authorization: Bearer $TOKEN\" http://127.0.0.1:7878/api/sessions
+      Use the API as the owner
 
 Configuration:
-  Every option has a key in the config file (--config, else $NARROWS_CONFIG, else
-  narrows/config.toml in $XDG_CONFIG_HOME or ~/.config) and an environment variable as shown above.
-  Options override the environment, which overrides the file:
+  Most options can also be set in the environment, as shown above, and in the config file:
+  --config, else $NARROWS_CONFIG, else narrows/config.toml in $XDG_CONFIG_HOME or ~/.config.
+  Options override the environment, which overrides the file.
     [serve]
     bind = \"127.0.0.1:7878\"
     data = \"/var/lib/narrows\"
@@ -181,8 +180,8 @@ Configuration:
     claude_dirs = [\"~/.claude\"]    # default: $CLAUDE_CONFIG_DIR, else ~/.claude
     follow = true
 
-Logs go to standard error and never contain session text. NARROWS_LOG=debug logs more. SIGTERM and
-Ctrl-C shut the server down cleanly.";
+Logs go to standard error and never contain session text. NARROWS_LOG=debug logs more. SIGTERM
+and Ctrl-C shut the server down cleanly.";
 
 pub(super) const LOGIN_URL_HELP: &str = "\
 Requires a running server. The URL works once and expires after 10 minutes.
@@ -206,8 +205,8 @@ Examples:
       One session for one hour, suitable for a browser";
 
 pub(super) const INGEST_HELP: &str = "\
-Sends packets to the running server, or writes the store directly if no server runs. Ingesting a file
-again adds only what is new. Exits with 3 if the input is in no known format.
+Sends packets to the running server, or writes the store directly if no server runs. Ingesting a
+file again adds only what is new. Exits with 3 if the input is in no known format.
 
 Examples:
   narrows ingest ~/.claude/projects/-home-ada-app/0b5f….jsonl

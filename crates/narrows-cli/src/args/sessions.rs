@@ -199,8 +199,8 @@ pub(crate) struct RmArgs {
 }
 
 pub(super) const LS_HELP: &str = "\
-Lists the newest sessions first. Sessions of installed agents are discovered without configuration
-and imported before the list is printed.
+Lists the newest sessions first. Sessions of installed agents are discovered without
+configuration and imported before the list is printed.
 
 Examples:
   narrows ls
@@ -249,8 +249,8 @@ Examples:
   narrows export latest -o - --format json | jq .";
 
 pub(super) const STATS_HELP: &str = "\
-Counts each model response once, even if a forked session has a copy of it. Cost is as reported by
-the agent; some agents report none.
+Counts each model response once, even if a forked session has a copy of it. Cost is as reported
+by the agent; some agents report none.
 
 Examples:
   narrows stats --since 30d

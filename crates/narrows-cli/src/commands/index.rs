@@ -28,7 +28,7 @@ pub(crate) fn run(args: &IndexArgs) -> Result<(), CliError> {
         unless_locked(import_new_sessions(&data, &args.redaction, options, !args.quiet))?
     };
     let Some(report) = report else {
-        let message = "another narrows process imports sessions already; `narrows ls` lists them";
+        let message = "a running narrows imports sessions already; `narrows ls` lists them";
         return if args.quiet { Ok(()) } else { print_line(message) };
     };
     if !args.quiet {

@@ -102,7 +102,7 @@ fn add(total: &mut StatsRow, row: &StatsRow) {
 fn number_columns() -> Vec<Column> {
     vec![
         Column::number("SESSIONS").priority(3),
-        Column::number("ANSWERS").priority(1),
+        Column::number("RESPONSES").priority(1),
         Column::number("INPUT"),
         Column::number("OUTPUT"),
         Column::number("CACHE READ").priority(4),

@@ -81,16 +81,16 @@ fn what_is_no_time_or_no_name_is_an_error_of_usage() {
 fn index_counts_what_it_reads_now() {
     let old: Vec<Script> = (1..=5).map(|n| Script::new(n, "old").says("done")).collect();
     let machine = Machine::with(&old);
-    assert!(machine.out(&["index"]).starts_with("5 sessions read, "));
+    assert!(machine.out(&["index"]).starts_with("5 sessions imported, "));
     // They are over by now: that is looked at, and nothing is read.
     old.iter().for_each(|script| machine.age(script, Duration::from_hours(1)));
     machine.write(&Script::new(6, "new"));
     machine.write(&Script::new(7, "new"));
     let told = machine.out(&["index"]);
-    assert!(told.starts_with("2 sessions read, "), "{told}");
+    assert!(told.starts_with("2 sessions imported, "), "{told}");
     machine.grow(&old[0], old[0].clone().says("more"));
     let told = machine.out(&["index"]);
-    assert!(told.starts_with("1 session read, "), "{told}");
+    assert!(told.starts_with("1 session imported, "), "{told}");
     assert_eq!(machine.out(&["index"]), "nothing new\n");
 }
 

@@ -16,7 +16,7 @@ fn what_is_written_while_a_server_runs_is_served_soon() {
     let machine = Machine::with(std::slice::from_ref(&old));
     let mut server = machine.serve(&[]);
     let greeting = server.running.out();
-    assert!(greeting.contains("found  one session of an agent on this machine"), "{greeting}");
+    assert!(greeting.contains("found  1 session of an agent on this machine"), "{greeting}");
     with_items(&server, &old, 2);
     // A new session, in a new folder of the agent.
     let new = Script::empty(2, "/srv/other").asks("Build a tower");
@@ -33,7 +33,7 @@ fn what_is_written_while_a_server_runs_is_served_soon() {
     let told = machine.out(&["ls"]);
     assert!(told.contains("Build a tower") && told.contains("old"), "{told}");
     assert_eq!(machine.rows().len(), server.sessions().len());
-    assert!(machine.out(&["index"]).contains("a running narrows reads sessions already"));
+    assert!(machine.out(&["index"]).contains("a running narrows imports sessions already"));
     assert_eq!(machine.out(&["index", "-q"]), "");
     assert!(machine.out(&["doctor"]).contains(&format!("a server runs at {}", server.url)));
     assert_eq!(server.running.signal("TERM"), Some(0));
@@ -45,7 +45,7 @@ fn what_is_written_while_a_server_runs_is_served_soon() {
 fn an_agent_that_is_installed_while_a_server_runs_is_found() {
     let machine = Machine::new();
     let server = machine.serve(&[]);
-    assert!(server.running.out().contains("no sessions of agents yet"));
+    assert!(server.running.out().contains("no sessions yet"));
     let script = Script::new(1, "first of all");
     machine.write(&script);
     within(SOON, "the first session", || server.session(&script));
@@ -58,7 +58,11 @@ fn an_agent_that_is_installed_while_a_server_runs_is_found() {
 fn a_server_that_is_told_not_to_follow_reads_nothing() {
     let machine = Machine::with(&[Script::new(1, "one")]);
     let server = machine.serve(&["--no-follow"]);
-    assert!(server.running.out().contains("(--no-follow)"), "{}", server.running.out());
+    assert!(
+        server.running.out().contains("discovery of sessions is turned off"),
+        "{}",
+        server.running.out()
+    );
     machine.write(&Script::new(2, "two"));
     // Nothing looks at the folder: no reading is under way that could be waited for.
     assert_eq!(server.get("/api/sources")["following"], false);
@@ -113,7 +117,7 @@ fn what_is_deleted_is_not_read_again() {
     with_items(&server, &kept, 1);
     with_items(&server, &gone, 1);
     let told = machine.out(&["rm", "-y", &gone.id]);
-    assert!(told.contains("deleted 1 session") && told.contains("not read again"), "{told}");
+    assert!(told.contains("deleted 1 session") && told.contains("not imported again"), "{told}");
     assert!(machine.file(&gone).exists(), "the agent's own file stays");
     assert_eq!(server.session(&gone), None);
     machine.grow(&gone, gone.clone().says("I go on."));

@@ -10,7 +10,7 @@ const OVER: Duration = Duration::from_mins(10);
 /// Nobody holds the store.
 fn is_free(machine: &Machine) {
     let told = machine.out(&["doctor"]);
-    assert!(told.contains("nothing runs in the background"), "{told}");
+    assert!(told.contains("no server runs"), "{told}");
     machine.out(&["demo"]);
 }
 
@@ -119,7 +119,7 @@ fn a_session_can_be_named_before_anything_was_read() {
     assert_eq!(watch.signal("INT"), Some(0));
     let told = machine.told(&["watch", "no-such"]);
     assert!(
-        told.code == Some(1) && told.err.contains("no session begins with `no-such`"),
+        told.code == Some(1) && told.err.contains("no session has the prefix `no-such`"),
         "{told:?}"
     );
     is_free(&machine);

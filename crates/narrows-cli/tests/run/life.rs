@@ -163,7 +163,7 @@ fn a_keeper_that_is_killed_leaves_nothing() {
                 running.tell(&id, "say begun\nwait 60000");
                 running.until(&id, "running", |run| run["state"] == "running");
             }
-            for line in running.alive().iter().filter(|line| line.contains(" keep ")) {
+            for line in running.alive().iter().filter(|line| line.contains(" __supervise ")) {
                 let pid = line.split(' ').next().and_then(|pid| pid.parse().ok()).expect("pid");
                 kill("-KILL", pid);
             }

@@ -1,6 +1,6 @@
 //! Adapters parse the packets of a format into raw events: a folder for each family of formats.
 //!
-//! To add a format: a variant of [`Format`], a folder, and a line in [`parser`], in `detect.rs` and in
+//! To add a format: a variant of [`Format`], a folder, and a line in `parser`, in `detect.rs` and in
 //! `packet_shape.rs`.
 //!
 //! An adapter never fails and never shows text: a packet that cannot be parsed is a

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub(super) const LABEL: &str = "dev.narrows";
 /// The log file, relative to the home directory.
-pub(super) const LOG_FILE: &str = "LocalStore/Logs/narrows.log";
+pub(super) const LOG_FILE: &str = "Library/Logs/narrows.log";
 pub(super) const RESTART_COMMAND: &str = "launchctl kickstart -k gui/$(id -u)/dev.narrows";
 
 /// A server that cannot start exits within this time.

@@ -106,7 +106,7 @@ impl ServiceHost {
         match self.kind {
             ManagerKind::Systemd => self.config.join("systemd/user").join(systemd::UNIT),
             ManagerKind::Launchd => {
-                self.home.join("LocalStore/LaunchAgents").join(format!("{}.plist", launchd::LABEL))
+                self.home.join("Library/LaunchAgents").join(format!("{}.plist", launchd::LABEL))
             }
         }
     }
@@ -334,7 +334,7 @@ mod tests {
         let report = host.install(&data("/one"), true).unwrap();
         assert!(
             report.success
-                && report.text.starts_with("~/LocalStore/LaunchAgents/dev.narrows.plist: w")
+                && report.text.starts_with("~/Library/LaunchAgents/dev.narrows.plist: w")
         );
         assert_eq!(subcommands(dir.path()), ["print", "enable", "bootstrap", "print"]);
         // The unit file is unchanged: the service is not restarted.

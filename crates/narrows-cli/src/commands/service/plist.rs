@@ -70,7 +70,7 @@ mod tests {
             exe: "/usr/local/bin/narrows".into(),
             data: None,
             environment: vec![],
-            log_file: "/Users/ada/LocalStore/Logs/narrows.log".into(),
+            log_file: "/Users/ada/Library/Logs/narrows.log".into(),
         };
         assert_eq!(render(&spec), include_str!("../../../tests/service/plain.plist"));
     }
@@ -81,7 +81,7 @@ mod tests {
             exe: "/Users/ada/R&D <tools>/narrows".into(),
             data: Some(r#"/Volumes/ada's "data" ]]> $x %h/narrows"#.into()),
             environment: vec![("CLAUDE_CONFIG_DIR".into(), "/Users/ada/a & b".into())],
-            log_file: "/Users/ada/LocalStore/Logs/narrows.log".into(),
+            log_file: "/Users/ada/Library/Logs/narrows.log".into(),
         };
         assert_eq!(render(&spec), include_str!("../../../tests/service/nasty.plist"));
     }
